@@ -1,0 +1,59 @@
+"""Attribute identity: a normalised id of kind, dimension and value, never free text (DESIGN 6, Merge)."""
+
+import re
+import unicodedata
+
+from schemas import Attribute, Evidence, Fact, Kind, Source, Tier
+
+CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating"})
+"""Dimensions that say by what principle a user ranks, not what they like (paper 2.3)."""
+
+
+def normalise(text: str) -> str:
+    """The text as identity sees it: NFKC, casefolded, words joined by `-`.
+
+    >>> normalise("  Science Fiction ")
+    'science-fiction'
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return re.sub(r"[^\w$+&]+", "-", folded).strip("-")
+
+
+def attribute_id(kind: Kind, dimension: str, value: str) -> str:
+    """The id under which an attribute is known for ever.
+
+    >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
+    'preference:genre:science-fiction'
+    """
+    return f"{kind.value}:{dimension}:{normalise(value)}"[:200]
+
+
+def kind_of(fact: Fact) -> Kind:
+    """Whether a fact, once liked, is a preference or a ranking criterion."""
+    return Kind.CRITERION if fact.dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
+
+
+def fact_id(fact: Fact) -> str:
+    """The id of the attribute that this fact would be.
+
+    >>> fact_id(Fact(dimension="era", value="1990s"))
+    'criterion:era:1990s'
+    """
+    return attribute_id(kind_of(fact), fact.dimension, fact.value)
+
+
+def from_fact(
+    fact: Fact, tier: Tier, source: Source, *, support: int = 1, confirmed_at: int = 0, evidence: Evidence | None = None
+) -> Attribute:
+    """The attribute that says: this user is drawn to items with this fact."""
+    return Attribute(
+        attribute_id=fact_id(fact),
+        kind=kind_of(fact),
+        dimension=fact.dimension,
+        value=fact.value,
+        tier=tier,
+        source=source,
+        support=support,
+        confirmed_at=confirmed_at,
+        evidence=(evidence,) if evidence else (),
+    )

@@ -1,0 +1,57 @@
+"""What a reasoner hands over: a proposal, not yet a diff. The merge decides what becomes of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from schemas import Contrast, Fact, PolicySkill, ReasonedBy
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The three phases' outcome (paper 2.5): ids to reinforce, facts to discover, ids to weaken.
+
+    Attributes:
+        reinforced: ids of the skill's attributes that the chosen item confirms.
+        discovered: facts of the chosen item that the skill does not hold yet, the most telling first.
+        weakened: ids of the skill's attributes that the chosen item clearly contradicts.
+        reasons: a short reason per attribute id, where there is one.
+        analysis: the reasoning in a few sentences, for people; never used by code.
+        reasoned_by: the record of how it came about.
+    """
+
+    reinforced: tuple[str, ...] = ()
+    discovered: tuple[Fact, ...] = ()
+    weakened: tuple[str, ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    analysis: str = ""
+    reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
+
+
+class ReasonerUnavailable(Exception):
+    """The reasoner cannot answer now: outage, budget or a reply that stayed invalid.
+
+    Args:
+        outcome: a short closed word for a metric label, such as `timeout`, `rate-limited`, `server-error`,
+            `invalid-reply`, `refused`.
+        detail: what happened, for a person.
+    """
+
+    def __init__(self, outcome: str, detail: str) -> None:
+        super().__init__(f"{outcome}: {detail}")
+        self.outcome = outcome
+        self.detail = detail
+
+
+class Reasoner(Protocol):
+    """Turns a contrast into a proposal."""
+
+    name: str
+
+    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
+        """What this choice says about this skill.
+
+        Raises:
+            ReasonerUnavailable: there is no answer to be had; nothing has been changed.
+        """
+        ...

@@ -1,0 +1,29 @@
+"""What a choice teaches: the chosen item against those that were ranked and left (paper 2.5)."""
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from schemas.base import Event
+from schemas.events import MAX_CANDIDATES
+from schemas.fields import DomainField, Identifier, Instruction, UserIdField
+from schemas.items import ItemFacts
+
+
+class Contrast(Event):
+    """The chosen item and the unchosen ones in reverse rank order, with the context they were ranked in.
+
+    `unchosen` begins with the item ranked last (an easy contrast) and ends with the near-misses.
+    `event_id` is the contrast's id: derived from the ranking, the same whenever it is built again.
+    """
+
+    TOPIC: ClassVar[str] = "contrasts"
+
+    user_id: UserIdField
+    domain: DomainField
+    ranking_id: Identifier
+    instruction: Instruction = ""
+    chosen: ItemFacts
+    chosen_rank: int = Field(ge=1, description="The place at which the chosen item was shown; 1 is the top.")
+    unchosen: tuple[ItemFacts, ...] = Field(default=(), max_length=MAX_CANDIDATES)
+    skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")

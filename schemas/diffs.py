@@ -1,0 +1,114 @@
+"""Skill diffs, the log of truth, and the policy skill that they fold into (paper 2.5)."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from schemas.base import Event, Model
+from schemas.fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from schemas.skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
+
+
+class ChangeKind(StrEnum):
+    """What one event may do to one attribute."""
+
+    REINFORCED = "reinforced"
+    DISCOVERED = "discovered"
+    WEAKENED = "weakened"
+    REMOVED = "removed"
+    EVICTED = "evicted"
+    PINNED = "pinned"
+    UNPINNED = "unpinned"
+
+
+class Change(Model):
+    """One effective change. The tier rule has already spoken: folding it needs no rule and no setting.
+
+    `before` is None for a discovered attribute, `after` is None for one that is gone. A weakened one with
+    `before == after` was contradicted without being demoted.
+    """
+
+    kind: ChangeKind
+    attribute_id: AttributeId
+    before: Tier | None = None
+    after: Tier | None = None
+    discovered: Attribute | None = Field(default=None, description="The new line, for `discovered` only.")
+    reason: Annotated[str, Field(max_length=300)] = ""
+
+
+class Refusal(StrEnum):
+    """Why the merge did not do what a reasoner proposed."""
+
+    UNKNOWN = "unknown-attribute"
+    UNSUPPORTED = "no-evidence"
+    ALSO_REINFORCED = "also-reinforced"
+    CAPPED = "capped"
+    PINNED = "pinned"
+    FULL = "full"
+
+
+class Refused(Model):
+    """A proposal that did not enter the skill, and why: counted, and kept for the analyst."""
+
+    attribute_id: AttributeId
+    proposed: ChangeKind
+    why: Refusal
+
+
+class ReasonedBy(Model):
+    """How a diff came about: which reasoner, and for an LLM the call's record."""
+
+    reasoner: Identifier = "rules"
+    model: Identifier | None = None
+    prompt_hash: Identifier | None = None
+    prompt_tokens: int = Field(default=0, ge=0)
+    completion_tokens: int = Field(default=0, ge=0)
+    calls: int = Field(default=0, ge=0)
+    latency_ms: int = Field(default=0, ge=0)
+    fallback: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Why another reasoner than the configured one answered."
+    )
+
+
+class SkillDiff(Event):
+    """What one event changed in one skill. `event_id` names the contrast or command it answers.
+
+    The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
+    """
+
+    TOPIC: ClassVar[str] = "skill-diffs"
+
+    user_id: UserIdField
+    domain: DomainField
+    base_version: int = Field(ge=0)
+    version: int = Field(ge=1)
+    seed: tuple[Attribute, ...] | None = Field(default=None, max_length=MAX_ATTRIBUTES)
+    changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
+    refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
+    evidence: Evidence
+    is_contrast: bool = True
+    reasoned_by: ReasonedBy = ReasonedBy()
+    analysis: Text = ""
+    source: Position | None = None
+
+
+class PolicySkill(Event):
+    """All attributes of one user in one domain, at a version: the fold of the user's diffs.
+
+    `event_id` and `occurred_at` are those of the last diff; `recent` are the last event ids that it holds,
+    oldest first; `applied` says up to which record of each source topic it has come; `last_diff` is kept so
+    that a diff whose delivery is in doubt after a crash can be sent again, byte for byte.
+    """
+
+    TOPIC: ClassVar[str] = "skills"
+
+    user_id: UserIdField
+    domain: DomainField
+    version: int = Field(default=0, ge=0)
+    contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
+    attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
+    strategy: Strategy = Strategy()
+    recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
+    applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    last_diff: SkillDiff | None = None

@@ -1,0 +1,90 @@
+"""The events that apps send: interactions, rank requests, rankings and selections."""
+
+from enum import StrEnum
+from typing import ClassVar, Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.base import Event, Model
+from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, Text, UserIdField
+from schemas.items import Candidate
+
+MAX_CANDIDATES = 100
+
+
+def _distinct(candidates: tuple[Candidate, ...]) -> None:
+    if len({c.item_id for c in candidates}) != len(candidates):
+        raise PydanticCustomError("repeated_item", "an item_id may stand only once among the candidates")
+
+
+class Interaction(Event):
+    """A past positive event, imported or live; it feeds the statistical prior (paper 2.3)."""
+
+    TOPIC: ClassVar[str] = "interactions"
+
+    user_id: UserIdField
+    domain: DomainField
+    item: Candidate
+
+
+class RankRequest(Event):
+    """Asks for a ranking of candidates; the answer is a `Ranking` with `ranking_id` = `request_id`."""
+
+    TOPIC: ClassVar[str] = "rank-requests"
+
+    request_id: Identifier
+    user_id: UserIdField
+    domain: DomainField
+    instruction: Instruction = Field(default="", description="What the user asked for, in their own words.")
+    candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+
+    @model_validator(mode="after")
+    def _candidates_are_distinct(self) -> Self:
+        _distinct(self.candidates)
+        return self
+
+
+class RankedBy(StrEnum):
+    """Who put a ranking into its order."""
+
+    APP = "app"
+    SAGER = "sager"
+
+
+class Injected(Model):
+    """What influenced a ranking: the log of which skill and which words had their say."""
+
+    skill_version: int = Field(default=0, ge=0, description="0: the prior alone.")
+    slim_skill: Text = ""
+    reasoner: Identifier | None = None
+
+
+class Ranking(Event):
+    """The ordered candidates that a user was shown (the paper's pi*), first place first."""
+
+    TOPIC: ClassVar[str] = "rankings"
+
+    ranking_id: Identifier
+    user_id: UserIdField
+    domain: DomainField
+    instruction: Instruction = ""
+    candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    ranked_by: RankedBy = RankedBy.APP
+    injected: Injected = Injected()
+
+    @model_validator(mode="after")
+    def _candidates_are_distinct(self) -> Self:
+        _distinct(self.candidates)
+        return self
+
+
+class Selection(Event):
+    """The item that the user took from a ranking (the paper's i+). One per ranking."""
+
+    TOPIC: ClassVar[str] = "selections"
+
+    user_id: UserIdField
+    ranking_id: Identifier
+    item_id: ItemIdField
+    skill_version: int | None = Field(default=None, ge=0, description="The slim skill's version the app had, if any.")

@@ -1,0 +1,28 @@
+"""Every error that this package raises, under one base."""
+
+
+class SchemaError(Exception):
+    """Base of all errors of the package `schemas`."""
+
+
+class BadRecord(SchemaError, ValueError):
+    """A record's bytes are not the event that its topic carries.
+
+    Args:
+        reason: one of `REASONS`, short and closed, fit for a metric label.
+        detail: what is wrong, for a person; never longer than 1,000 characters.
+    """
+
+    REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user")
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail[:1000]
+
+
+class UnknownTopic(SchemaError, KeyError):
+    """No topic of this name is in the registry."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""

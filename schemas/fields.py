@@ -1,0 +1,77 @@
+"""Bounded field types: nothing that comes in over a topic may be without a limit."""
+
+import unicodedata
+from datetime import UTC, datetime
+from typing import Annotated, Any, NewType
+
+from pydantic import AfterValidator, AwareDatetime, Field, JsonValue, PlainSerializer
+from pydantic_core import PydanticCustomError
+
+UserId = NewType("UserId", str)
+ItemId = NewType("ItemId", str)
+Domain = NewType("Domain", str)
+
+MAX_METADATA_NODES = 2_000
+MAX_METADATA_CHARS = 32_768
+MAX_METADATA_DEPTH = 5
+
+
+def _no_control_characters(text: str) -> str:
+    if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
+        raise PydanticCustomError("control_characters", "must not contain control characters")
+    return text
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
+def _isoformat(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
+    nodes = chars = 0
+    waiting: list[tuple[Any, int]] = [(metadata, 0)]
+    while waiting:
+        value, depth = waiting.pop()
+        nodes += 1
+        if isinstance(value, str):
+            chars += len(value)
+        elif isinstance(value, dict):
+            chars += sum(map(len, value))
+            waiting.extend((v, depth + 1) for v in value.values())
+        elif isinstance(value, list):
+            waiting.extend((v, depth + 1) for v in value)
+        if nodes > MAX_METADATA_NODES or chars > MAX_METADATA_CHARS or depth > MAX_METADATA_DEPTH:
+            raise PydanticCustomError(
+                "metadata_too_large",
+                "metadata may have at most {nodes} values, {chars} characters and {depth} levels",
+                {"nodes": MAX_METADATA_NODES, "chars": MAX_METADATA_CHARS, "depth": MAX_METADATA_DEPTH},
+            )
+    return metadata
+
+
+Identifier = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
+"""An id that an app chose: 1 to 256 characters, none of them a control character."""
+UserIdField = Annotated[UserId, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
+ItemIdField = Annotated[ItemId, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]
+DomainField = Annotated[Domain, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9_.-]*$")]
+"""A domain's name: lower-case letters, digits, `_`, `.`, `-`; at most 64."""
+Title = Annotated[str, Field(max_length=500)]
+Text = Annotated[str, Field(max_length=4_000)]
+Instruction = Annotated[str, Field(max_length=2_000)]
+Label = Annotated[str, Field(min_length=1, max_length=120)]
+"""A short human-readable value, such as an attribute's."""
+AttributeId = Annotated[str, Field(min_length=3, max_length=200)]
+Metadata = Annotated[
+    dict[Annotated[str, Field(max_length=120)], JsonValue],
+    Field(max_length=128),
+    AfterValidator(_bounded_json),
+]
+"""Raw item facts as they came: at most 128 keys, 32,768 characters, five levels deep."""
+UtcDatetime = Annotated[
+    AwareDatetime, AfterValidator(_in_utc), PlainSerializer(_isoformat, return_type=str, when_used="json")
+]
+"""A moment with a time zone, held and written in UTC with microseconds."""
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

@@ -1,0 +1,136 @@
+"""The policy skill: how one user decides in one domain, line by line (paper 2.3)."""
+
+from enum import IntEnum, StrEnum
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from schemas.base import Event, Model
+from schemas.fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
+
+MAX_ATTRIBUTES = 64
+MAX_EVIDENCE = 3
+MAX_RECENT = 32
+
+
+class Tier(IntEnum):
+    """How sure we are of an attribute; written as `low`, `medium` or `high`."""
+
+    LOW = 1
+    MEDIUM = 2
+    HIGH = 3
+
+    @classmethod
+    def parse(cls, value: Any) -> "Tier":
+        """The tier of this name (`"low"`), or the tier itself.
+
+        Raises:
+            ValueError: it is neither.
+        """
+        if isinstance(value, cls):
+            return value
+        if isinstance(value, str) and value.upper() in cls.__members__:
+            return cls[value.upper()]
+        raise ValueError("must be 'low', 'medium' or 'high'")
+
+    def __str__(self) -> str:
+        return self.name.lower()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json")
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "enum": [str(tier) for tier in cls]}
+
+
+class Kind(StrEnum):
+    """The three sections of a skill (paper 2.3)."""
+
+    PREFERENCE = "preference"
+    PATTERN = "pattern"
+    CRITERION = "criterion"
+
+
+class Source(StrEnum):
+    """Where an attribute came from. The paper's labels: `prior` is confirmed, `discovered` is emerging."""
+
+    PRIOR = "prior"
+    GLOBAL = "global"
+    DISCOVERED = "discovered"
+    STATED = "stated"
+
+
+class Evidence(Model):
+    """The event that an attribute rests on: which choice, of which item."""
+
+    event_id: Identifier
+    item_id: ItemIdField | None = None
+
+
+class Attribute(Model):
+    """One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
+
+    Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
+    that the skill had seen when the attribute was last supported.
+    """
+
+    attribute_id: AttributeId
+    kind: Kind
+    dimension: Annotated[str, Field(min_length=1, max_length=40)]
+    value: Label
+    tier: Tier
+    source: Source
+    support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
+    contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
+    confirmed_at: int = Field(default=0, ge=0)
+    weakened_at: int | None = Field(default=None, ge=0)
+    pinned: bool = False
+    evidence: tuple[Evidence, ...] = Field(default=(), max_length=MAX_EVIDENCE)
+
+
+class Strategy(Model):
+    """How to use the attributes when ranking (App. E.3); derived from them at every version."""
+
+    must_include: tuple[Label, ...] = Field(default=(), max_length=5)
+    tie_breaker: Annotated[str, Field(max_length=200)] = ""
+    exploration: Share = 0.15
+
+
+class Position(Model):
+    """Where a record stands: enough to recognise the same record when it is delivered again."""
+
+    topic: Annotated[str, Field(max_length=249)]
+    partition: int = Field(ge=0)
+    offset: int = Field(ge=0)
+    timestamp_ms: int = Field(ge=0)
+
+
+class SlimSkill(Event):
+    """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2)."""
+
+    TOPIC: ClassVar[str] = "slim-skills"
+
+    user_id: UserIdField
+    domain: DomainField
+    skill_version: int = Field(ge=0)
+    text: Text = Field(description="`likes: X, Y, Z | style: phrase`, or empty while nothing is sure enough.")
+    likes: tuple[Label, ...] = Field(default=(), max_length=3)
+    style: Annotated[str, Field(max_length=120)] = ""
+    tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
+
+
+class GlobalSkill(Event):
+    """A domain's population template, for users without history (paper 2.3, App. D)."""
+
+    TOPIC: ClassVar[str] = "global-skills"
+
+    domain: DomainField
+    users: int = Field(ge=0, description="How many users it was computed from.")
+    attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
+    shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)

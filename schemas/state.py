@@ -1,0 +1,73 @@
+"""The values of the two tables that are not skills: a user's statistics and their open rankings.
+
+Both are bounded (invariant 4) and know what they have applied (invariant 2).
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from schemas.base import Model
+from schemas.events import MAX_CANDIDATES
+from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField, UtcDatetime
+from schemas.items import Fact, ItemFacts
+from schemas.skills import Position
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class Profile(Model):
+    """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
+
+    `recent` holds the facts of the newest interactions, newest last; what falls out of it is added to `older`,
+    a count per dimension and value, capped per dimension.
+    """
+
+    TOPIC: ClassVar[str] = "profiles"
+
+    user_id: UserIdField
+    domain: DomainField
+    interactions: Count = 0
+    recent: tuple[tuple[Fact, ...], ...] = Field(default=(), max_length=15)
+    older: dict[str, dict[str, Count]] = Field(default_factory=dict)
+    recent_ids: tuple[Identifier, ...] = Field(default=(), max_length=32)
+    applied: tuple[Position, ...] = Field(default=(), max_length=4)
+
+
+class OpenRanking(Model):
+    """A ranking that waits for its selection, reduced to what a contrast needs."""
+
+    ranking_id: Identifier
+    domain: DomainField
+    instruction: Instruction = ""
+    candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
+    skill_version: int = Field(default=0, ge=0)
+
+
+class WaitingSelection(Model):
+    """A selection that came before its ranking."""
+
+    event_id: Identifier
+    ranking_id: Identifier
+    item_id: ItemIdField
+    occurred_at: UtcDatetime
+    source: Position
+
+
+class Answered(Model):
+    """A ranking whose selection has been made into a contrast."""
+
+    ranking_id: Identifier
+    item_id: ItemIdField
+
+
+class OpenRankings(Model):
+    """One user's rings: rankings without a selection, selections without a ranking, and what is settled."""
+
+    TOPIC: ClassVar[str] = "open-rankings"
+
+    user_id: UserIdField
+    rankings: tuple[OpenRanking, ...] = Field(default=(), max_length=64)
+    waiting: tuple[WaitingSelection, ...] = Field(default=(), max_length=64)
+    answered: tuple[Answered, ...] = Field(default=(), max_length=128)
+    applied: tuple[Position, ...] = Field(default=(), max_length=4)

@@ -1,0 +1,147 @@
+"""The topic registry: the single source of names, keys, partitions, retention and compaction.
+
+>>> TOPICS["skills"].name("sager.")
+'sager.skills'
+>>> TOPICS["skills"].config()["cleanup.policy"]
+'compact'
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from schemas.base import Event, Model
+from schemas.commands import SkillCommand
+from schemas.contrasts import Contrast
+from schemas.dead_letters import DeadLetter
+from schemas.diffs import PolicySkill, SkillDiff
+from schemas.events import Interaction, Ranking, RankRequest, Selection
+from schemas.exceptions import UnknownTopic
+from schemas.items import Item
+from schemas.skills import GlobalSkill, SlimSkill
+from schemas.state import OpenRankings, Profile
+
+DEFAULT_PREFIX = "sager."
+MEBIBYTE = 1024 * 1024
+
+
+class Key(StrEnum):
+    """What a topic's records are keyed by."""
+
+    USER = "user_id"
+    USER_AND_DOMAIN = "user_id, domain"
+    ITEM = "item_id"
+    DOMAIN = "domain"
+    ORIGINAL = "the original record's key"
+
+
+def compound_key(user_id: str, domain: str) -> bytes:
+    """The key of a record that is one per user and domain: a JSON array of the two.
+
+    >>> compound_key("ann", "books")
+    b'["ann","books"]'
+    """
+    return orjson.dumps([user_id, domain])
+
+
+_KEYS: dict[Key, Callable[[Any], bytes]] = {
+    Key.USER: lambda event: event.user_id.encode(),
+    Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
+    Key.ITEM: lambda event: event.item.item_id.encode(),
+    Key.DOMAIN: lambda event: event.domain.encode(),
+}
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic: what flows in it, and how Kafka is to keep it.
+
+    Attributes:
+        base: the name without the deployment's prefix.
+        model: what a record's value is.
+        key: what a record is keyed by. Records of one user are always on the user's partition, also where
+            the key holds the domain too.
+        retention: how long records are kept; None is for ever. Not meant for compacted topics.
+        compact: whether only the newest record per key is kept.
+        written_by: who produces it, for people.
+        max_message_bytes: the largest record that the broker takes.
+        single_partition: read whole by every process, instead of shared out by user.
+        internal: a table's changelog, of no use to others.
+    """
+
+    base: str
+    model: type[Model]
+    key: Key
+    written_by: str
+    retention: timedelta | None = None
+    compact: bool = False
+    max_message_bytes: int = MEBIBYTE
+    single_partition: bool = False
+    internal: bool = False
+
+    def name(self, prefix: str = DEFAULT_PREFIX) -> str:
+        """The topic's name in a deployment, such as `sager.skills`."""
+        return prefix + self.base
+
+    def partitions(self, configured: int) -> int:
+        """How many partitions it has where user-keyed topics have `configured` of them."""
+        return 1 if self.single_partition else configured
+
+    def config(self) -> dict[str, str]:
+        """The broker-side settings for creating it."""
+        retention_ms = -1 if self.retention is None else int(self.retention.total_seconds() * 1000)
+        settings = {
+            "cleanup.policy": "compact" if self.compact else "delete",
+            "max.message.bytes": str(self.max_message_bytes),
+        }
+        return settings if self.compact else {**settings, "retention.ms": str(retention_ms)}
+
+    def key_of(self, event: Model) -> bytes:
+        """The key under which this event is produced.
+
+        Raises:
+            TypeError: the topic keeps the key of the original record.
+        """
+        if self.key not in _KEYS:
+            raise TypeError(f"{self.base} is keyed by {self.key.value}")
+        return _KEYS[self.key](event)
+
+
+_ALL = (
+    Topic("items", Item, Key.ITEM, "app", compact=True),
+    Topic("interactions", Interaction, Key.USER, "app, importers", timedelta(days=30)),
+    Topic("rank-requests", RankRequest, Key.USER, "app", timedelta(days=7)),
+    Topic("rankings", Ranking, Key.USER, "app, or the agent rank", timedelta(days=7), max_message_bytes=2 * MEBIBYTE),
+    Topic("selections", Selection, Key.USER, "app", timedelta(days=30)),
+    Topic("contrasts", Contrast, Key.USER, "the agent contrast", timedelta(days=30)),
+    Topic("skill-diffs", SkillDiff, Key.USER, "the agent evolve"),
+    Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
+    Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
+    Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90)),
+    Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
+    Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
+    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True),
+    Topic("open-rankings", OpenRankings, Key.USER, "the agent contrast", compact=True, internal=True),
+)
+
+TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
+
+
+def topic_of(model: type[Event]) -> Topic:
+    """The topic that carries events of this class."""
+    return TOPICS[model.TOPIC]
+
+
+def by_name(name: str, prefix: str = DEFAULT_PREFIX) -> Topic:
+    """The registered topic with this full name.
+
+    Raises:
+        UnknownTopic: there is none, or the prefix is another.
+    """
+    if name.startswith(prefix) and (found := TOPICS.get(name[len(prefix) :])):
+        return found
+    raise UnknownTopic(f"{name!r} is no topic of the prefix {prefix!r}; known are {', '.join(TOPICS)}")

@@ -1,0 +1,1 @@
+"""How it runs: the Faust worker and its agents, the materializer, the client SDK and the command line."""

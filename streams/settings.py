@@ -1,0 +1,105 @@
+"""Configuration: `SAGER_*` environment variables, and an optional TOML file named by `SAGER_CONFIG`."""
+
+import os
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+
+class Store(StrEnum):
+    """Where a worker keeps its tables; the changelog topics hold them in either case."""
+
+    MEMORY = "memory"
+    ROCKSDB = "rocksdb"
+
+
+class ReasonerName(StrEnum):
+    """Which reasoner turns contrasts into proposals."""
+
+    RULES = "rules"
+    LLM = "llm"
+
+
+class OnLlmFailure(StrEnum):
+    """What becomes of a contrast for which the LLM has no answer."""
+
+    RULES = "rules"
+    WAIT = "wait"
+    DEAD_LETTER = "dead-letter"
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. `sager config` prints the effective values."""
+
+    model_config = SettingsConfigDict(env_prefix="SAGER_", extra="ignore", frozen=True, populate_by_name=True)
+
+    bootstrap: str = Field(default="localhost:9092", description="Kafka's bootstrap servers, comma separated.")
+    prefix: str = Field(
+        default="sager.", pattern=r"^[A-Za-z0-9._-]*$", max_length=100, description="Topic prefix, one per tenant."
+    )
+    app_id: str = Field(default="sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers.")
+    partitions: int = Field(default=4, ge=1, le=1_000, description="Partitions of every user-keyed topic.")
+    replication: int = Field(default=1, ge=1, le=10, description="Replication factor of the topics that we create.")
+    embedded: bool = Field(default=False, description="The broker is the embedded one: repair its end offsets.")
+
+    data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
+    store: Store = Store.MEMORY
+    duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
+    publish_seconds: float = Field(default=15.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
+    batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
+    batch_seconds: float = Field(default=1.0, gt=0, description="Longest wait before a DuckDB transaction.")
+
+    reasoner: ReasonerName = ReasonerName.RULES
+    on_llm_failure: OnLlmFailure = OnLlmFailure.RULES
+    llm_base_url: str | None = Field(
+        default=None, validation_alias=AliasChoices("SAGER_LLM_BASE_URL", "OPENAI_BASE_URL", "llm_base_url")
+    )
+    llm_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("SAGER_LLM_API_KEY", "OPENAI_API_KEY", "llm_api_key")
+    )
+    llm_model: str = "gpt-4o-mini"
+    llm_timeout_seconds: float = Field(default=30.0, gt=0, description="For one call.")
+    llm_attempts: int = Field(default=3, ge=1, le=10, description="Calls per contrast before it is given up.")
+    llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
+
+    in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved at once by one worker.")
+    slim_tokens: int = Field(default=30, ge=8, le=400, description="Token budget of a slim skill.")
+    open_rankings: int = Field(default=8, ge=1, le=64, description="Rankings per user that wait for a selection.")
+    waiting_selections: int = Field(default=16, ge=1, le=64, description="Selections per user without a ranking yet.")
+    parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
+
+    session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long is taken for dead.")
+    rebalance_seconds: float = Field(default=60.0, ge=1, description="Longer than the longest call with its retries.")
+    commit_seconds: float = Field(default=0.5, gt=0)
+    linger_seconds: float = Field(default=0.005, ge=0, description="How long the producer waits to fill a batch.")
+    watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
+
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int = Field(default=0, ge=0, le=65_535, description="Prometheus port of this process; 0: none.")
+    log_level: Annotated[str, Field(pattern="^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Arguments first, then the environment, then the TOML file."""
+        file = os.environ.get("SAGER_CONFIG")
+        toml = (TomlConfigSettingsSource(settings_cls, Path(file)),) if file else ()
+        return (init_settings, env_settings, *toml)
+
+    @property
+    def duckdb_file(self) -> Path:
+        """The DuckDB file that analysts open, read-only."""
+        return self.duckdb or self.data_dir / "sager.duckdb"
+
+    def topic(self, base: str) -> str:
+        """The full name of a topic of the registry."""
+        return self.prefix + base
