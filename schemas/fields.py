@@ -61,8 +61,8 @@ DomainField = Annotated[Domain, Field(min_length=1, max_length=64, pattern=r"^[a
 Title = Annotated[str, Field(max_length=500)]
 Text = Annotated[str, Field(max_length=4_000)]
 Instruction = Annotated[str, Field(max_length=2_000)]
-Label = Annotated[str, Field(min_length=1, max_length=120)]
-"""A short human-readable value, such as an attribute's."""
+Label = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_no_control_characters)]
+"""A short human-readable value on one line, such as an attribute's."""
 AttributeId = Annotated[str, Field(min_length=3, max_length=200)]
 Metadata = Annotated[
     dict[Annotated[str, Field(max_length=120)], JsonValue],

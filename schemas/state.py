@@ -8,8 +8,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from schemas.base import Model
-from schemas.events import MAX_CANDIDATES
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField, UtcDatetime
+from schemas.events import MAX_CANDIDATES, Selection
+from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.items import Fact, ItemFacts
 from schemas.skills import Position
 
@@ -20,7 +20,8 @@ class Profile(Model):
     """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
 
     `recent` holds the facts of the newest interactions, newest last; what falls out of it is added to `older`,
-    a count per dimension and value, capped per dimension.
+    a count per dimension and value, capped per dimension, and to `older_known`, how many of those interactions
+    had any value of the dimension.
     """
 
     TOPIC: ClassVar[str] = "profiles"
@@ -30,6 +31,7 @@ class Profile(Model):
     interactions: Count = 0
     recent: tuple[tuple[Fact, ...], ...] = Field(default=(), max_length=15)
     older: dict[str, dict[str, Count]] = Field(default_factory=dict)
+    older_known: dict[str, Count] = Field(default_factory=dict)
     recent_ids: tuple[Identifier, ...] = Field(default=(), max_length=32)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
 
@@ -45,12 +47,9 @@ class OpenRanking(Model):
 
 
 class WaitingSelection(Model):
-    """A selection that came before its ranking."""
+    """A selection that came before its ranking, and where it stands in its topic."""
 
-    event_id: Identifier
-    ranking_id: Identifier
-    item_id: ItemIdField
-    occurred_at: UtcDatetime
+    selection: Selection
     source: Position
 
 

@@ -30,8 +30,7 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -42,11 +41,12 @@ CACHE = HERE.parents[1] / ".kafka"
 
 HOST = "127.0.0.1"
 JAVA_MIN = 17
-READY = b"Kafka Server started"  # logged once the controller lets the broker serve, later than its port opens
+READY = b"Kafka Server started"  # logged when the controller lets the broker serve, later than its port opens
 START_LIMIT_S = 90.0
 STOP_LIMIT_S = 15.0
+SHOWN_LINES = 20
 
-Properties = Mapping[str, str | int | float]
+Settings = Mapping[str, str | int | float]
 
 
 class KafkaUnavailable(RuntimeError):
@@ -54,7 +54,7 @@ class KafkaUnavailable(RuntimeError):
 
 
 class KafkaFailed(RuntimeError):
-    """A broker ended or hung instead of serving; the message carries the end of its log. A test must not skip."""
+    """A broker ended or hung instead of serving; the message carries what its log says. A test must not skip."""
 
 
 def fetch() -> Path:
@@ -76,7 +76,7 @@ def fetch() -> Path:
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="fetch-") as scratch:
         fresh = Path(scratch, "lib")
         command = [maven, "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={fresh}"]
-        result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
         if result.returncode:
             raise KafkaUnavailable(f"Maven could not fetch Kafka:\n{_end(result.stdout + result.stderr)}")
         try:
@@ -94,24 +94,29 @@ def java() -> str:
         KafkaUnavailable: there is none, or it is older than Java 17.
     """
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which(Path(home, "bin", "java") if home else "java")
-    told = subprocess.run([found, "-version"], capture_output=True, text=True).stderr.strip() if found else "not found"
+    where = str(Path(home, "bin", "java")) if home else "java"
+    found = shutil.which(where)
+    told = "not found"
+    if found:
+        told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False).stderr.strip()
     version = re.search(r'version "(\d+)', told)
-    if found is None or version is None or int(version[1]) < JAVA_MIN:
-        raise KafkaUnavailable(
-            f"Kafka needs Java {JAVA_MIN} or newer: install it (Debian: apt install openjdk-17-jre-headless). "
-            f"{f'JAVA_HOME={home}' if home else 'java on the PATH'}: {told}"
-        )
+    if not found or not version or int(version[1]) < JAVA_MIN:
+        advice = f"install Java {JAVA_MIN} or newer (Debian: apt install openjdk-{JAVA_MIN}-jre-headless)"
+        raise KafkaUnavailable(f"Kafka cannot run with {where} ({told}): {advice}")
     return found
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, below the range from which the system takes the ports of outgoing connections.
+def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
+    """Ports nobody listens on, from below the range that the system hands out to outgoing connections.
 
-    From inside that range a client could be given the port while the broker is still starting, or is down.
+    Inside that range a client could be given a broker's port while the broker starts, or is down for a moment.
     """
     free: list[int] = []
-    for port in random.sample(range(20_000, 30_000), 1_000):
+    for port in random.sample(range(20_000, 30_000), 10_000):
+        if len(free) == count:
+            break
+        if port in avoid:
+            continue
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java does
             try:
@@ -119,33 +124,30 @@ def free_ports(count: int) -> list[int]:
             except OSError:
                 continue
         free.append(port)
-        if len(free) == count:
-            return free
-    raise KafkaFailed(f"no {count} free ports between 20000 and 30000")
+    return free
 
 
 class Kafka:
-    """A Kafka cluster that lives as long as the ``with`` block (or from ``start`` to ``close``).
+    """A Kafka cluster that lives as long as its ``with`` block, or from ``start`` to ``close``.
 
     ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and started again.
 
     Args:
-        brokers: how many, each a controller too. Internal topics have up to three replicas.
-        properties: broker settings that go on top of ours.
+        brokers: how many, each a controller too. Topics get up to three replicas unless they ask for something else.
+        properties: broker settings to put on top of ours.
         port: the first broker's port, the next ones follow; 0 takes free ones.
-        data: folder that is kept, for a cluster to be started again later with as many brokers; None takes a temporary
-            folder and ``close`` removes it.
-        log: file for the brokers' logs (``x-1.log``, ``x-2.log``, ... for several); None puts them into the data folder.
-        heap_mb: largest heap per broker. Further JVM options are taken from ``KAFKA_OPTS``.
+        data: folder to keep, for a later cluster of as many brokers; None takes a temporary one, removed by ``close``.
+        log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None puts it into the data folder.
+        heap_mb: largest heap per broker. More JVM options are taken from ``KAFKA_OPTS``.
 
     Raises:
-        KafkaUnavailable: from ``java`` and ``fetch``.
+        KafkaUnavailable: see ``java`` and ``fetch``.
     """
 
     def __init__(
         self,
         brokers: int = 1,
-        properties: Properties | None = None,
+        properties: Settings | None = None,
         *,
         port: int = 0,
         data: Path | None = None,
@@ -154,12 +156,232 @@ class Kafka:
     ) -> None:
         options = [f"-Xmx{heap_mb}m", "-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING}"]
         command = [java(), *options, *os.environ.get("KAFKA_OPTS", "").split(), "-cp", f"{fetch()}/*"]
-        self._temporary = None if data else tempfile.TemporaryDirectory(prefix="kafka-", ignore_cleanup_errors=True)
-        folder = data.resolve() if data else Path(self._temporary.name if self._temporary else "")
-
-        controllers = free_ports(brokers)
-        ports = [port + i for i in range(brokers)] if port else free_ports(2 * brokers)
-        ports = [port for port in ports if port not in controllers][:brokers]
+        ports = list(range(port, port + brokers)) if port else free_ports(brokers)
+        controllers = free_ports(brokers, avoid=ports)
         self.bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
-        quorum = ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1))
-        self._brokers = []
+
+        self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
+        folder = (self._temporary or data or Path()).resolve()
+        shared = _shared_settings(controllers) | dict(properties or {})
+        self._brokers = [
+            _Broker(
+                command,
+                folder / f"broker-{node}",
+                _log_file(log, folder, node, brokers),
+                {
+                    "node.id": node,
+                    "listeners": f"CLIENTS://{HOST}:{client_port},CONTROLLER://{HOST}:{controller_port}",
+                    **shared,
+                },
+            )
+            for node, (client_port, controller_port) in enumerate(zip(ports, controllers, strict=True), 1)
+        ]
+        atexit.register(self.close)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def logs(self) -> list[Path]:
+        """The log file of each broker."""
+        return [broker.log for broker in self._brokers]
+
+    def trouble(self) -> str:
+        """What the logs of the brokers that are not running say about it."""
+        return "\n".join(broker.trouble() for broker in self._brokers if not broker.alive)
+
+    @property
+    def running(self) -> bool:
+        """Whether every broker's process is alive."""
+        return all(broker.alive for broker in self._brokers)
+
+    def start(self) -> None:
+        """Starts the brokers that are not running, on the data they had, and waits until they serve.
+
+        Raises:
+            KafkaFailed: one of them did not; all are ended then.
+        """
+        down = [broker for broker in self._brokers if not broker.alive]
+        try:
+            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            for broker in down:
+                broker.format(cluster)
+            for broker in down:
+                broker.launch()
+            give_up = time.monotonic() + START_LIMIT_S
+            for broker in down:
+                broker.wait_ready(give_up)
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self, broker: int | None = None) -> None:
+        """Ends one broker (1, 2, ...) or all of them the orderly way; ``start`` brings them back with their data."""
+        chosen = self._chosen(broker)
+        for one in chosen:
+            one.signal(signal.SIGTERM)
+        give_up = time.monotonic() + STOP_LIMIT_S
+        for one in chosen:
+            one.wait_ended(give_up)
+
+    def kill(self, broker: int | None = None) -> None:
+        """Ends one broker or all of them as a power cut would (SIGKILL); ``start`` brings them back."""
+        for one in self._chosen(broker):
+            one.signal(signal.SIGKILL)
+            one.wait_ended()
+
+    def close(self) -> None:
+        """Ends everything and removes what was temporary. Also runs when Python exits."""
+        if self._temporary is None:
+            self.stop()
+        else:
+            self.kill()
+            shutil.rmtree(self._temporary, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def _chosen(self, broker: int | None) -> list[_Broker]:
+        return self._brokers if broker is None else [self._brokers[broker - 1]]
+
+
+class _Broker:
+    """One Java process and its files. It runs in a session of its own, so Ctrl-C reaches the test before the broker."""
+
+    def __init__(self, command: list[str], folder: Path, log: Path, settings: Settings) -> None:
+        self.log = log
+        self._command = command
+        self._folder = folder
+        self._settings_file = folder.with_suffix(".properties")
+        self._settings = {"log.dirs": folder, **settings}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def format(self, cluster: str) -> None:
+        """Prepares an empty data folder; one that is in use already stays as it is."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._settings_file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
+        if not (self._folder / "meta.properties").exists():
+            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings_file)).wait()
+
+    def launch(self) -> None:
+        self._log_start = self.log.stat().st_size if self.log.exists() else 0
+        self._process = self._java("kafka.Kafka", str(self._settings_file))
+
+    def wait_ready(self, give_up: float) -> None:
+        while READY not in self.log.read_bytes()[self._log_start :]:
+            if not self.alive or time.monotonic() > give_up:
+                what = "is not ready in time" if self.alive else "ended"
+                raise KafkaFailed(f"Kafka's {self._folder.name} {what}:\n{self.trouble()}")
+            time.sleep(0.05)
+
+    def trouble(self) -> str:
+        """The log since the last start from its first error on, or its end when there is none."""
+        text = self.log.read_bytes()[self._log_start :].decode(errors="replace")
+        error = re.search(r"^.* (ERROR|FATAL) ", text, re.MULTILINE)
+        return "\n".join(text[error.start() :].splitlines()[:SHOWN_LINES]) if error else _end(text)
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def wait_ended(self, give_up: float = float("inf")) -> None:
+        if self._process is None:
+            return
+        try:
+            self._process.wait(None if give_up == float("inf") else max(0, give_up - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def _java(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as out:
+            return subprocess.Popen(
+                [*self._command, *arguments],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+
+def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
+    """What all brokers have in common: Kafka's defaults except for its size and its patience."""
+    replicas = min(3, len(controllers))
+    in_sync = max(1, replicas - 1)
+    return {
+        "process.roles": "broker,controller",
+        "controller.quorum.voters": ",".join(f"{node}@{HOST}:{port}" for node, port in enumerate(controllers, 1)),
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "CLIENTS",
+        "listener.security.protocol.map": "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "default.replication.factor": replicas,
+        "offsets.topic.replication.factor": replicas,
+        "offsets.topic.num.partitions": 8,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": in_sync,
+        "transaction.state.log.num.partitions": 8,
+        "share.coordinator.state.topic.replication.factor": replicas,
+        "share.coordinator.state.topic.min.isr": in_sync,
+        "share.coordinator.state.topic.num.partitions": 8,
+        "broker.heartbeat.interval.ms": 500,
+        "broker.session.timeout.ms": 3_000,  # 9 s by default; a killed broker may come back only after it
+        "group.initial.rebalance.delay.ms": 0,
+        "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # 128 MB by default, a quarter of the heap
+    }
+
+
+def _log_file(log: Path | None, folder: Path, node: int, brokers: int) -> Path:
+    if log is None:
+        return folder / f"broker-{node}.log"
+    log = log.resolve()
+    return log if brokers == 1 else log.with_stem(f"{log.stem}-{node}")
+
+
+def _end(text: str) -> str:
+    return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])
+
+
+def _run(args: argparse.Namespace) -> None:
+    properties = dict(item.split("=", 1) for item in args.set)
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, lambda *_: sys.exit(0))
+    with Kafka(args.brokers, properties, port=args.port, data=args.data, log=args.log) as kafka:
+        print(f"Kafka serves at {kafka.bootstrap}; log: {', '.join(map(str, kafka.logs))}; Ctrl-C ends it", flush=True)
+        while kafka.running:
+            time.sleep(0.5)
+        raise KafkaFailed(f"a broker ended by itself:\n{kafka.trouble()}")
+
+
+def main() -> None:
+    """The command line: ``run`` keeps a cluster up until Ctrl-C or SIGTERM, ``fetch`` only downloads it."""
+    parser = argparse.ArgumentParser(description="A real Apache Kafka on this machine, without Docker.")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("fetch", help="download Kafka and print the folder it is in")
+    run = verbs.add_parser("run", help="run a cluster until Ctrl-C")
+    run.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one (default: 9092)")
+    run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
+    run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
+    run.add_argument("--log", type=Path, help="file for the broker's log (default: in the data folder)")
+    run.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="broker properties")
+    args = parser.parse_args()
+    try:
+        if args.verb == "fetch":
+            print(fetch())
+        else:
+            _run(args)
+    except (KafkaUnavailable, KafkaFailed) as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -46,7 +46,10 @@ class ReasonerUnavailable(Exception):
 class Reasoner(Protocol):
     """Turns a contrast into a proposal."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The word under which diffs and metrics know it."""
+        ...
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """What this choice says about this skill.

@@ -1,0 +1,43 @@
+"""The fence against repeats: every value knows which records it has applied (invariant 2)."""
+
+from collections.abc import Sequence
+
+from schemas import Position
+
+
+def is_applied(applied: Sequence[Position], position: Position) -> bool:
+    """Whether this record, or one after it on its partition, has been applied already.
+
+    The time stamp is compared too: where a topic was made anew its offsets start again at 0, and an offset
+    alone would silently drop everything up to the old position.
+
+    >>> held = [Position(topic="t", partition=0, offset=7, timestamp_ms=50)]
+    >>> is_applied(held, Position(topic="t", partition=0, offset=7, timestamp_ms=50))
+    True
+    >>> is_applied(held, Position(topic="t", partition=0, offset=3, timestamp_ms=90))
+    False
+    """
+    return any(
+        held.topic == position.topic
+        and held.partition == position.partition
+        and position.offset <= held.offset
+        and position.timestamp_ms <= held.timestamp_ms
+        for held in applied
+    )
+
+
+def with_applied(applied: Sequence[Position], position: Position | None) -> tuple[Position, ...]:
+    """The fence after this record: the newest position per topic, in the order of the topics' names."""
+    if position is None:
+        return tuple(applied)
+    kept = [held for held in applied if held.topic != position.topic]
+    return tuple(sorted([*kept, position], key=lambda held: held.topic))
+
+
+def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
+    """A ring of ids with one more, the oldest falling out.
+
+    >>> remember(("a", "b"), "c", most=2)
+    ('b', 'c')
+    """
+    return (*ids, new)[-most:]

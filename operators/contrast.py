@@ -1,0 +1,180 @@
+"""Contrast (paper 2.5): a user's rankings joined with their selections, in whatever order they come.
+
+Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
+answers a ranking; the same one again is a repeat, another one is refused.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from operators.applied import with_applied
+from schemas import (
+    Answered,
+    Candidate,
+    Contrast,
+    ItemFacts,
+    OpenRanking,
+    OpenRankings,
+    Position,
+    Ranking,
+    Selection,
+    WaitingSelection,
+    derived_id,
+)
+
+
+class Outcome(StrEnum):
+    """What became of a ranking or a selection; a metric's label."""
+
+    OPENED = "opened"
+    MATCHED = "matched"
+    WAITING = "waiting"
+    REPEATED = "repeated"
+    NOT_IN_RANKING = "not-in-ranking"
+    ALREADY_ANSWERED = "already-answered"
+    NO_RANKING = "no-ranking"
+
+    @property
+    def refused(self) -> bool:
+        """Whether the selection belongs into the dead letters."""
+        return self in (Outcome.NOT_IN_RANKING, Outcome.ALREADY_ANSWERED, Outcome.NO_RANKING)
+
+
+@dataclass(frozen=True)
+class RingLimits:
+    """How much of a user's open business is kept (invariant 4)."""
+
+    rankings: int = 8
+    waiting: int = 16
+    answered: int = 64
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one event led to.
+
+    Attributes:
+        state: the user's rings afterwards.
+        outcome: what became of the event itself.
+        contrast: the contrast that is complete now, if any.
+        refused: selections that can never be matched, each with the reason and its position.
+        expired: how many rankings fell out of the ring without a selection.
+    """
+
+    state: OpenRankings
+    outcome: Outcome
+    contrast: Contrast | None = None
+    refused: tuple[tuple[WaitingSelection, Outcome], ...] = ()
+    expired: int = 0
+
+
+def reverse_rank(candidates: Sequence[ItemFacts], chosen: str) -> tuple[ItemFacts, ...]:
+    """The unchosen items, lowest ranked first: easy contrasts, then the near-misses (paper 2.5).
+
+    >>> [i.item_id for i in reverse_rank([ItemFacts(item_id=i) for i in "abcd"], chosen="b")]
+    ['d', 'c', 'a']
+    """
+    return tuple(item for item in reversed(candidates) if item.item_id != chosen)
+
+
+def contrast_id(user_id: str, ranking_id: str) -> str:
+    """The id of the contrast that a user's answer to this ranking is, however often it is built."""
+    return derived_id("contrast", user_id, ranking_id)
+
+
+def on_ranking(
+    state: OpenRankings,
+    ranking: Ranking,
+    facts_of: Callable[[Candidate], ItemFacts],
+    source: Position,
+    limits: RingLimits = RingLimits(),
+) -> Step:
+    """A ranking was shown: it is matched with the selection that waits for it, or opened."""
+    fenced = state.model_copy(update={"applied": with_applied(state.applied, source)})
+    if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
+        return Step(fenced, Outcome.REPEATED)
+    opened = OpenRanking(
+        ranking_id=ranking.ranking_id,
+        domain=ranking.domain,
+        instruction=ranking.instruction,
+        candidates=tuple(facts_of(candidate) for candidate in ranking.candidates),
+        skill_version=ranking.injected.skill_version,
+    )
+    waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
+    if waiting is not None:
+        others = tuple(w for w in state.waiting if w.selection.ranking_id != ranking.ranking_id)
+        step = _match(fenced.model_copy(update={"waiting": others}), opened, waiting, limits)
+        if step.contrast is not None:
+            return step
+        # The selection named something that was never shown; the ranking is still open.
+        reopened = _open(step.state, opened, limits)
+        return replace(reopened, outcome=Outcome.OPENED, refused=((waiting, step.outcome),))
+    return _open(fenced, opened, limits)
+
+
+def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
+    rankings = (*state.rankings, opened)
+    kept = rankings[-limits.rankings :]
+    return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
+
+
+def on_selection(
+    state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
+) -> Step:
+    """The user chose: the contrast with what was left, or a wait for the ranking that is not here yet."""
+    fenced = state.model_copy(update={"applied": with_applied(state.applied, source)})
+    arrived = WaitingSelection(selection=selection, source=source)
+    answer = _answer(state, selection.ranking_id)
+    if answer is not None:
+        if answer.item_id == selection.item_id:
+            return Step(fenced, Outcome.REPEATED)
+        return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
+    ranking = next((r for r in state.rankings if r.ranking_id == selection.ranking_id), None)
+    if ranking is not None:
+        step = _match(fenced, ranking, arrived, limits)
+        refused = () if step.contrast else ((arrived, step.outcome),)
+        return replace(step, refused=refused)
+    if any(w.selection.ranking_id == selection.ranking_id for w in state.waiting):
+        first = next(w.selection for w in state.waiting if w.selection.ranking_id == selection.ranking_id)
+        if first.item_id == selection.item_id:
+            return Step(fenced, Outcome.REPEATED)
+        return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
+    waiting = (*state.waiting, arrived)
+    dropped, kept = waiting[: -limits.waiting], waiting[-limits.waiting :]
+    return Step(
+        fenced.model_copy(update={"waiting": kept}),
+        Outcome.WAITING,
+        refused=tuple((gone, Outcome.NO_RANKING) for gone in dropped),
+    )
+
+
+def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
+    return next((a for a in state.answered if a.ranking_id == ranking_id), None)
+
+
+def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
+    selection = waiting.selection
+    rank = next((n for n, item in enumerate(ranking.candidates, 1) if item.item_id == selection.item_id), None)
+    if rank is None:
+        return Step(state, Outcome.NOT_IN_RANKING)
+    contrast = Contrast(
+        event_id=contrast_id(state.user_id, ranking.ranking_id),
+        occurred_at=selection.occurred_at,
+        user_id=state.user_id,
+        domain=ranking.domain,
+        ranking_id=ranking.ranking_id,
+        instruction=ranking.instruction,
+        chosen=ranking.candidates[rank - 1],
+        chosen_rank=rank,
+        unchosen=reverse_rank(ranking.candidates, selection.item_id),
+        skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
+    )
+    answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))
+    settled = state.model_copy(
+        update={
+            "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
+            "answered": answered[-limits.answered :],
+        }
+    )
+    return Step(settled, Outcome.MATCHED, contrast=contrast)

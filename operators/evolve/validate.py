@@ -1,0 +1,66 @@
+"""Evidence or nothing (invariant 8): what any reasoner says goes through here before the merge sees it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from operators.attributes import fact_id
+from operators.evolve.proposal import Proposal
+from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
+
+
+@dataclass(frozen=True)
+class Validated:
+    """The part of a proposal that stands on evidence, and what was refused."""
+
+    proposal: Proposal
+    refused: tuple[Refused, ...]
+
+
+def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Validated:
+    """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
+
+    A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
+    reinforced (the paper leaves both open).
+    """
+    known = {attribute.attribute_id for attribute in skill.attributes}
+    offered = {fact_id(fact) for fact in contrast.chosen.facts}
+    refused: list[Refused] = []
+
+    def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
+        refused.append(Refused(attribute_id=attribute_id[:200].ljust(3, "?"), proposed=proposed, why=why))
+
+    reinforced: list[str] = []
+    for name in _distinct(proposal.reinforced):
+        if name in known:
+            reinforced.append(name)
+        else:
+            refuse(name, ChangeKind.REINFORCED, Refusal.UNKNOWN)
+    discovered: dict[str, Fact] = {}
+    for fact in proposal.discovered:
+        name = fact_id(fact)
+        if name not in offered:
+            refuse(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED)
+        elif name in known:
+            reinforced.append(name)
+        else:
+            discovered.setdefault(name, fact)
+    weakened: list[str] = []
+    for name in _distinct(proposal.weakened):
+        if name not in known:
+            refuse(name, ChangeKind.WEAKENED, Refusal.UNKNOWN)
+        elif name in reinforced:
+            refuse(name, ChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
+        else:
+            weakened.append(name)
+    honest = replace(
+        proposal,
+        reinforced=_distinct(reinforced),
+        discovered=tuple(discovered.values()),
+        weakened=tuple(weakened),
+    )
+    # A lying model can name thousands of ids; the log keeps enough of them to see it.
+    return Validated(honest, tuple(refused[:64]))

@@ -1,0 +1,154 @@
+"""Books: genre, author, reading mood, fine category and era (paper App. E, Table 6, row Books/GoodReads).
+
+| dimension | values | from | at most |
+|---|---|---|---|
+| genre | the 15 classes of `GENRES` | `genres`, `categories`, `shelves`; else title and description | 5 |
+| author | names | `authors`; else title and first 400 characters of the description | 2 |
+| mood | the 7 classes of `MOODS` | title, description, fine categories and shelves | 2 |
+| category | raw fine categories and shelves that are no genre | `categories`, `shelves` | 6 |
+| era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
+
+Values of the metadata may be lists, `a|b`, comma strings or Python lists written as strings, where a comma belongs
+to a name. Series, reading level and format are left out, as in the paper's signal pruning.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from operators.statinit import text
+from schemas import Candidate, Fact
+
+GENERAL: Final = "general fiction"
+GENRES: Final = text.Vocabulary(
+    {
+        "mystery": """mystery, detective, whodunit, sleuth, crime, murder, true crime, police procedural, noir,
+            private eye, investigator, cold case""",
+        "thriller": "thriller, suspense, espionage, spy, spies, conspiracy, assassin, serial killer, hostage",
+        "romance": """romance, romantic, love story, love stories, erotica, erotic, chick lit, new adult, bride,
+            duke, billionaire, rake""",
+        "fantasy": """fantasy, fantasies, magic, dragon, wizard, witch, sorcerer, fae, faerie, fairy tale, elf, elves,
+            paranormal, vampire, werewolf, shapeshifter, supernatural, mythology, myth, folklore, urban fantasy,
+            demon, throne of""",
+        "science fiction": """science fiction, sci fi, scifi, sf, space opera, dystopia, dystopian, alien, robot,
+            android, cyberpunk, steampunk, time travel, post apocalyptic, galaxy, starship, speculative fiction""",
+        "horror": "horror, ghost, haunted, haunting, zombie, gothic, creepy, occult, possession",
+        "historical": """historical, history historical fiction biography, regency, victorian, medieval, tudor,
+            world war ii, wwii, civil war, 18th century, 19th century, alternate history""",
+        "literary": """literary, classic, classics, poetry, poem, drama, dramas, essay, literature, world literature,
+            literary fiction, magical realism, short story, short stories, anthologies, anthology,
+            booker prize, pulitzer""",
+        "young adult": "young adult, ya, teen, teenage, high school, coming of age",
+        "children": """children, childrens, kid, picture book, middle grade, bedtime, early learning, toddler,
+            nursery rhyme, growing up, juvenile""",
+        "comics": "comic, comics, graphic novel, graphic, manga, superhero, batman, comic strip",
+        "biography": "biography, biographies, memoir, autobiography, autobiographies, leaders, arts literature, true story, true stories",
+        "religion": """christian, christianity, bible, faith, religion, religious, spirituality, spiritual, prayer,
+            theology, church, worship, devotional, buddhism, islam, judaism, amish, inspirational""",
+        "non-fiction": """non fiction, nonfiction, history, politics, business, money, self help, health, fitness,
+            diet, science, math, mathematics, medicine, medical, engineering, computer, technology, education,
+            textbook, reference, cookbook, cooking, food, wine, craft, hobby, gardening, travel, psychology,
+            philosophy, economics, photography, art, arts, music, sports, outdoors, parenting, relationships,
+            social sciences, humanities, nature, animals, guide, handbook, how to, test preparation""",
+        GENERAL: """fiction, literature fiction, genre fiction, contemporary, general fiction, womens fiction, action, adventure,
+            humor, entertainment, realistic fiction, family, lgbt, westerns, western, united states, novel""",
+    }
+)
+"""Fifteen classes; the paper does not name its own, so these follow the raw genres of the catalogues measured."""
+MOODS: Final = text.Vocabulary(
+    {
+        "uplifting reads": """uplifting, inspiring, inspirational, inspiration, heartwarming, hopeful, hope, joy, joyful,
+            feel good, triumph, faith, happiness, motivational, christmas, healing, second chance, miracle""",
+        "dark reads": """dark, darkness, darkest, disturbing, gritty, bleak, grim, sinister, evil, brutal, creepy,
+            macabre, noir, gothic, blood, bloody, dead, death, deadly, killer, nightmare, horror, vampire""",
+        "funny reads": """funny, hilarious, hilariously, humor, humour, humorous, comedy, comedic, comic fantasy, witty,
+            satire, satirical, laugh, laugh out loud, romantic comedy, parody, wickedly funny""",
+        "suspenseful reads": """suspense, suspenseful, gripping, page turner, edge of your seat, twist, chilling, tense,
+            pulse pounding, riveting, thriller, thrilling, race against time, secret, danger, dangerous""",
+        "emotional reads": """emotional, moving, heartbreaking, heartbreak, heartbroken, tearjerker, poignant, tender,
+            bittersweet, grief, loss, tragic, tragedy, passion, passionate, heart, love, love story""",
+        "thought-provoking reads": """thought provoking, profound, philosophical, philosophy, psychology, psychological,
+            meditation, reflective, provocative, insightful, politics, social commentary, modern classics,
+            literary fiction, meaning of life""",
+        "adventurous reads": """adventure, adventurous, epic, quest, journey, voyage, swashbuckling, exploration,
+            expedition, treasure, survival, pirate, battle, warrior, action""",
+    }
+)
+"""Reading moods, worded so that they can stand alone in a skill, as in the paper's E.3."""
+COARSE: Final = frozenset(
+    {
+        *("books", "kindle ebooks", "kindle store", "fiction", "non-fiction", "nonfiction", "literature", "classics"),
+        *("literature & fiction", "genre fiction", "adult fiction", "general fiction", "realistic fiction"),
+        *("contemporary", "contemporary fiction", "mystery, thriller & suspense", "thrillers & suspense"),
+        *("science fiction & fantasy", "teen & young adult", "children's books", "comics & graphic novels"),
+        *("christian books & bibles", "religion & spirituality", "biographies & memoirs", "arts & literature"),
+        *("new, used & rental textbooks", "united states", "americas", "world"),
+    }
+)
+"""Categories that a genre says better, or that are on so many books that they say nothing."""
+_PLAIN: Final = frozenset(
+    """a adult age and author authors award best book books by classic classics contemporary currently default e ebook
+    ebooks fave faves favorite favorites favourite fi fic fiction for general genre i in kindle library lit literature lit
+    modern my n na new non novel novels of on own owned realistic read reading reads s sci series shelf stand standalone stories
+    story the tbr to want young""".split()
+)
+_BY: Final = re.compile(
+    r"(?i:\b(?:written|novel|memoir|book|tale|poems|stories) by |\bauthors?: ?"
+    r"|\bbest-?selling author |\baward-winning author )|(?i:[.,:;(\u2013\u2014-] ?by )(?=\S+ [A-Z])"
+)
+
+
+def parse(candidate: Candidate) -> tuple[Fact, ...]:
+    """What a book's metadata and words say (paper App. E, Table 6).
+
+    >>> book = Candidate(
+    ...     item_id="b1", title="The Glass Orchard", description="['A gripping novel by Ines Varga.']",
+    ...     metadata={"categories": "['Mystery, Thriller & Suspense', 'Historical Mystery']"})
+    >>> [f"{fact.dimension}={fact.value}" for fact in parse(book)][:4]
+    ['genre=mystery', 'genre=thriller', 'genre=historical', 'author=Ines Varga']
+    """
+    folded = text.by_key(candidate.metadata)
+    description = text.description_of(candidate)
+    categories = [text.label(raw) for raw in text.values(folded, "category")]
+    shelves = [text.label(raw.replace("-", " ")) for raw in text.values(folded, "shelf")]
+    words = f"{candidate.title} / {description[: text.MINED_CHARS]}"
+    fine = [*_fine_categories(categories), *_fine_shelves(shelves)]
+    return text.facts(
+        ("genre", _genres([*text.values(folded, "genre"), *categories, *shelves], words), 5),
+        ("author", _authors(text.values(folded, "author"), candidate, description), 2),
+        ("mood", MOODS.find(words, [label for label in (*categories, *shelves) if label not in COARSE]), 2),
+        ("category", fine, 6),
+        ("era", (text.decade(folded, candidate.title),), 1),
+    )
+
+
+def _genres(structured: list[str], words: str) -> list[str]:
+    """The classes of the structured fields; those of title and description if there are none or only the general."""
+    found = GENRES.find_in(structured, floor=0.25)
+    if not found or found == [GENERAL]:
+        found = GENRES.find(words) or found
+    return [genre for genre in found if genre != GENERAL] or found
+
+
+def _authors(known: list[str], candidate: Candidate, description: str) -> list[str]:
+    return text.people(known, 2) or text.credited(text.first_text(candidate, description), _BY)
+
+
+def _fine_categories(labels: list[str]) -> list[str]:
+    """Categories that are no genre keyword and not coarse, the end of the path first, where it is finest."""
+    return [label for label in reversed(labels) if label not in COARSE and label not in GENRES]
+
+
+def _fine_shelves(labels: list[str]) -> list[str]:
+    """Shelves that say more than a genre and readers' housekeeping, the shortest first."""
+    telling = filter(None, map(_telling, labels))
+    return sorted(telling, key=lambda label: label.count(" "))
+
+
+@lru_cache(maxsize=8_192)
+def _telling(shelf: str) -> str:
+    """The shelf with its genre words last (`fantasy urban` is `urban fantasy`); "" if it says no more than a genre."""
+    words = shelf.split()
+    if shelf in GENRES or all(word in _PLAIN or word in GENRES for word in words):
+        return ""
+    return " ".join(sorted(words, key=GENRES.__contains__))

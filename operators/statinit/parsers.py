@@ -1,0 +1,87 @@
+"""Which parser reads a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, cast
+
+from operators.statinit import books, generic, movietv, yelp
+from schemas import Candidate, Fact, ItemFacts
+
+Parser = Callable[[Candidate], tuple[Fact, ...]]
+"""Reads an item's facts: pure, never raises, at most `MAX_FACTS` distinct ones."""
+
+ENTRY_POINTS: Final = "sager.domains"
+"""The entry point group under which a package offers a parser for a domain of its own."""
+BUILT_IN: Final[Mapping[str, Parser]] = {
+    "yelp": yelp.parse,
+    "books": books.parse,
+    "movietv": movietv.parse,
+    "generic": generic.parse,
+}
+ALIASES: Final[Mapping[str, str]] = {
+    "places": "yelp",
+    "restaurants": "yelp",
+    "goodreads": "books",
+    "amazon_books": "books",
+    "movies": "movietv",
+    "films": "movietv",
+    "movielens": "movietv",
+}
+"""Domains that a built-in parser of another name reads."""
+
+
+class UnknownParser(ValueError):  # noqa: N818
+    """A configured parser that does not exist."""
+
+    def __init__(self, domain: str, parser: str) -> None:
+        super().__init__(
+            f"domain {domain!r} is set to be read by the parser {parser!r}, which does not exist; "
+            f"known: {', '.join(known_parsers())}. Install the package that offers it, or correct the setting."
+        )
+
+
+def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
+    """The parser of a domain's items.
+
+    The override for the domain, else the built-in parser of that name or alias, else the entry point of that name in
+    the group `sager.domains`, else the generic parser.
+
+    Raises:
+        UnknownParser: an override names a parser that is neither built in nor installed.
+
+    >>> parser_for("films", {}) is movietv.parse, parser_for("recipes", {}) is generic.parse
+    (True, True)
+    >>> parser_for("films", {"films": "generic"}) is generic.parse
+    True
+    """
+    chosen = overrides.get(domain)
+    found = _named(domain if chosen is None else chosen)
+    if found is None and chosen is not None:
+        raise UnknownParser(domain, chosen)
+    return found or generic.parse
+
+
+def known_parsers() -> tuple[str, ...]:
+    """The names that an override may use, built-in and installed ones."""
+    return tuple(sorted({*BUILT_IN, *ALIASES, *_installed()}))
+
+
+def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
+    """The item reduced to its name and its facts."""
+    return ItemFacts(item_id=candidate.item_id, title=candidate.title, facts=parser(candidate))
+
+
+def _named(parser: str) -> Parser | None:
+    return BUILT_IN.get(ALIASES.get(parser, parser)) or _plugged_in(parser)
+
+
+@cache
+def _installed() -> Mapping[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+@cache
+def _plugged_in(parser: str) -> Parser | None:
+    point = _installed().get(parser)
+    return None if point is None else cast("Parser", point.load())

@@ -1,0 +1,175 @@
+"""The statistical prior: counts over a user's interactions, and the skill that they start with (paper 2.3, App. E)."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from operators.applied import remember, with_applied
+from operators.attributes import attribute_id, from_fact
+from schemas import Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
+
+RECENT = 15
+NEWEST = 3
+RECENT_IDS = 32
+
+
+@dataclass(frozen=True)
+class PriorLimits:
+    """The thresholds of StatInit, ours to decide (the paper leaves the frequency-to-tier map open).
+
+    Attributes:
+        newest_weight, recent_weight, older_weight: what an interaction counts: the last 3, the 4th to the 15th,
+            and older ones (App. D).
+        high_share, medium_share: from which share of a dimension's weight a value is high or medium.
+        high_count, medium_count, low_count: from how many interactions.
+        per_dimension: most attributes of one dimension; creators and keywords have many values that mean little.
+        total: most attributes of a prior; leaves room in a skill for what is discovered.
+        values_per_dimension: most counters kept per dimension for interactions older than the last 15.
+        pattern_interactions: interactions needed before behaviour is called a pattern.
+    """
+
+    newest_weight: float = 1.8
+    recent_weight: float = 1.0
+    older_weight: float = 0.6
+    high_share: float = 0.35
+    medium_share: float = 0.15
+    high_count: int = 3
+    medium_count: int = 2
+    low_count: int = 2
+    per_dimension: int = 5
+    total: int = 20
+    values_per_dimension: int = 48
+    pattern_interactions: int = 5
+
+
+def observe(
+    profile: Profile | None,
+    interaction: Interaction,
+    facts: Sequence[Fact],
+    source: Position | None = None,
+    limits: PriorLimits = PriorLimits(),
+) -> Profile:
+    """The profile after one more interaction. One that it holds already changes nothing but the fence."""
+    if profile is None:
+        profile = Profile(user_id=interaction.user_id, domain=interaction.domain)
+    applied = with_applied(profile.applied, source)
+    if interaction.event_id in profile.recent_ids:
+        return profile.model_copy(update={"applied": applied})
+    recent = (*profile.recent, tuple(facts))
+    older, known = profile.older, profile.older_known
+    if len(recent) > RECENT:
+        older, known = _age(older, known, recent[0], limits.values_per_dimension)
+        recent = recent[1:]
+    return profile.model_copy(
+        update={
+            "interactions": profile.interactions + 1,
+            "recent": recent,
+            "older": older,
+            "older_known": known,
+            "recent_ids": remember(profile.recent_ids, interaction.event_id, RECENT_IDS),
+            "applied": applied,
+        }
+    )
+
+
+def _age(
+    older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact], most: int
+) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
+    counts = {dimension: dict(values) for dimension, values in older.items()}
+    totals = dict(known)
+    for fact in facts:
+        values = counts.setdefault(fact.dimension, {})
+        values[fact.value] = values.get(fact.value, 0) + 1
+        if len(values) > most:
+            del values[min(values, key=lambda value: (values[value], value))]
+    for dimension in {fact.dimension for fact in facts}:
+        totals[dimension] = totals.get(dimension, 0) + 1
+    return counts, totals
+
+
+@dataclass(frozen=True)
+class _Weights:
+    weight: Counter[str]
+    count: Counter[str]
+    known: float
+    """The weight of all interactions that have any value of this dimension."""
+
+
+def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weights]]:
+    weights: dict[str, tuple[Counter[str], Counter[str], list[float]]] = {}
+    for dimension, values in profile.older.items():
+        weight, count, known = weights.setdefault(dimension, (Counter(), Counter(), [0.0]))
+        known[0] += limits.older_weight * profile.older_known.get(dimension, 0)
+        for value, times in values.items():
+            weight[value] += limits.older_weight * times  # type: ignore[assignment]
+            count[value] += times
+    for age, facts in enumerate(reversed(profile.recent)):
+        worth = limits.newest_weight if age < NEWEST else limits.recent_weight
+        for fact in facts:
+            weight, count, _ = weights.setdefault(fact.dimension, (Counter(), Counter(), [0.0]))
+            weight[fact.value] += worth  # type: ignore[assignment]
+            count[fact.value] += 1
+        for dimension in {fact.dimension for fact in facts}:
+            weights[dimension][2][0] += worth
+    for dimension, (weight, count, known) in weights.items():
+        yield dimension, _Weights(weight, count, known[0])
+
+
+def _tier(share: float, count: int, limits: PriorLimits) -> Tier | None:
+    if share >= limits.high_share and count >= limits.high_count:
+        return Tier.HIGH
+    if share >= limits.medium_share and count >= limits.medium_count:
+        return Tier.MEDIUM
+    if count >= limits.low_count or share >= limits.high_share:
+        return Tier.LOW
+    return None
+
+
+def statinit(profile: Profile | None, limits: PriorLimits = PriorLimits()) -> tuple[Attribute, ...]:
+    """The attributes that a user's statistics give, strongest first; none for a user without history.
+
+    A value's tier follows from its share of its dimension's recency-weighted count and from how often it was
+    met, so that one lucky choice is never more than low.
+    """
+    if profile is None or not profile.interactions:
+        return ()
+    found: list[tuple[float, Attribute]] = []
+    for dimension, weights in _weigh(profile, limits):
+        ranked = sorted(weights.weight, key=lambda value: (-weights.weight[value], value))
+        for value in ranked[: limits.per_dimension]:
+            share = min(1.0, weights.weight[value] / weights.known) if weights.known else 0.0
+            tier = _tier(share, weights.count[value], limits)
+            if tier is not None:
+                fact = Fact(dimension=dimension, value=value)
+                found.append((share, from_fact(fact, tier, Source.PRIOR, support=weights.count[value])))
+    found.sort(key=lambda pair: (-pair[1].tier, -pair[0], pair[1].attribute_id))
+    lines = [attribute for _, attribute in found[: limits.total]]
+    return (*lines, *_patterns(profile, limits))
+
+
+def _patterns(profile: Profile, limits: PriorLimits) -> Iterator[Attribute]:
+    """How the user balances the familiar and the new (paper 2.3, Behavioral Patterns)."""
+    for dimension, weights in _weigh(profile, limits):
+        if dimension not in ("genre", "category") or profile.interactions < limits.pattern_interactions:
+            continue
+        total = sum(weights.weight.values())
+        top = sum(sorted(weights.weight.values())[-3:])
+        plural = {"genre": "genres", "category": "categories"}[dimension]
+        if top >= 0.7 * total:
+            yield pattern("exploration", f"stays with favourite {plural}", profile.interactions)
+        elif top <= 0.45 * total:
+            yield pattern("exploration", f"explores many {plural}", profile.interactions)
+        return
+
+
+def pattern(dimension: str, value: str, support: int) -> Attribute:
+    """A line about behaviour, at medium: seen over several interactions, not yet confirmed by a choice."""
+    return Attribute(
+        attribute_id=attribute_id(Kind.PATTERN, dimension, value),
+        kind=Kind.PATTERN,
+        dimension=dimension,
+        value=value,
+        tier=Tier.MEDIUM,
+        source=Source.PRIOR,
+        support=support,
+    )

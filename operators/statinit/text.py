@@ -1,0 +1,436 @@
+"""What the domain parsers share: raw metadata into lists, names, labels, keyword hits and facts (paper App. E).
+
+Everything here is pure, bounded, and takes any JSON value without raising.
+"""
+
+import ast
+import html
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, Final
+
+from operators.attributes import normalise
+from schemas import MAX_FACTS, Candidate, Fact
+
+MAX_LABEL: Final = 60
+"""The longest value of a fact, in characters."""
+MAX_VALUES: Final = 64
+"""The most values read from one metadata field."""
+MAX_LITERAL: Final = 4_096
+"""The longest text that is tried as a Python or JSON literal, in characters."""
+MINED_CHARS: Final = 800
+"""How much of a description is mined for keywords; the paper recovers 300 to 800 characters an item."""
+FIRST_PARAGRAPH: Final = 400
+"""How much of a description may name an author or a director (paper E.2)."""
+MAX_NESTING: Final = 16
+_OPENINGS: Final = frozenset("[({")
+NOTHING: Final = frozenset(
+    {"", "n/a", "na", "none", "null", "nan", "unknown", "undefined", "not available", "(no genres listed)", "various"}
+)
+"""Labels that say that nothing is known."""
+
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "actor": ("actors", "actor", "cast", "starring"),
+    "author": ("authors", "author", "written_by"),
+    "category": ("categories", "category"),
+    "city": ("city",),
+    "country": ("country", "countries"),
+    "director": ("directors", "director", "directed_by"),
+    "genre": ("genres", "genre"),
+    "keyword": ("plot_keywords", "keywords", "keyword", "tags", "tag"),
+    "meal": ("goodformeal", "good_for_meal", "meals", "meal"),
+    "ambience": ("ambience", "ambiance"),
+    "price": ("restaurantspricerange2", "price_range", "price_tier", "price"),
+    "shelf": ("shelves", "popular_shelves", "shelf"),
+    "state": ("state",),
+    "year": ("year", "release_year", "publication_year", "release_date", "publication_date", "published"),
+}
+"""The metadata keys under which a concept is found, best first; letter case, spaces and `-` do not matter."""
+
+_TOKENS = re.compile(
+    r"""(?: [\[\](){},:\s]
+          | u?'(?:[^'\\\n]|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+'
+          | u?"(?:[^"\\\n]|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+"
+          | -?[0-9]{1,18}(?:\.[0-9]{1,18})?(?=[\s,\])}:])
+          | \b(?:True|False|None|true|false|null)\b )*+""",
+    re.VERBOSE,
+)
+_SPACES: Final = {ord(c): " " for c in '-_/.,;:!?()[]{}"*&+|\n\t\r\u2013\u2014\u201c\u201d'}
+_FLAT: Final = _SPACES | {ord(c): None for c in "'\u2018\u2019"}
+_TAG = re.compile(r"<[^<>]{0,80}>")
+_ASIDE = re.compile(r"\([^()]{0,60}\)")
+_YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
+_TITLE_YEAR = re.compile(r"\((1[0-9]{3}|20[0-9]{2})\)")
+
+
+def literal(text: str) -> Any:
+    """The value of a Python or JSON list, tuple or dict written as a string; None for any other text.
+
+    Only quoted strings, plain numbers and constants are let through to `ast.literal_eval`, with a length and a
+    nesting cap, so that no text can exhaust its parser or make it warn.
+
+    >>> literal("['Mystery, Thriller', 'Mystery']")
+    ['Mystery, Thriller', 'Mystery']
+    >>> literal('["a", null]')
+    ['a', None]
+    >>> literal("[[[" * 999)
+    """
+    if not 2 <= len(text) <= MAX_LITERAL or text.lstrip()[:1] not in _OPENINGS:
+        return None
+    text = text.strip()
+    if _TOKENS.fullmatch(text) is None or _nesting(text) > MAX_NESTING:
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        pass
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _nesting(text: str) -> int:
+    """An upper bound of how deep the brackets of a text go, brackets inside strings included."""
+    depth = deepest = 0
+    for bracket in re.findall(r"[\[({\])}]", text):
+        depth += 1 if bracket in "[({" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def as_list(value: Any) -> list[str]:
+    """The texts in a raw metadata value, in order, at most `MAX_VALUES` of them.
+
+    A string is a Python or JSON literal, else split at `|`, else at `;`, else at commas. Inside a list a comma
+    belongs to the name. A dict gives its `name`, else the keys whose value is true or a positive count. Integers
+    count as texts; booleans, floats and nulls do not.
+
+    >>> as_list("Action|Sci-Fi"), as_list("Delis, Sandwiches"), as_list("['Arts, Crafts', 'Home']")
+    (['Action', 'Sci-Fi'], ['Delis', 'Sandwiches'], ['Arts, Crafts', 'Home'])
+    >>> as_list([{"id": 16, "name": "Animation"}]), as_list({"casual": "True", "divey": False})
+    (['Animation'], ['casual'])
+    """
+    if isinstance(value, str):
+        inner = literal(value)
+        return _split(value) if inner is None else list(islice(_leaves(inner), MAX_VALUES))
+    return list(islice(_leaves(value), MAX_VALUES))
+
+
+def _split(raw: str) -> list[str]:
+    raw = raw[:MAX_LITERAL].strip("[]{}\t\n ")
+    parts = raw.split("|" if "|" in raw else ";" if ";" in raw else ",", MAX_VALUES)
+    return [part.strip(" \t\n'\"") for part in parts[:MAX_VALUES]]
+
+
+def _leaves(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, str):
+        inner = literal(value) if depth < MAX_NESTING else None
+        if inner is not None:
+            yield from _leaves(inner, depth + 1)
+        elif "|" in value:
+            yield from _split(value)
+        else:
+            yield value[:MAX_LITERAL].strip()
+    elif isinstance(value, bool) or depth >= MAX_NESTING:
+        return
+    elif isinstance(value, int):
+        if abs(value) < 10**9:
+            yield str(value)
+    elif isinstance(value, Mapping):
+        named = value.get("name")
+        if isinstance(named, str):
+            yield named
+        else:
+            yield from (key for key, flag in value.items() if isinstance(key, str) and is_true(flag))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _leaves(part, depth + 1)
+
+
+def is_true(value: Any) -> bool:
+    """Whether a raw flag is set: `true`, `"True"`, `"yes"`, a positive count.
+
+    >>> is_true("True"), is_true("u'yes'"), is_true("False"), is_true(3), is_true(None)
+    (True, True, False, True, False)
+    """
+    if isinstance(value, str):
+        word = value[:12].strip().removeprefix("u").strip("'\"").lower()
+        return word in ("true", "yes", "y") or (word.isdecimal() and word.strip("0") != "")
+    return isinstance(value, int | float) and value > 0
+
+
+def by_key(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata under folded keys, so that `Plot Keywords`, `plot-keywords` and `plot_keywords` are one.
+
+    >>> by_key({"Plot Keywords": "a|b"})
+    {'plot_keywords': 'a|b'}
+    """
+    return {_fold(key): value for key, value in metadata.items()}
+
+
+@lru_cache(maxsize=4_096)
+def _fold(key: str) -> str:
+    return key.lower().replace(" ", "_").replace("-", "_")
+
+
+def values(folded: Mapping[str, Any], concept: str) -> list[str]:
+    """The texts of the first key of a concept (see `KEYS`) that has any."""
+    for key in KEYS[concept]:
+        if (value := folded.get(key)) and (texts := as_list(value)):
+            return texts
+    return []
+
+
+def name(text: str) -> str:
+    """A readable name with its letter case: NFKC, one line, no tags, at most 60 characters; "" if it says nothing.
+
+    >>> name(" Sofia   Coppola (Director)"), name("N/A"), name("O&#39;Brien")
+    ('Sofia Coppola', '', "O'Brien")
+    """
+    return _clean(_ASIDE.sub(" ", text[:200]) if "(" in text else text[:200])
+
+
+def label(text: str) -> str:
+    """A readable lower-case label, cleaned as a name is; what stands in brackets is part of it.
+
+    >>> label("American (New)"), label("Kids &amp; Family"), label("</span>"), label("(no genres listed)")
+    ('american (new)', 'kids & family', '', '')
+    """
+    return _clean(text[:200]).lower()[:MAX_LABEL]
+
+
+@lru_cache(maxsize=16_384)
+def _clean(text: str) -> str:
+    if "&" in text:
+        text = html.unescape(text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    text = " ".join(text.split())
+    if not text.isprintable():
+        text = "".join(filter(str.isprintable, text))
+    text = text.strip(" ,;:'\"[]{}<>")
+    if len(text) > MAX_LABEL:
+        text = text[: MAX_LABEL + 1].rpartition(" ")[0].rstrip(" ,;:&") or text[:MAX_LABEL]
+    return "" if text.lower() in NOTHING else text
+
+
+def people(texts: Iterable[str], limit: int) -> list[str]:
+    """The first names of people in a raw list, without what is no name (`Jr.`, `J.K.`, `123`).
+
+    >>> people(["Robert Downey", "Jr.", "Zoë Wanamaker (voice)"], 3)
+    ['Robert Downey', 'Zoë Wanamaker']
+    """
+    found = (name(text) for text in texts)
+    return list(islice((n for n in found if _is_person(n)), limit))
+
+
+def _is_person(text: str) -> bool:
+    letters = sum(map(str.isalpha, text))
+    bare = text.replace(".", "").replace(" ", "")
+    return (
+        letters >= 2
+        and bare.casefold() not in ("jr", "sr", "ii", "iii", "iv", "phd", "md")
+        and not ("." in text and len(bare) <= 3 and bare.isupper())
+    )
+
+
+def decade(folded: Mapping[str, Any], title: str) -> str:
+    """The decade of the year in the metadata, else of `(1995)` in the title; years before 1900 are one era.
+
+    >>> decade({"year": 1994}, ""), decade({}, "The Long Ferry (2012)"), decade({"published": "1813-01-28"}, "")
+    ('1990s', '2010s', 'before 1900')
+    """
+    for key in KEYS["year"]:
+        value = folded.get(key)
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            if found := _YEAR.search(value[:40] if isinstance(value, str) else str(value % 10**6)):
+                return _era(found[1])
+    found = _TITLE_YEAR.search(title)
+    return _era(found[1]) if found else ""
+
+
+def _era(year: str) -> str:
+    return "before 1900" if year < "1900" else f"{year[:3]}0s"
+
+
+def description_of(candidate: Candidate) -> str:
+    """The plain description: a Python-list literal is flattened (paper E.2); the metadata's own one if there is none.
+
+    >>> description_of(Candidate(item_id="b1", description="['A storm.', 'A lighthouse.']"))
+    'A storm. A lighthouse.'
+    """
+    raw: Any = candidate.description or candidate.metadata.get("description") or ""
+    if isinstance(raw, str) and literal(raw) is None:
+        return raw[:MAX_LITERAL]
+    return " ".join(islice(_leaves(raw), MAX_VALUES))[:MAX_LITERAL]
+
+
+def flatten(text: str) -> str:
+    """The text as keyword matching sees it: lower case, no apostrophes, one space around every word.
+
+    >>> flatten("Sci-Fi: a Thief's Tale")
+    ' sci fi a thiefs tale '
+    """
+    return f" {' '.join(text.lower().translate(_FLAT).split())} "
+
+
+class Vocabulary:
+    """A closed set of labels, each known by its keywords, matched as whole words by one compiled expression.
+
+    >>> tones = Vocabulary({"funny": "comedy, laugh out loud", "dark": "noir, grim"})
+    >>> tones.find("A grim, laugh-out-loud COMEDY of errors; two comedies really")
+    ['funny', 'dark']
+    >>> tones.find_in(["grim comedy, dark comedy", "noir"])
+    ['dark', 'funny']
+    """
+
+    def __init__(self, keywords: Mapping[str, str]) -> None:
+        self.labels: Final = tuple(keywords)
+        self._label_of: Final = {
+            form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
+        }
+        self._search: Final = re.compile(f" ({_trie(self._label_of)})(?= )")
+        self._rank: Final = {label: rank for rank, label in enumerate(self.labels)}
+        self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
+
+    def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
+        """The labels whose keywords a free text holds, and those of short texts (see `find_in`)."""
+        return self._ranked(chain(self._hits(text), *map(self._in_label, labels)), 0.0)
+
+    def find_in(self, texts: Iterable[str], floor: float = 0.0) -> list[str]:
+        """The labels whose keywords short texts hold, such as raw genres; each text counts once for a label.
+
+        Most mentioned first, then in the vocabulary's order; those with less than `floor` times the mentions of the
+        first are left out.
+        """
+        return self._ranked(chain.from_iterable(self._in_label(text[:MAX_LABEL]) for text in texts), floor)
+
+    def __contains__(self, text: str) -> bool:
+        """Whether the text as a whole is one keyword."""
+        return flatten(text).strip() in self._label_of
+
+    def _hits(self, text: str) -> list[str]:
+        return [self._label_of[hit] for hit in self._search.findall(flatten(text))]
+
+    def _ranked(self, hits: Iterable[str], floor: float) -> list[str]:
+        counts = Counter(hits)
+        if len(counts) < 2:
+            return list(counts)
+        least = floor * max(counts.values())
+        ranked = sorted(counts, key=lambda label: (-counts[label], self._rank[label]))
+        return [label for label in ranked if counts[label] >= least]
+
+
+def _forms(word: str) -> tuple[str, ...]:
+    """A keyword and its regular plural, flattened."""
+    flat = flatten(word).strip()
+    if flat.endswith("s"):
+        return (flat,)
+    if flat.endswith("y") and flat[-2:-1] not in ("a", "e", "o"):
+        return flat, f"{flat[:-1]}ies"
+    return flat, f"{flat}es" if flat.endswith(("ch", "sh", "x")) else f"{flat}s"
+
+
+def _trie(words: Iterable[str]) -> str:
+    """One expression for many words, shared beginnings written once: several times faster than `a|b|c`."""
+    root: dict[str, Any] = {}
+    for word in words:
+        node = root
+        for letter in word:
+            node = node.setdefault(letter, {})
+        node[""] = {}
+    return _branch(root)
+
+
+def _branch(node: dict[str, Any]) -> str:
+    branches = [re.escape(letter) + _branch(below) for letter, below in sorted(node.items()) if letter]
+    if not branches:
+        return ""
+    body = branches[0] if len(branches) == 1 and "" not in node else f"(?:{'|'.join(branches)})"
+    return f"{body}?" if "" in node else body
+
+
+def credited(text: str, cue: re.Pattern[str]) -> list[str]:
+    """The people named right after a cue such as "directed by": capitalised words, never `fate` (paper E.2).
+
+    >>> credited("A film directed by Ana de la Cruz and J. B. Okoro. It rains.", re.compile("directed by"))
+    ['Ana de la Cruz', 'J. B. Okoro']
+    >>> credited("Two lives directed by fate.", re.compile("directed by"))
+    []
+    """
+    return [person for match in cue.finditer(text) for person in _names_at(text[match.end() : match.end() + 120])]
+
+
+_PARTICLES: Final = frozenset("al bin da das de del della den der di do dos du el la le van von y".split())
+_NO_NAME: Final = frozenset(
+    """a academy acclaimed an award award-winning awards bestselling chance death destiny emmy every fate fire
+    god grief her his hollywood hope it its legendary life love luck many men my nature night none oscar-winner
+    oscar-winning our someone that the their these this time us various veteran who women you your""".split()
+)
+
+
+def _names_at(text: str) -> Iterator[str]:
+    words: list[str] = []
+    for token in text.partition("\n")[0].split()[:12]:
+        word = token.strip("\"'\u201c\u201d\u2018\u2019()[]*,;:!?")
+        if word in ("and", "&") and words:
+            yield from _one_name(words)
+            words = []
+            continue
+        is_initial = re.fullmatch(r"(?:[^\W\d_]\.)+|[JS]r\.", word) is not None
+        core = word if is_initial else word.rstrip(".")
+        capital = core[:1].isupper() and all(c.isalpha() or c in ".'\u2019-" for c in core)
+        if not (capital or (words and core in _PARTICLES)):
+            break
+        if not words and core.casefold() in _NO_NAME:
+            break
+        words.append(core)
+        if token[-1] in ',;:!?)]\u201d"' or core != word or len(words) == 5:
+            break
+    yield from _one_name(words)
+
+
+def _one_name(words: list[str]) -> Iterator[str]:
+    while words and words[-1] in _PARTICLES:
+        words = words[:-1]
+    found = name(" ".join(words))
+    if _is_person(found):
+        yield found
+
+
+def first_text(candidate: Candidate, description: str) -> str:
+    """The title and the first paragraph, at most 400 characters of it: where an author or director is named."""
+    return f"{candidate.title}\n{description[:FIRST_PARAGRAPH].partition(chr(10) * 2)[0]}"
+
+
+@lru_cache(maxsize=16_384)
+def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
+    identity = normalise(value)
+    return (identity, Fact(dimension=dimension, value=value)) if identity else None
+
+
+def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:
+    """The facts of (dimension, values, limit) groups: in order, distinct in identity, at most `MAX_FACTS`.
+
+    >>> [f.value for f in facts(("genre", ["War", "war", "", "drama"], 5), ("era", ["1990s"], 1))]
+    ['War', 'drama', '1990s']
+    """
+    found: dict[tuple[str, str], Fact] = {}
+    for dimension, texts, limit in groups:
+        room = limit
+        for text in texts:
+            if room == 0 or len(found) == MAX_FACTS:
+                break
+            known = _fact(dimension, text[:MAX_LABEL]) if text else None
+            if known and (dimension, known[0]) not in found:
+                found[dimension, known[0]] = known[1]
+                room -= 1
+    return tuple(found.values())

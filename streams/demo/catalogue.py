@@ -1,0 +1,57 @@
+"""The demo's catalogue: real films, books and restaurants, with the metadata an app would send.
+
+The facts are common knowledge, written down for this project; nothing was copied from a data set.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from pydantic import JsonValue
+
+from schemas import Candidate
+from schemas.fields import ItemId
+
+DOMAINS = ("films", "books", "restaurants")
+_LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})
+_NUMBERS = frozenset({"year"})
+
+
+def _value(column: str, cell: str) -> JsonValue:
+    if column in _LISTS:
+        return [part.strip() for part in cell.split(",")]
+    return int(cell) if column in _NUMBERS else cell
+
+
+def _candidate(columns: list[str], line: str) -> Candidate:
+    row = dict(zip(columns, line.split("\t"), strict=True))
+    item_id, title = ItemId(row.pop("item_id")), row.pop("title")
+    # The parsers read moods from words, as the paper does, so an item with moods also says them in a sentence.
+    description = f"{row['moods'].capitalize()}." if "moods" in row else ""
+    metadata = {column: _value(column, cell) for column, cell in row.items()}
+    return Candidate(item_id=item_id, title=title, description=description, metadata=metadata)
+
+
+def _read(domain: str) -> tuple[Candidate, ...]:
+    header, *lines = files(__package__).joinpath(f"{domain}.tsv").read_text(encoding="utf-8").splitlines()
+    return tuple(_candidate(header.split("\t"), line) for line in lines)
+
+
+@cache
+def load() -> Mapping[str, tuple[Candidate, ...]]:
+    """All items by domain, in the order of their files; the same read-only mapping at every call.
+
+    >>> load()["films"][0].metadata["director"]
+    'Alfred Hitchcock'
+    """
+    return MappingProxyType({domain: _read(domain) for domain in DOMAINS})
+
+
+def domain_of(item_id: str) -> str:
+    """The domain that an item of this catalogue belongs to; its ids say so.
+
+    >>> domain_of("books:emma")
+    'books'
+    """
+    return item_id.partition(":")[0]

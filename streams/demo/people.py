@@ -1,0 +1,187 @@
+"""Simulated people who choose by hidden policies, so that what was learned about them can be checked.
+
+A person wants a few facts, some of them strongly, and chooses by softmax over the sums of their weights
+(Plackett-Luce's first place) with modest noise. Their history comes from an earlier phase, when only part of the
+wants existed: the prior can find those, only the evolution can find the others.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from operators.attributes import fact_id
+from schemas import Candidate, Fact, Tier
+from schemas.fields import Domain, ItemId, UserId
+
+FactsOf = Callable[[Candidate], tuple[Fact, ...]]
+"""What a domain's parser reads from an item; it must serve the items of all domains it is used with."""
+Catalogue = Mapping[str, Sequence[Candidate]]
+
+SLATE = 10
+"""Candidates per choice: the paper's N."""
+MIN_ITEMS = 4
+"""A fact that fewer items have is seldom on offer, so nobody wants it."""
+WIDE_SHARE, MAX_SHARE = 0.1, 0.4
+"""The strongest want is shared by at least a tenth of the items; none by more than two fifths."""
+MAX_OVERLAP = 0.5
+"""Two wants coincide in at most half of the rarer one's items: neither passes for the other."""
+WEIGHTS = (3.0, 2.0, 1.5, 1.0)
+TEMPERATURES = (0.3, 0.5)
+_STYLES: Mapping[str, tuple[str, ...]] = {
+    "films": ("rewatches favourites", "picks by the poster", "one film a week, chosen with care"),
+    "books": ("reads the first page before deciding", "several books at once", "slow and thorough reader"),
+    "restaurants": ("books well ahead", "decides on the way", "asks the waiter"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One fact that draws a person; `early` if it already did when their history was made."""
+
+    fact: Fact
+    weight: float
+    early: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How a person decides. `temperature` is the noise, in units of weight; `style` says nothing of the wants."""
+
+    wants: tuple[Want, ...]
+    style: str
+    temperature: float
+
+    def utility(self, facts: Iterable[Fact]) -> float:
+        """The summed weights of the wants that these facts meet."""
+        present = {fact_id(fact) for fact in facts}
+        return sum(want.weight for want in self.wants if fact_id(want.fact) in present)
+
+    def earlier(self) -> "Policy":
+        """The policy as it was in the phase that the history comes from."""
+        return replace(self, wants=tuple(want for want in self.wants if want.early))
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A simulated user of one domain."""
+
+    user_id: UserId
+    domain: Domain
+    policy: Policy
+
+
+def offered(items: Iterable[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
+    """Every fact that these items have, with the items that have it."""
+    found: dict[Fact, set[ItemId]] = {}
+    for item in items:
+        for fact in facts_of(item):
+            found.setdefault(fact, set()).add(item.item_id)
+    return {fact: frozenset(ids) for fact, ids in found.items()}
+
+
+def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) -> list[Person]:
+    """People with hidden policies, the domains in turn; the first n are the same however many follow.
+
+    Raises:
+        ValueError: a domain offers too few facts that at least four items share.
+    """
+    domains = list(catalogue)
+    offers = {domain: _wantable(catalogue[domain], facts_of) for domain in domains}
+    return [
+        _person(i, domain, offers[domain], len(catalogue[domain]), random.Random(f"{seed}:{i}"))  # noqa: S311
+        for i in range(n_people)
+        for domain in [domains[i % len(domains)]]
+    ]
+
+
+def choose(person: Person, candidates: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> ItemId:
+    """The item that the person takes.
+
+    Raises:
+        IndexError: there are no candidates.
+    """
+    return _choose(person.policy, candidates, facts_of, rng).item_id
+
+
+def history(
+    person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int = 20
+) -> list[Candidate]:
+    """The person's past interactions, oldest first: distinct items chosen by the earlier policy.
+
+    Raises:
+        ValueError: the domain has fewer than n items.
+    """
+    earlier, left = person.policy.earlier(), list(catalogue[person.domain])
+    if n > len(left):
+        raise ValueError(f"a history of {n} needs as many items; {person.domain} has {len(left)}")
+    taken = []
+    for _ in range(n):
+        item = _choose(earlier, rng.sample(left, min(SLATE, len(left))), facts_of, rng)
+        left.remove(item)
+        taken.append(item)
+    return taken
+
+
+def candidates(person: Person, catalogue: Catalogue, rng: random.Random, n: int = SLATE) -> tuple[Candidate, ...]:
+    """Distinct items of the person's domain, drawn without regard to the policy.
+
+    Raises:
+        ValueError: the domain has fewer than n items.
+    """
+    return tuple(rng.sample(list(catalogue[person.domain]), n))
+
+
+def agreement(person: Person, learned: Mapping[str, Tier]) -> float:
+    """How much of the hidden policy a skill has found: the wants at medium or high, by weight, from 0 to 1.
+
+    Args:
+        person: whose policy it is.
+        learned: the skill's attribute ids with their tiers.
+    """
+    found = sum(w.weight for w in person.policy.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
+    return found / sum(w.weight for w in person.policy.wants)
+
+
+def _choose(policy: Policy, items: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> Candidate:
+    utilities = [policy.utility(facts_of(item)) for item in items]
+    best = max(utilities, default=0.0)
+    return rng.choices(items, [math.exp((u - best) / policy.temperature) for u in utilities])[0]
+
+
+def _wantable(items: Sequence[Candidate], facts_of: FactsOf) -> dict[Fact, frozenset[ItemId]]:
+    most = MAX_SHARE * len(items)
+    return {f: ids for f, ids in offered(items, facts_of).items() if MIN_ITEMS <= len(ids) <= most}
+
+
+def _person(i: int, domain: str, offer: Mapping[Fact, frozenset[ItemId]], n_items: int, rng: random.Random) -> Person:
+    facts = _wanted(offer, WIDE_SHARE * n_items, rng.choice((3, 4)), rng)
+    early = set(rng.sample(facts, len(facts) // 2))
+    wants = tuple(Want(fact, weight, fact in early) for fact, weight in zip(facts, WEIGHTS, strict=False))
+    style = rng.choice(_STYLES.get(domain, ("takes what looks good",)))
+    policy = Policy(wants, style, round(rng.uniform(*TEMPERATURES), 3))
+    return Person(UserId(f"person-{i + 1:03d}"), Domain(domain), policy)
+
+
+def _wanted(offer: Mapping[Fact, frozenset[ItemId]], wide_from: float, n_wants: int, rng: random.Random) -> list[Fact]:
+    """Facts of different dimensions that do not stand for each other, the first of them wide."""
+    wide = [fact for fact, ids in offer.items() if len(ids) >= wide_from]
+    if not wide:
+        raise ValueError("the catalogue offers no fact that enough of its items share")
+    facts = [rng.choice(wide)]
+    # Dimensions first, so that the many authors do not crowd out the few price tiers.
+    dimensions = sorted({fact.dimension for fact in offer})
+    for dimension in rng.sample(dimensions, len(dimensions)):
+        free = [f for f, ids in offer.items() if f.dimension == dimension and _apart(f, ids, facts, offer)]
+        if free:
+            facts.append(rng.choice(free))
+    if len(facts) < n_wants:
+        raise ValueError(f"the catalogue offers no {n_wants} facts of different dimensions that are apart")
+    return facts[:n_wants]
+
+
+def _apart(fact: Fact, ids: frozenset[ItemId], facts: Sequence[Fact], offer: Mapping[Fact, frozenset[ItemId]]) -> bool:
+    return all(
+        fact.dimension != other.dimension and len(ids & offer[other]) <= MAX_OVERLAP * min(len(ids), len(offer[other]))
+        for other in facts
+    )

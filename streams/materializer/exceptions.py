@@ -1,0 +1,5 @@
+"""What goes wrong in the materializer, in words that say what to do next."""
+
+
+class MaterializerError(RuntimeError):
+    """The materializer, or a reader of its snapshot, cannot go on; the message says what to do."""

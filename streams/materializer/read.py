@@ -1,0 +1,39 @@
+"""Reading the published snapshot, for the CLI and the console. Never the live file: it belongs to its writer."""
+
+import duckdb
+
+from schemas import PolicySkill, SkillDiff, decode
+from streams.materializer.exceptions import MaterializerError
+from streams.settings import Settings
+
+
+def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
+    """A read-only connection to the newest snapshot. Close it to see a newer one: an open one keeps its state.
+
+    Raises:
+        MaterializerError: there is no snapshot yet.
+    """
+    path = settings.duckdb_file
+    if not path.exists():
+        raise MaterializerError(
+            f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
+            "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
+        )
+    try:
+        return duckdb.connect(str(path), read_only=True)
+    except duckdb.Error as error:
+        raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+
+
+def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[PolicySkill]:
+    """The user's current skills, one per domain, in the domains' order; of one domain if named."""
+    query = "SELECT document FROM skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
+    return [decode(PolicySkill, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+
+
+def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[SkillDiff]:
+    """The user's diffs, by domain and version: what folds into `skill`."""
+    query = (
+        "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
+    )
+    return [decode(SkillDiff, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]

@@ -1,0 +1,141 @@
+"""The materializer's loop: read a batch, put it and its offsets into DuckDB, publish now and then."""
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
+
+from schemas import BadRecord
+from streams.materializer import metrics
+from streams.materializer.batch import Batch
+from streams.materializer.dead_letters import OWNED, DeadLetters
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.records import Record, from_ms
+from streams.materializer.rows import read
+from streams.materializer.snapshot import Publisher
+from streams.materializer.source import Source
+from streams.materializer.store import Progress, Store
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 10.0
+"""How often the topics are looked at: were they recreated, have they more partitions, how far are we behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one batch came to."""
+
+    records: int
+    bad: int
+    seconds: float
+    rows: dict[str, int] = field(default_factory=dict)
+
+
+def materialize(settings: Settings, stop: threading.Event, on_batch: Callable[[Written], None] | None = None) -> None:
+    """Keeps the DuckDB file up to date until `stop` is set.
+
+    Args:
+        stop: set it to end within about a second, after a last publication.
+        on_batch: called after each commit, in this thread.
+
+    Raises:
+        MaterializerError: with what to do next.
+    """
+    with Store(settings.data_dir / "live.duckdb", settings.prefix) as store, Source(settings) as source:
+        publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
+        try:
+            _Loop(settings, store, source, publisher).run(stop, on_batch)
+        except duckdb.Error as error:
+            raise MaterializerError(
+                f"DuckDB refuses to write {store.path}: {error}. Nothing of the batch is stored; make room on the "
+                "disk if it is full, and start again"
+            ) from error
+        publisher.publish_if_changed()
+
+
+class _Loop:
+    def __init__(self, settings: Settings, store: Store, source: Source, publisher: Publisher) -> None:
+        self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
+        self._dead_letters = DeadLetters(settings)
+        self._done = store.offsets()
+        self._next_check = 0.0
+
+    def run(self, stop: threading.Event, on_batch: Callable[[Written], None] | None) -> None:
+        self._source.start(self._done)
+        self._store.use_cluster(self._source.cluster_id)
+        log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
+        while not stop.is_set():
+            messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
+            if messages:
+                written = self._write(messages)
+                if on_batch is not None:
+                    on_batch(written)
+            self._publisher.publish_if_due()
+            self._check()
+
+    def _write(self, messages: Sequence[Message]) -> Written:
+        began = time.perf_counter()
+        batch = Batch()
+        offsets: dict[tuple[str, int], Progress] = {}
+        counts: Counter[str] = Counter()
+        refused: list[tuple[Record, BadRecord]] = []
+        newest_ms = 0
+        for message in messages:
+            record = self._record(message)
+            name = record.topic.name(self._settings.prefix)
+            offsets[name, record.partition] = Progress(record.offset + 1, self._source.topic_id(name))
+            counts[record.topic.base] += 1
+            newest_ms = max(newest_ms, record.timestamp_ms)
+            try:
+                batch.add(read(record))
+            except BadRecord as why:
+                refused.append((record, why))
+        self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
+        rows = self._store.write(batch, offsets)
+        self._done.update(offsets)
+        self._publisher.note(from_ms(newest_ms) if newest_ms else None)
+        seconds = time.perf_counter() - began
+        _report(counts, refused, rows, seconds)
+        return Written(len(messages), len(refused), seconds, rows)
+
+    def _record(self, message: Message) -> Record:
+        kind, timestamp_ms = message.timestamp()
+        return Record(
+            topic=self._source.topics[message.topic()],
+            partition=message.partition(),
+            offset=message.offset(),
+            timestamp_ms=0 if kind == TIMESTAMP_NOT_AVAILABLE else max(0, timestamp_ms),
+            key=message.key(),
+            value=message.value(),
+        )
+
+    def _check(self) -> None:
+        if time.monotonic() >= self._next_check:
+            self._source.check(self._done)
+            self._source.measure_lag(self._done)
+            self._next_check = time.monotonic() + CHECK_SECONDS
+
+
+def _report(
+    counts: Counter[str], refused: Sequence[tuple[Record, BadRecord]], rows: dict[str, int], seconds: float
+) -> None:
+    metrics.BATCH_SECONDS.observe(seconds)
+    for base, count in counts.items():
+        metrics.RECORDS.labels(topic=base).inc(count)
+    for table, count in rows.items():
+        metrics.ROWS.labels(table=table).inc(count)
+    for base, count in Counter(record.topic.base for record, _ in refused).items():
+        metrics.BAD_RECORDS.labels(topic=base).inc(count)
+    if refused:
+        record, why = refused[-1]
+        log.warning(
+            "%s records could not be decoded, the last of them %s[%s] at %s: %s",
+            len(refused), record.topic.base, record.partition, record.offset, why,
+        )  # fmt: skip

@@ -1,0 +1,118 @@
+"""Publishes the live file to analysts: checkpoint, copy by a child process, atomic rename.
+
+A DuckDB file has one read-write process or many readers, never both; so readers get a copy of their own, which an
+open reader keeps while the next one takes its name.
+"""
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+
+from streams.materializer import metrics
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.store import Store
+
+log = logging.getLogger(__name__)
+
+_COPY_SECONDS = 600
+_PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
+
+
+class Publisher:
+    """Publishes at most every `seconds`, and only what is new.
+
+    Args:
+        target: the file that analysts open.
+        clock: a monotonic clock, in seconds.
+
+    Raises:
+        MaterializerError: the target is the live file itself.
+    """
+
+    def __init__(self, store: Store, target: Path, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        if target.resolve() == store.path.resolve():
+            raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
+        self._store, self._target, self._seconds, self._clock = store, target, seconds, clock
+        self._newest: datetime | None = None
+        # A file that was committed to but not published, before a kill, is published at the next start.
+        self._dirty = True
+        self._due = clock()
+
+    def note(self, newest: datetime | None = None) -> None:
+        """There is something new to publish, up to a record of this Kafka timestamp."""
+        self._dirty = True
+        if newest is not None:
+            self._newest = max(newest, self._newest or newest)
+
+    def publish_if_due(self) -> bool:
+        """Publishes when something changed and the time has come. Says whether it did.
+
+        A failure is logged and counted and tried again later: a full disk must not stop the rows.
+        """
+        if not self._dirty or self._clock() < self._due:
+            return False
+        try:
+            self.publish()
+        except (MaterializerError, OSError, duckdb.Error):
+            log.exception("could not publish %s; trying again in %s s", self._target, self._seconds)
+            metrics.PUBLISH_FAILURES.inc()
+            self._due = self._clock() + self._seconds
+            return False
+        return True
+
+    def publish_if_changed(self) -> bool:
+        """The last publication, at shutdown."""
+        self._due = self._clock()
+        return self.publish_if_due()
+
+    def publish(self) -> None:
+        """Publishes now.
+
+        Raises:
+            MaterializerError: the copy failed.
+            OSError: the folder cannot be written.
+        """
+        with metrics.PUBLISH_SECONDS.time():
+            now = datetime.now(UTC)
+            self._store.checkpoint(now.replace(tzinfo=None), self._newest)
+            copy_and_rename(self._store.path, self._target)
+        self._dirty, self._due = False, self._clock() + self._seconds
+        metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
+        _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
+
+
+def copy_and_rename(live: Path, target: Path) -> None:
+    """Copies the file with a child process and puts the copy in place of the old one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(target.name + ".tmp")
+    temporary.unlink(missing_ok=True)
+    # Never with Python's own file calls: closing a descriptor of the live file in this process drops DuckDB's lock.
+    copier = [cp] if (cp := shutil.which("cp")) else [sys.executable, "-c", _PYTHON_COPY]
+    done = subprocess.run(  # noqa: S603
+        [*copier, str(live), str(temporary)], capture_output=True, text=True, timeout=_COPY_SECONDS, check=False
+    )
+    if done.returncode:
+        temporary.unlink(missing_ok=True)
+        raise MaterializerError(f"could not copy {live} to {temporary}: {done.stderr.strip()}")
+    # Read-only, because the DuckDB command line opens read-write unless told otherwise, and leaves a .wal behind,
+    # which makes every later snapshot of this name unreadable.
+    temporary.chmod(0o444)
+    _wal(target).unlink(missing_ok=True)
+    os.replace(temporary, target)
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(path.name + ".wal")
+
+
+def _measure(**files: Path) -> None:
+    for name, path in files.items():
+        metrics.FILE_BYTES.labels(file=name).set(path.stat().st_size if path.exists() else 0)

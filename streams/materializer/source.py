@@ -1,0 +1,238 @@
+"""Where records come from: all partitions of all public topics, from where the DuckDB file says.
+
+Partitions are assigned by hand and no group offset is ever committed: the file's own offsets are the only ones, so
+that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
+recreated (the embedded broker forgets everything when it ends), its offsets mean nothing any more, and it is read from
+its beginning. That is safe because every table is keyed. End offsets are not asked for: the embedded broker's are too
+low, and a log that has grown past the old offset would not be found out by them.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+
+from schemas import Topic
+from streams.materializer import metrics
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.rows import PUBLIC_TOPICS
+from streams.materializer.store import Progress
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+_START_SECONDS = 10.0
+_CHECK_TIMEOUT_SECONDS = 2.0
+_SLICE_SECONDS = 0.2
+_SLICE_RECORDS = 500
+_BATCH_BYTES = 32 * 1024 * 1024
+_NO_ID = "A" * 22  # how Kafka writes the id of a topic that has none
+_HOPELESS = frozenset(
+    {
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError._AUTHENTICATION,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicState:
+    """What matters about a topic in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
+
+    topic_id: str
+    partitions: int
+
+
+def starts(states: Mapping[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> dict[tuple[str, int], int]:
+    """The offset at which to start each partition.
+
+    >>> done = {("skills", 0): Progress(7, "x"), ("items", 0): Progress(9, "old")}
+    >>> starts({"skills": TopicState("x", 2), "items": TopicState("new", 1)}, done)
+    {('skills', 0): 7, ('skills', 1): -2, ('items', 0): -2}
+    """
+    found = {}
+    for name, state in states.items():
+        for partition in range(state.partitions):
+            progress = done.get((name, partition))
+            known = progress is not None and progress.topic_id == state.topic_id
+            found[name, partition] = progress.next_offset if progress and known else OFFSET_BEGINNING
+    return found
+
+
+class Source:
+    """The consumer. Use it as a context manager.
+
+    Raises:
+        MaterializerError: the broker does not answer within 10 s, or topics are missing.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
+        self.cluster_id = ""
+        self._settings = settings
+        self._states: dict[str, TopicState] = {}
+        self._expected: dict[tuple[str, int], int] = {}
+        self._last_error = ""
+        # Through Python's logging, from critical on: with the broker away, librdkafka floods stderr. What it has to
+        # say comes as errors too, see `_error`.
+        client = {"bootstrap.servers": settings.bootstrap, "client.id": "sager-materializer", "log_level": 2}
+        logger = logging.getLogger("streams.materializer.kafka")
+        self._admin = AdminClient(dict(client), logger=logger)
+        self._consumer = Consumer(
+            {
+                **client,
+                "group.id": f"{settings.app_id}-materializer",  # librdkafka insists on one; it is never joined
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
+                "allow.auto.create.topics": False,
+                "enable.partition.eof": False,
+                "fetch.wait.max.ms": 200,
+                "queued.min.messages": 10_000,
+                "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
+            },
+            logger=logger,
+        )
+        self._consumer_is_assigned = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def topic_id(self, name: str) -> str:
+        """The id of the topic as of the assignment: the one in which the offsets read now count."""
+        return self._states[name].topic_id
+
+    def start(self, done: Mapping[tuple[str, int], Progress]) -> None:
+        """Finds the topics and starts reading behind what is done."""
+        try:
+            states = self._describe(_START_SECONDS)
+        except KafkaException as error:
+            raise MaterializerError(
+                f"cannot reach Kafka at {self._settings.bootstrap} within {_START_SECONDS:.0f} s "
+                f"({error.args[0].str()}). Is it running, and is SAGER_BOOTSTRAP right?"
+            ) from error
+        if missing := sorted(self.topics.keys() - states.keys()):
+            raise MaterializerError(
+                f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
+                "Create them with `sager topics create`, or start a `sager worker`, which does; is SAGER_PREFIX right?"
+            )
+        self._assign(states, done)
+
+    def check(self, done: Mapping[tuple[str, int], Progress]) -> bool:
+        """Follows topics that were recreated or got more partitions. Says whether there were any."""
+        try:
+            states = {**self._states, **self._describe(_CHECK_TIMEOUT_SECONDS)}
+        except KafkaException as error:
+            log.debug("could not look at the topics: %s", error)
+            return False
+        if states == self._states:
+            return False
+        self._assign(states, done)
+        return True
+
+    def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
+        """The next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
+
+        Raises:
+            MaterializerError: the broker refuses us for good.
+        """
+        messages: list[Message] = []
+        size, until = 0, time.monotonic() + seconds
+        while len(messages) < most and size < _BATCH_BYTES and not stop.is_set():
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            for message in self._consumer.consume(
+                min(most - len(messages), _SLICE_RECORDS), timeout=min(left, _SLICE_SECONDS)
+            ):
+                if (error := message.error()) is not None:
+                    self._error(error)
+                    continue
+                self._notice_reset(message)
+                size += len(message.value() or b"") + len(message.key() or b"")
+                messages.append(message)
+        return messages
+
+    def measure_lag(self, done: Mapping[tuple[str, int], Progress]) -> None:
+        """Sets the lag per topic, from the ends that the last fetches told."""
+        for name, state in self._states.items():
+            behind = 0
+            for partition in range(state.partitions):
+                _, end = self._consumer.get_watermark_offsets(TopicPartition(name, partition), cached=True) or (0, 0)
+                progress = done.get((name, partition))
+                at = progress.next_offset if progress and progress.topic_id == state.topic_id else 0
+                behind += max(0, end - at)
+            metrics.LAG.labels(topic=self.topics[name].base).set(behind)
+
+    def _describe(self, seconds: float) -> dict[str, TopicState]:
+        """The state of those of our topics that exist."""
+        # All topics are listed, and the answer searched: to be asked for a name, the embedded broker creates it.
+        listing = self._admin.list_topics(timeout=seconds)
+        self.cluster_id = listing.cluster_id or ""
+        partitions = {name: len(listing.topics[name].partitions) for name in self.topics if name in listing.topics}
+        described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
+        states = {}
+        for name, future in described.items() if partitions else ():
+            try:
+                topic_id = str(future.result().topic_id)
+            except KafkaException as error:
+                if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:  # deleted in between
+                    continue
+                raise
+            states[name] = TopicState(self.cluster_id if topic_id == _NO_ID else topic_id, partitions[name])
+        return states
+
+    def _assign(self, states: dict[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> None:
+        self._warn_of_recreated(states, done)
+        found = starts(states, done)
+        self._states = states
+        self._expected = {partition: offset for partition, offset in found.items() if offset > 0}
+        self._consumer.assign([TopicPartition(name, partition, at) for (name, partition), at in found.items()])
+
+    def _warn_of_recreated(self, states: Mapping[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> None:
+        for name, state in states.items():
+            if any(topic == name and progress.topic_id != state.topic_id for (topic, _), progress in done.items()):
+                log.warning("%s was recreated; it is read from its beginning, and the rows we have stay", name)
+                metrics.RECREATED.labels(topic=self.topics[name].base).inc()
+
+    def _notice_reset(self, message: Message) -> None:
+        name, partition, offset = _position(message)
+        expected = self._expected.pop((name, partition), offset)
+        if offset < expected:
+            log.warning("%s[%s] ends before offset %s; it is read from %s", name, partition, expected, offset)
+        elif offset > expected and not self.topics[name].compact:
+            log.warning("%s[%s] begins at offset %s; %s to %s are gone", name, partition, offset, expected, offset - 1)
+
+    def _error(self, error: KafkaError) -> None:
+        if error.fatal() or error.code() in _HOPELESS:
+            raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses us: {error.str()}")
+        if error.str() != self._last_error:  # the same one comes several times a second while a broker is away
+            self._last_error = error.str()
+            log.warning("Kafka: %s; going on", error.str())
+
+
+def _position(message: Message) -> tuple[Any, Any, Any]:
+    return message.topic(), message.partition(), message.offset()
+
+
+def newest_of(messages: Iterable[Message]) -> int:
+    """The newest Kafka timestamp among these, in ms; 0 when there is none."""
+    return max((message.timestamp()[1] for message in messages), default=0)

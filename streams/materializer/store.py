@@ -1,0 +1,223 @@
+"""The one writer of the live DuckDB file: rows and Kafka offsets in one transaction, or neither.
+
+A kill at any moment loses and doubles nothing, because the consumer starts from the offsets in this file and not from
+the group's. Only one thread may use a `Store`. Nothing in this process may open the file a second time, not even to
+copy it: closing any descriptor of it drops DuckDB's lock.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from streams.materializer import ddl
+from streams.materializer.batch import Batch, Pending
+from streams.materializer.columns import Keep, Table
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.records import Put, Row
+from streams.materializer.tables import TABLES
+
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
+    "storage_compatibility_version": "v1.5.0",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "threads": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a partition has been read: the next offset, and the id of the topic that it counts in."""
+
+    next_offset: int
+    topic_id: str
+
+
+Offsets = Mapping[tuple[str, int], Progress]
+"""Progress by full topic name and partition."""
+
+
+class Store:
+    """The live DuckDB file, open for writing.
+
+    Args:
+        path: the file; it and its parents are created.
+        prefix: the deployment's topic prefix. A file of another deployment is refused, so that tenants stay apart.
+
+    Raises:
+        MaterializerError: another process holds the file, or it is none of ours.
+    """
+
+    def __init__(self, path: Path, prefix: str) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._db = duckdb.connect(str(path), config=_CONFIG)
+        except duckdb.Error as error:
+            raise _cannot_open(path, error) from error
+        try:
+            self._prepare(prefix)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the file; what was committed is in it."""
+        self._db.close()
+
+    def offsets(self) -> dict[tuple[str, int], Progress]:
+        """Up to where each partition is in the file."""
+        rows = self._all("SELECT topic, kafka_partition, next_offset, topic_id FROM sink_offsets")
+        return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
+
+    def use_cluster(self, cluster_id: str) -> None:
+        """Notes which Kafka cluster the rows come from."""
+        self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])
+
+    def write(self, batch: Batch, offsets: Offsets) -> dict[str, int]:
+        """Puts a batch and the offsets behind it into the file, in one transaction.
+
+        Returns:
+            How many rows came into each table; duplicates and older versions are not counted.
+        """
+        written: dict[str, int] = {}
+        self._db.execute("BEGIN")
+        try:
+            for table in TABLES:
+                if pending := batch.pending(table):
+                    written |= self._apply(table, pending)
+            rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]
+            self._delete(ddl.SINK_OFFSETS, list(offsets))
+            self._insert(ddl.SINK_OFFSETS, rows)
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        return written
+
+    def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
+        """Brings all that was committed into the main file, ready to be copied by another process."""
+        self._db.execute("BEGIN")
+        try:
+            [(before,)] = self._all("SELECT max(newest_record_at) FROM snapshot_info")
+            newest = max((moment for moment in (before, newest_record_at) if moment), default=None)
+            self._db.execute("DELETE FROM snapshot_info")
+            self._db.execute(
+                "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
+                [published_at, newest],
+            )
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        self._all("FORCE CHECKPOINT")
+
+    def _apply(self, table: Table, pending: Mapping[Row, Pending]) -> dict[str, int]:
+        """Deletes what was dropped, leaves out what must not replace a row that is there, puts the rest."""
+        dropped = [key for key, wanted in pending.items() if wanted.dropped]
+        self._delete_with_children(table, dropped)
+        puts = [wanted.put for wanted in pending.values() if wanted.put is not None]
+        stays = self._that_stay(table, puts)
+        puts = [put for put in puts if put.key not in stays]
+        if table.keep is not Keep.FIRST:
+            self._delete_with_children(table, [put.key for put in puts])
+        written = {table.name: self._insert(table, [put.row for put in puts])}
+        for place, child in enumerate(table.children):
+            written[child.name] = self._insert(child, [row for put in puts for row in put.children[place]])
+        return written
+
+    def _that_stay(self, table: Table, puts: Sequence[Put]) -> set[Row]:
+        """The keys whose row in the file is not to be replaced by the one in `puts`."""
+        if not puts or table.keep is Keep.LAST:
+            return set()
+        width = len(table.key) + (table.keep is Keep.NEWEST)
+        newer = f" AND t.{table.version_column} > b.{table.version_column}" if table.keep is Keep.NEWEST else ""
+        keys = ", ".join(f"t.{name}" for name in table.key)
+        self._register(table, [put.row[:width] for put in puts])
+        query = f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"  # noqa: S608
+        return set(self._all(query))
+
+    def _delete_with_children(self, table: Table, keys: Sequence[Row]) -> None:
+        for each in (table, *table.children):
+            self._delete(each, keys, by=table)
+
+    def _delete(self, table: Table, keys: Sequence[Row], by: Table | None = None) -> None:
+        if keys:
+            self._register(by or table, keys)
+            condition = _same_key(by or table)
+            self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608
+
+    def _insert(self, table: Table, rows: Sequence[Row]) -> int:
+        if rows:
+            self._register(table, rows)
+            self._all(f"INSERT INTO {table.name} SELECT * FROM batch")  # noqa: S608
+        return len(rows)
+
+    def _register(self, table: Table, rows: Sequence[Row]) -> None:
+        """Makes the rows, or as many of their columns as they have, readable as `batch`."""
+        schema = table.schema
+        arrays = [
+            pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=False)
+        ]
+        self._db.register("batch", pa.table(arrays, names=schema.names[: len(arrays)]))
+
+    def _all(self, query: str) -> list[Any]:
+        # Fetching all, also of a statement that gives none: an unread result blocks the connection.
+        return self._db.execute(query).fetchall()
+
+    def _roll_back(self) -> None:
+        try:
+            self._db.execute("ROLLBACK")
+        except duckdb.Error:  # the transaction may be gone already; what matters is the error before this one
+            return
+
+    def _prepare(self, prefix: str) -> None:
+        if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
+            self._check_meta(prefix)
+            return
+        if self._all("SELECT 1 FROM duckdb_tables()"):
+            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+        self._db.execute("BEGIN")
+        for statement in ddl.statements():
+            self._db.execute(statement)
+        self._db.execute("INSERT INTO meta VALUES (?, ?, NULL)", [ddl.LAYOUT_VERSION, prefix])
+        self._db.execute("COMMIT")
+
+    def _check_meta(self, prefix: str) -> None:
+        [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
+        if layout != ddl.LAYOUT_VERSION:
+            raise MaterializerError(
+                f"{self.path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}. "
+                "Move the file away and start again: it is built again from Kafka"
+            )
+        if found != prefix:
+            raise MaterializerError(
+                f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
+                "Give each deployment its own SAGER_DATA_DIR"
+            )
+
+
+def _same_key(table: Table) -> str:
+    return " AND ".join(f"t.{name} = b.{name}" for name in table.key)
+
+
+def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
+    if "lock" in str(error).lower():
+        return MaterializerError(
+            f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "
+            f"this file open (analysts open the published snapshot instead). DuckDB says: {error}"
+        )
+    return MaterializerError(
+        f"cannot open {path}. If it is damaged, move it away: it is built again from Kafka. DuckDB says: {error}"
+    )

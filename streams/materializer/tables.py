@@ -1,0 +1,308 @@
+"""The tables, one per topic and the long ones beside it. Comments go into the DuckDB file.
+
+An event's key is (user_id, event_id), not event_id alone: the agents tell events apart per user, so that two users
+of an app that numbers events per user must both be kept.
+"""
+
+from streams.materializer.columns import Column, Keep, Table, flag, moment, number, text, texts
+
+USER = text("user_id", "The user, as the app names them")
+DOMAIN = text("domain", "The domain, such as books")
+VERSION = number("version", "The skill's version after this diff")
+EVENT_ID = text("event_id", "Unique per event and user")
+OCCURRED_AT = moment("occurred_at", "When it happened")
+INSTRUCTION = text("instruction", "What the user asked for, in their own words")
+RANKING_ID = text("ranking_id", "The ranking this belongs to; unique per user")
+ITEM_ID = text("item_id", "The item, as the app names it")
+SKILL_VERSION = number("skill_version", "The skill's version that had its say; 0: the prior alone")
+DOCUMENT = text("document", "The record's exact bytes as text")
+ATTRIBUTE_ID = text("attribute_id", "The attribute; the same as in skill_attributes")
+
+PROVENANCE = (
+    moment("logged_at", "The record's Kafka timestamp"),
+    Column("kafka_partition", "INTEGER", "Where the record stands in its topic"),
+    number("kafka_offset", "Where the record stands in its topic"),
+)
+ENVELOPE = (USER, EVENT_ID, OCCURRED_AT)
+EVENT_KEY = ("user_id", "event_id")
+SKILL_KEY = ("user_id", "domain")
+DIFF_KEY = ("user_id", "domain", "version")
+
+ITEMS = Table(
+    "items",
+    "The catalogue: the newest entry per item",
+    ("item_id",),
+    (
+        ITEM_ID,
+        DOMAIN,
+        text("title", "As sent by the app"),
+        text("description", "As sent by the app"),
+        text("metadata", "Raw facts as JSON text: metadata ->> '$.genre'"),
+        EVENT_ID,
+        OCCURRED_AT,
+        *PROVENANCE,
+    ),
+    Keep.LAST,
+)
+INTERACTIONS = Table(
+    "interactions",
+    "Past positive events that feed the statistical prior",
+    EVENT_KEY,
+    (*ENVELOPE, DOMAIN, ITEM_ID, text("title", "The item's title"), *PROVENANCE),
+)
+RANK_REQUESTS = Table(
+    "rank_requests",
+    "Requests for a ranking; the answer in rankings has ranking_id = request_id",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        text("request_id", "The ranking_id of the answer"),
+        INSTRUCTION,
+        texts("item_ids", "The candidates as they came"),
+        *PROVENANCE,
+    ),
+)
+RANKINGS = Table(
+    "rankings",
+    "What users were shown, and which skill had its say",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        RANKING_ID,
+        INSTRUCTION,
+        texts("item_ids", "The candidates in the order shown, first place first"),
+        text("ranked_by", "app or sager"),
+        SKILL_VERSION,
+        text("slim_skill", "The words that were injected"),
+        text("reasoner", "What ranked, if not the app"),
+        *PROVENANCE,
+    ),
+)
+SELECTIONS = Table(
+    "selections",
+    "What users took from rankings",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        RANKING_ID,
+        ITEM_ID,
+        number("skill_version", "The slim skill's version that the app had, if any"),
+        *PROVENANCE,
+    ),
+)
+CONTRASTS = Table(
+    "contrasts",
+    "Chosen against unchosen, in the context of their ranking; unchosen is not disliked",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        RANKING_ID,
+        INSTRUCTION,
+        text("chosen_item_id", "The item that was taken"),
+        text("chosen_title", "Its title"),
+        number("chosen_rank", "The place at which it was shown; 1 is the top"),
+        texts("unchosen_item_ids", "The others in reverse rank order: near-misses last"),
+        SKILL_VERSION,
+        *PROVENANCE,
+    ),
+)
+SKILL_CHANGES = Table(
+    "skill_changes",
+    "One row per change of an attribute, with those of the seed; comes with its row of skill_diffs",
+    DIFF_KEY,
+    (
+        USER,
+        DOMAIN,
+        VERSION,
+        number("seq", "Place within the diff, from 1"),
+        text("kind", "seeded, reinforced, discovered, weakened, removed, evicted, pinned or unpinned"),
+        ATTRIBUTE_ID,
+        text("before", "Tier before; null for a new attribute"),
+        text("after", "Tier after; null for one that is gone"),
+        text("reason", "Why, in the reasoner's words"),
+        EVENT_ID,
+        OCCURRED_AT,
+    ),
+)
+SKILL_REFUSALS = Table(
+    "skill_refusals",
+    "What a reasoner proposed and the merge refused; comes with its row of skill_diffs",
+    DIFF_KEY,
+    (
+        USER,
+        DOMAIN,
+        VERSION,
+        number("seq", "Place within the diff, from 1"),
+        ATTRIBUTE_ID,
+        text("proposed", "The kind of change that was proposed"),
+        text("why", "The merge's reason"),
+        EVENT_ID,
+        OCCURRED_AT,
+    ),
+)
+CHANGE_COUNTS = ("seeded", "reinforced", "discovered", "weakened", "removed", "evicted", "pinned", "unpinned")
+SKILL_DIFFS = Table(
+    "skill_diffs",
+    "The log of truth: one row per version of a skill; the first diff of a version is kept",
+    DIFF_KEY,
+    (
+        USER,
+        DOMAIN,
+        VERSION,
+        number("base_version", "The version it was merged into"),
+        text("event_id", "The contrast or command that it answers"),
+        OCCURRED_AT,
+        flag("is_contrast", "Whether a contrast was learned from, not a command carried out"),
+        text("evidence_event_id", "The event that it rests on"),
+        text("evidence_item_id", "The item that it rests on"),
+        text("reasoner", "rules, llm, ..."),
+        text("model", "The LLM, if any"),
+        text("prompt_hash", "Which prompt"),
+        number("prompt_tokens", "Tokens in, all calls"),
+        number("completion_tokens", "Tokens out, all calls"),
+        number("calls", "LLM calls"),
+        number("latency_ms", "Time the reasoner took"),
+        text("fallback", "Why another reasoner than the configured one answered"),
+        *(number(kind, f"How many attributes were {kind}") for kind in CHANGE_COUNTS),
+        number("refused", "How many proposals the merge refused"),
+        text("analysis", "The reasoner's text"),
+        DOCUMENT,
+        *PROVENANCE,
+    ),
+    Keep.FIRST,
+    (SKILL_CHANGES, SKILL_REFUSALS),
+)
+SKILL_ATTRIBUTES = Table(
+    "skill_attributes",
+    "The attributes of all current skills; replaced together with the row of skills",
+    SKILL_KEY,
+    (
+        USER,
+        DOMAIN,
+        number("version", "The skill's version"),
+        number("place", "Place within the skill, from 1"),
+        ATTRIBUTE_ID,
+        text("kind", "preference, pattern or criterion"),
+        text("dimension", "Such as genre"),
+        text("value", "Such as science fiction"),
+        text("tier", "low, medium or high"),
+        text("source", "prior, global, discovered or stated"),
+        number("support", "Choices that confirmed it, the prior's included"),
+        number("contradictions", "Contradictions since it was last confirmed or demoted"),
+        number("confirmed_at", "In the user's contrasts: when it was last supported"),
+        number("weakened_at", "In the user's contrasts: when it was last weakened"),
+        flag("pinned", "Whether a person has pinned it"),
+        texts("evidence_event_ids", "The events that it rests on"),
+    ),
+)
+SKILLS = Table(
+    "skills",
+    "The current policy skill per user and domain",
+    SKILL_KEY,
+    (
+        USER,
+        DOMAIN,
+        number("version", "The skill's version"),
+        number("contrasts", "How many contrasts it has learned from"),
+        number("attributes", "How many attributes it has"),
+        number("high", "How many of them are of tier high"),
+        number("medium", "How many of them are of tier medium"),
+        number("low", "How many of them are of tier low"),
+        texts("must_include", "Strategy: what a ranking must include"),
+        text("tie_breaker", "Strategy: what decides between equals"),
+        Column("exploration", "DOUBLE", "Strategy: share of exploration"),
+        text("event_id", "The event of the last diff"),
+        moment("updated_at", "When the last diff's event happened"),
+        DOCUMENT,
+        *PROVENANCE,
+    ),
+    Keep.NEWEST,
+    (SKILL_ATTRIBUTES,),
+)
+SLIM_SKILLS = Table(
+    "slim_skills",
+    "The current slim skill per user and domain: what an app injects into its prompt",
+    SKILL_KEY,
+    (
+        USER,
+        DOMAIN,
+        number("skill_version", "The skill's version it was made from"),
+        text("text", "likes: X, Y, Z | style: phrase"),
+        texts("likes", "Two or three likes"),
+        text("style", "One phrase"),
+        number("tokens", "Length of the text in o200k tokens"),
+        EVENT_ID,
+        moment("updated_at", "When the skill's last event happened"),
+        *PROVENANCE,
+    ),
+    Keep.NEWEST,
+)
+SKILL_COMMANDS = Table(
+    "skill_commands",
+    "What people did to skills",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        text("action", "pin, unpin or remove"),
+        ATTRIBUTE_ID,
+        text("actor", "Who did it"),
+        text("reason", "Why"),
+        *PROVENANCE,
+    ),
+)
+GLOBAL_SKILLS = Table(
+    "global_skills",
+    "The population template per domain",
+    ("domain",),
+    (
+        DOMAIN,
+        number("users", "How many users it was computed from"),
+        texts("attribute_ids", "Its attributes, in order"),
+        EVENT_ID,
+        moment("updated_at", "When it was computed"),
+        DOCUMENT,
+        *PROVENANCE,
+    ),
+    Keep.LAST,
+)
+# A dead letter's event_id is derived from stage and position, and positions repeat in a topic that was recreated:
+# the record's own timestamp tells the two apart.
+DEAD_LETTERS = Table(
+    "dead_letters",
+    "Records that a stage refused, with their original bytes",
+    ("event_id", "source_logged_at"),
+    (
+        text("event_id", "Derived from stage and position"),
+        moment("source_logged_at", "The refused record's Kafka timestamp"),
+        moment("occurred_at", "When it was refused"),
+        text("stage", "Who refused it"),
+        text("reason", "Why, one of a few words"),
+        text("detail", "Why, for a person"),
+        text("source_topic", "Where the refused record stands"),
+        number("source_partition", "Where the refused record stands"),
+        number("source_offset", "Where the refused record stands"),
+        Column("key", "BLOB", "Its original key"),
+        Column("value", "BLOB", "Its original value, or the beginning of it"),
+        *PROVENANCE,
+    ),
+)
+
+TABLES = (
+    ITEMS,
+    INTERACTIONS,
+    RANK_REQUESTS,
+    RANKINGS,
+    SELECTIONS,
+    CONTRASTS,
+    SKILL_DIFFS,
+    SKILLS,
+    SLIM_SKILLS,
+    SKILL_COMMANDS,
+    GLOBAL_SKILLS,
+    DEAD_LETTERS,
+)
+"""Every table that a record becomes a row of; their children come with them."""

@@ -1,0 +1,40 @@
+"""What every process counts, for Prometheus. Labels are small and closed: never a user, never an id."""
+
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
+
+from streams.settings import Settings
+
+_LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+
+EVENTS = Counter("sager_events", "Events that a stage has finished, by what became of them.", ["stage", "outcome"])
+DEAD_LETTERS = Counter("sager_dead_letters", "Records that a stage refused, by reason.", ["stage", "reason"])
+REROUTED = Counter("sager_rerouted", "Records found on another partition than their user's and sent on.", ["stage"])
+STALE = Counter("sager_stale", "Events given up because their partition moved to another worker.", ["stage"])
+STAGE_SECONDS = Histogram(
+    "sager_stage_seconds", "From taking an event to its results' delivery.", ["stage"], buckets=_LATENCY
+)
+IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage works on now.", ["stage"])
+UNACKED = Gauge(
+    "sager_unacked", "Events taken and not yet acknowledged, finished ones behind a slow one included.", ["stage"]
+)
+CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
+REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
+SLIM_TOKENS = Histogram(
+    "sager_slim_tokens", "Length of the slim skills that were sent.", buckets=(0, 5, 10, 15, 20, 25, 30, 50)
+)
+END_TO_END_SECONDS = Histogram(
+    "sager_end_to_end_seconds", "From a selection's occurred_at to its skill's delivery.", buckets=_LATENCY
+)
+LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by outcome.", ["outcome"])
+LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received.", ["direction"])
+LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call.", buckets=_LATENCY)
+REASONER_FAILURES = Counter(
+    "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
+)
+PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last finished anything.")
+
+
+def serve(settings: Settings) -> None:
+    """Answer /metrics on the configured port, from a thread of its own; none if the port is 0."""
+    if settings.metrics_port:
+        start_http_server(settings.metrics_port, addr=settings.metrics_host)

@@ -1,0 +1,123 @@
+"""Topics made and checked against the registry, before anything else starts."""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+
+from schemas.topics import TOPICS, Topic
+from streams.exceptions import BrokerUnreachable, TopicsDiffer
+from streams.kafka import client_config
+from streams.settings import Settings
+
+TIMEOUT_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class TopicState:
+    """One topic as the broker has it, next to what the registry wants.
+
+    `partitions` is None where the topic does not exist; `differs` says in words what is wrong.
+    """
+
+    topic: Topic
+    name: str
+    partitions: int | None
+    differs: tuple[str, ...] = ()
+
+
+def admin(settings: Settings) -> AdminClient:
+    """An admin client of the configured cluster."""
+    return AdminClient(client_config(settings))
+
+
+def inspect(settings: Settings) -> list[TopicState]:
+    """How every topic of the registry stands on the broker.
+
+    Raises:
+        BrokerUnreachable: nobody answers.
+    """
+    client = admin(settings)
+    try:
+        existing = client.list_topics(timeout=TIMEOUT_SECONDS).topics
+    except KafkaException as error:
+        raise BrokerUnreachable(
+            f"no Kafka answers at {settings.bootstrap} ({error.args[0].str()}): "
+            "start one, or set SAGER_BOOTSTRAP; `sager up` brings its own"
+        ) from error
+    names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
+    policies = _cleanup_policies(client, [name for name in names if name in existing])
+    states = []
+    for name, topic in names.items():
+        if name not in existing:
+            states.append(TopicState(topic, name, None))
+            continue
+        found = len(existing[name].partitions)
+        wanted = topic.partitions(settings.partitions)
+        differs = []
+        if found != wanted:
+            differs.append(f"has {found} partitions instead of {wanted}")
+        policy = policies.get(name)
+        if policy is not None and policy != topic.config()["cleanup.policy"]:
+            differs.append(f"has cleanup.policy={policy} instead of {topic.config()['cleanup.policy']}")
+        states.append(TopicState(topic, name, found, tuple(differs)))
+    return states
+
+
+def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, str]:
+    if not names:
+        return {}
+    asked = client.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in names])
+    policies: dict[str, str] = {}
+    for resource, future in asked.items():
+        try:
+            entries = future.result(TIMEOUT_SECONDS)
+        except KafkaException:
+            # A broker that does not describe configurations, or forbids it, cannot be checked.
+            continue
+        if "cleanup.policy" in entries and entries["cleanup.policy"].value:
+            policies[resource.name] = entries["cleanup.policy"].value
+    return policies
+
+
+def ensure(settings: Settings) -> list[str]:
+    """Create what is missing; the names of the topics made.
+
+    Raises:
+        BrokerUnreachable: nobody answers.
+        TopicsDiffer: a topic exists with another partition count or clean-up policy; it is left as it is.
+    """
+    states = inspect(settings)
+    wrong = [f"{state.name} {' and '.join(state.differs)}" for state in states if state.differs]
+    if wrong:
+        raise TopicsDiffer(
+            f"topics differ from the registry: {'; '.join(wrong)}. "
+            "Set SAGER_PARTITIONS to the partition count that exists, use another SAGER_PREFIX, "
+            "or alter the topics with Kafka's own tools"
+        )
+    missing = [state for state in states if state.partitions is None]
+    if missing:
+        _create(settings, missing)
+    return [state.name for state in missing]
+
+
+def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
+    wanted = [
+        NewTopic(
+            state.name,
+            num_partitions=state.topic.partitions(settings.partitions),
+            replication_factor=settings.replication,
+            config=state.topic.config(),
+        )
+        for state in missing
+    ]
+    client = admin(settings)  # held by name: its futures die with it
+    futures: dict[str, Future[None]] = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS)
+    for name, future in futures.items():
+        try:
+            future.result(TIMEOUT_SECONDS)
+        except KafkaException as error:
+            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
+                raise TopicsDiffer(f"topic {name} cannot be created: {error.args[0].str()}") from error

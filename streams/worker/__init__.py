@@ -1,0 +1,1 @@
+"""The Faust worker: one app, four agents, three tables."""

@@ -1,0 +1,50 @@
+"""Agent `contrast`: rankings and selections, in any order, into contrasts (paper 2.5)."""
+
+from functools import partial
+from typing import Any
+
+from operators.applied import is_applied
+from operators.contrast import Step, on_ranking, on_selection
+from operators.statinit import facts_of
+from schemas import Contrast, OpenRankings, Position, Ranking, Selection, encode
+from streams.worker.intake import Intake
+from streams.worker.pipeline import Pipeline
+
+
+def attach(pipeline: Pipeline) -> None:
+    """Add the agent to the worker."""
+
+    def rings(user_id: str, position: Position) -> OpenRankings | None:
+        """The user's rings; None if they hold this record already."""
+        state = pipeline.read(pipeline.open_rankings, user_id.encode(), OpenRankings)
+        if state is None:
+            return OpenRankings.model_validate({"user_id": user_id})
+        return None if is_applied(state.applied, position) else state
+
+    async def settle(event: Any, step: Step) -> str:
+        """Send first, then forget: after a crash between the two the same contrast is sent again, and known."""
+        user = step.state.user_id.encode()
+        if step.contrast is not None:
+            await pipeline.send(event, Contrast.TOPIC, user, encode(step.contrast))
+        for waiting, outcome in step.refused:
+            detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
+            original = None if waiting.source.offset == event.message.offset else encode(waiting.selection)
+            await intake.dead_letter(event, waiting.source, outcome.value, detail, original)
+        await pipeline.write(pipeline.open_rankings, event, user, step.state)
+        return step.outcome.value
+
+    async def ranking_shown(event: Any, ranking: Ranking, position: Position) -> str:
+        state = rings(ranking.user_id, position)
+        if state is None:
+            return "repeated"
+        parse = partial(facts_of, parser=pipeline.parser(ranking.domain))
+        return await settle(event, on_ranking(state, ranking, parse, position, pipeline.ring_limits))
+
+    async def item_selected(event: Any, selection: Selection, position: Position) -> str:
+        state = rings(selection.user_id, position)
+        if state is None:
+            return "repeated"
+        return await settle(event, on_selection(state, selection, position, pipeline.ring_limits))
+
+    intake = Intake(pipeline, "contrast", {Ranking.TOPIC: ranking_shown, Selection.TOPIC: item_selected})
+    intake.attach()

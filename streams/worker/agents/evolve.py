@@ -1,0 +1,110 @@
+"""Agent `evolve`: the only writer of skills. Reason on a view, merge into the newest, write, send (paper 2.5)."""
+
+import asyncio
+import time
+from typing import Any
+
+from operators.evolve import validate
+from operators.merge import fit_seed, holds, merge, resolve, resolve_command, start
+from operators.slim import slim
+from operators.statinit import statinit
+from operators.tokens import count_tokens
+from schemas import (
+    Contrast,
+    PolicySkill,
+    Position,
+    Profile,
+    SkillCommand,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+    encode,
+)
+from streams import metrics
+from streams.worker.intake import Handler, Intake
+from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning import GivenUp, Reasoning
+
+
+def attach(pipeline: Pipeline, reasoning: Reasoning) -> None:
+    """Add the agent to the worker."""
+    Evolve(pipeline, reasoning).intake.attach()
+
+
+class Evolve:
+    """The agent's two handlers, and the one way in which a diff comes into the world."""
+
+    def __init__(self, pipeline: Pipeline, reasoning: Reasoning) -> None:
+        self._pipeline = pipeline
+        self._reasoning = reasoning
+        handlers: dict[str, Handler] = {Contrast.TOPIC: self._on_contrast, SkillCommand.TOPIC: self._on_command}
+        self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
+
+    async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
+        skill = self._newest(contrast)
+        if holds(skill, contrast.event_id, position):
+            return await self._repeated(event, skill, contrast.event_id)
+        try:
+            proposal = await self._reasoning.reason(contrast, skill)
+        except GivenUp as error:
+            await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
+            return "given-up"
+        skill = self._newest(contrast)
+        validated = validate(proposal, skill, contrast)
+        diff = resolve(skill, validated, contrast, position, self._pipeline.merge_limits)
+        await self._apply(event, skill, diff)
+        metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
+        return "evolved"
+
+    async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
+        skill = self._newest(command)
+        if holds(skill, command.event_id, position):
+            return await self._repeated(event, skill, command.event_id)
+        await self._apply(event, skill, resolve_command(skill, command, position, self._pipeline.merge_limits))
+        return "commanded"
+
+    def _newest(self, record: Contrast | SkillCommand) -> PolicySkill:
+        """The user's skill now, or the seed that they start from."""
+        pipeline = self._pipeline
+        key = compound_key(record.user_id, record.domain)
+        skill = pipeline.read(pipeline.skills, key, PolicySkill)
+        if skill is not None:
+            return skill
+        profile = pipeline.read(pipeline.profiles, key, Profile)
+        seed = fit_seed(statinit(profile, pipeline.prior_limits), pipeline.merge_limits)
+        return start(record.user_id, record.domain, seed, record)
+
+    async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:
+        """Write before sending: after a crash between the two, the diff is in the skill and is sent again."""
+        evolved = merge(skill, diff)
+        key = compound_key(skill.user_id, skill.domain)
+        await self._pipeline.write(self._pipeline.skills, event, key, evolved)
+        before = self._slim(skill).text if skill.version else ""
+        await self._publish(event, evolved, before)
+        for change in diff.changes:
+            metrics.CHANGES.labels(change.kind.value).inc()
+        for refused in diff.refused:
+            metrics.REFUSED.labels(refused.why.value).inc()
+
+    async def _publish(self, event: Any, skill: PolicySkill, slim_before: str | None) -> None:
+        """Send the newest diff, and the slim skill where it differs from what is out there."""
+        send, partition = self._pipeline.send, event.message.partition
+        sends = []
+        if skill.last_diff is not None:
+            user = skill.user_id.encode()
+            sends.append(send(event, SkillDiff.TOPIC, user, encode(skill.last_diff), partition))
+        short = self._slim(skill)
+        if short.text != slim_before:
+            key = compound_key(skill.user_id, skill.domain)
+            sends.append(send(event, SlimSkill.TOPIC, key, encode(short), partition))
+            metrics.SLIM_TOKENS.observe(short.tokens)
+        await asyncio.gather(*sends)
+
+    async def _repeated(self, event: Any, skill: PolicySkill, event_id: str) -> str:
+        """The skill holds this event. If it was the last one, its diff may not have gone out: send it again."""
+        if skill.last_diff is not None and skill.last_diff.event_id == event_id:
+            await self._publish(event, skill, None)
+        return "repeated"
+
+    def _slim(self, skill: PolicySkill) -> SlimSkill:
+        return slim(skill, count_tokens, self._pipeline.settings.slim_tokens)

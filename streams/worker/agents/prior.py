@@ -1,0 +1,26 @@
+"""Agent `prior`: interactions into the profiles table, from which StatInit seeds skills (paper 2.3)."""
+
+from typing import Any
+
+from operators.applied import is_applied
+from operators.statinit import observe
+from schemas import Interaction, Position, Profile, compound_key
+from streams.worker.intake import Intake
+from streams.worker.pipeline import Pipeline
+
+
+def attach(pipeline: Pipeline) -> None:
+    """Add the agent to the worker."""
+
+    async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
+        key = compound_key(interaction.user_id, interaction.domain)
+        profile = pipeline.read(pipeline.profiles, key, Profile)
+        if profile is not None and is_applied(profile.applied, position):
+            return "repeated"
+        facts = pipeline.parser(interaction.domain)(interaction.item)
+        observed = observe(profile, interaction, facts, position, pipeline.prior_limits)
+        await pipeline.write(pipeline.profiles, event, key, observed)
+        return "counted"
+
+    intake = Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction})
+    intake.attach()

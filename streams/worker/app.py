@@ -1,0 +1,107 @@
+"""The Faust app: settings decided by measurement, raw topics, three tables, four agents."""
+
+import logging
+from pathlib import Path
+
+import faust
+
+from schemas.topics import TOPICS
+from streams.exceptions import MissingExtra
+from streams.settings import Settings, Store
+from streams.worker.agents import contrast, evolve, prior, rank
+from streams.worker.pipeline import Pipeline, raw_topic
+from streams.worker.reasoning import Reasoning, reasoner_of
+from streams.worker.repairs import DeliveredTable, QuietTableManager, RepairedApp, server_urls
+
+NEVER_SECONDS = 7 * 86_400.0
+REQUEST_BYTES = 4 * 1024 * 1024
+
+
+def create(settings: Settings) -> Pipeline:
+    """The worker's app with all its agents, not started yet.
+
+    Raises:
+        MissingExtra: the configuration asks for an optional part that is not installed.
+    """
+    datadir = settings.data_dir / "worker"
+    datadir.mkdir(parents=True, exist_ok=True)
+    app = _app(settings, datadir)
+    topics = {base: raw_topic(app, settings, base) for base in TOPICS}
+    pipeline = Pipeline(
+        app=app,
+        settings=settings,
+        topics=topics,
+        skills=_table(app, settings, "skills"),
+        profiles=_table(app, settings, "profiles"),
+        open_rankings=_table(app, settings, "open-rankings"),
+    )
+    prior.attach(pipeline)
+    rank.attach(pipeline)
+    contrast.attach(pipeline)
+    evolve.attach(pipeline, Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch))
+    return pipeline
+
+
+def _app(settings: Settings, datadir: Path) -> faust.App:
+    if settings.store is Store.ROCKSDB:
+        _check_rocksdb()
+    kind = RepairedApp if settings.embedded else faust.App
+    return kind(
+        settings.app_id,
+        broker=list(server_urls(settings.bootstrap)),
+        store=f"{settings.store.value}://",
+        datadir=str(datadir),
+        # A table's changelog must have as many partitions as its source, or every write is lost.
+        topic_partitions=settings.partitions,
+        topic_replication_factor=settings.replication,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        table_standby_replicas=0,
+        TableManager=QuietTableManager,
+        broker_session_timeout=settings.session_seconds,
+        broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
+        broker_rebalance_timeout=settings.rebalance_seconds,
+        broker_commit_interval=settings.commit_seconds,
+        # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
+        broker_max_poll_interval=NEVER_SECONDS,
+        stream_buffer_maxsize=256,
+        stream_wait_empty=True,
+        producer_linger=settings.linger_seconds,
+        producer_acks=-1,
+        producer_max_request_size=REQUEST_BYTES,
+        producer_compression_type="zstd",
+        consumer_max_fetch_size=REQUEST_BYTES,
+        consumer_auto_offset_reset="earliest",
+        web_enabled=False,
+        web_tables_enabled=False,
+    )
+
+
+def _check_rocksdb() -> None:
+    try:
+        import rocksdict  # noqa: F401, PLC0415 - an optional extra
+    except ImportError as error:
+        raise MissingExtra(
+            "SAGER_STORE=rocksdb needs an extra: pip install 'sager-streams[rocksdb]', or set SAGER_STORE=memory"
+        ) from error
+
+
+def _table(app: faust.App, settings: Settings, base: str) -> DeliveredTable:
+    """A table whose changelog is the registry's topic of that name."""
+    table = DeliveredTable(
+        app,
+        name=base,
+        key_type=bytes,
+        value_type=bytes,
+        partitions=settings.partitions,
+        changelog_topic=raw_topic(app, settings, base, compacting=True, partitions=settings.partitions, internal=True),
+        help=TOPICS[base].model.__doc__,
+    )
+    app.tables.add(table)
+    return table
+
+
+def quiet_logs() -> None:
+    """Faust and aiokafka tell every partition's story; keep what an operator acts on."""
+    for name in ("faust", "mode", "aiokafka"):
+        logging.getLogger(name).setLevel(logging.WARNING)

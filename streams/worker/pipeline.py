@@ -1,0 +1,141 @@
+"""What the agents share: the app, its topics and tables, and sends that are certain before an event is acked."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import faust
+
+from operators.contrast import RingLimits
+from operators.merge import MergeLimits
+from operators.statinit import Parser, parser_for
+from operators.statinit.prior import PriorLimits
+from schemas import Model, Position, decode, encode
+from schemas.codec import ModelT
+from streams import metrics
+from streams.settings import Settings
+from streams.worker.ordered import KeyOrdered, Stale
+from streams.worker.repairs import DeliveredTable
+
+logger = logging.getLogger("sager.worker")
+
+FIRST_RETRY_SECONDS = 0.2
+LAST_RETRY_SECONDS = 10.0
+
+
+@dataclass
+class Pipeline:
+    """One worker's parts. Agents get it instead of globals.
+
+    Attributes:
+        app: the Faust app.
+        settings: the effective configuration.
+        topics: Faust topics by the registry's names, raw bytes in and out.
+        skills, profiles, open_rankings: the tables; keys and values are bytes as on the changelog.
+        progressed: when anything was last finished, by the monotonic clock, for the watchdog.
+    """
+
+    app: faust.App
+    settings: Settings
+    topics: Mapping[str, Any]
+    skills: DeliveredTable
+    profiles: DeliveredTable
+    open_rankings: DeliveredTable
+    progressed: float = field(default_factory=time.monotonic)
+    ring_limits: RingLimits = field(init=False)
+    merge_limits: MergeLimits = field(default_factory=MergeLimits)
+    prior_limits: PriorLimits = field(default_factory=PriorLimits)
+
+    def __post_init__(self) -> None:
+        self.ring_limits = RingLimits(rankings=self.settings.open_rankings, waiting=self.settings.waiting_selections)
+
+    def source(self, *bases: str) -> Any:
+        """One raw channel over these topics of the registry."""
+        return raw_topic(self.app, self.settings, *bases)
+
+    def parser(self, domain: str) -> Parser:
+        """The parser of this domain's items."""
+        return parser_for(domain, self.settings.parsers)
+
+    def generation(self) -> int:
+        """The consumer generation: it changes with every rebalance."""
+        return int(self.app.consumer_generation_id)
+
+    def touch(self) -> None:
+        """Note that this worker is alive and working."""
+        self.progressed = time.monotonic()
+        metrics.PROGRESS.set_to_current_time()
+
+    def read(self, table: DeliveredTable, key: bytes, model: type[ModelT]) -> ModelT | None:
+        """A table's value; None where there is none."""
+        value = table.get(key)
+        return None if value is None else decode(model, value)
+
+    async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
+        """Set a table's value and wait until its changelog has it.
+
+        Raises:
+            Stale: the partition has moved; nothing was written.
+        """
+        raw = encode(value)
+        delay = FIRST_RETRY_SECONDS
+        while True:
+            self._fence(event)
+            table[key] = raw
+            try:
+                await table.delivered()
+            except Exception as error:
+                delay = await self._wait_to_retry("table write", error, delay)
+            else:
+                return
+
+    async def send(self, event: Any, base: str, key: bytes | None, value: bytes, partition: int | None = None) -> None:
+        """Produce a record and wait until the broker has it, through outages.
+
+        Raises:
+            Stale: the partition of the event that led here has moved.
+        """
+        delay = FIRST_RETRY_SECONDS
+        while True:
+            self._fence(event)
+            try:
+                delivered = await self.topics[base].send(
+                    key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
+                )
+                await delivered
+            except Exception as error:
+                delay = await self._wait_to_retry(base, error, delay)
+            else:
+                return
+
+    def _fence(self, event: Any) -> None:
+        if event.message.generation_id != self.generation():
+            raise Stale
+
+    async def _wait_to_retry(self, what: str, error: Exception, delay: float) -> float:
+        logger.warning("%s failed, again in %.1f s: %s", what, delay, error)
+        await asyncio.sleep(delay)
+        return min(2 * delay, LAST_RETRY_SECONDS)
+
+    def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
+        """The runner of one agent's handlers."""
+        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch)
+
+
+def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:
+    """A Faust topic whose keys and values are bytes: decoding is ours, because an error in Faust's stalls an agent."""
+    names = [settings.topic(base) for base in bases]
+    return app.topic(*names, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw", **more)
+
+
+def position_of(message: Any) -> Position:
+    """Where a Kafka message stands."""
+    return Position(
+        topic=message.topic,
+        partition=message.partition,
+        offset=message.offset,
+        timestamp_ms=max(0, int((message.timestamp or 0) * 1000)),
+    )

@@ -1,0 +1,112 @@
+"""Our repairs of Faust 0.15.3, all of them, each with its thread and its test (tests/integration/test_repairs.py).
+
+1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
+   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes.
+2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
+   short of the last records. The high watermark of a fetch response is right, and is asked instead.
+3. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
+   overtake it). The table keeps the future of its last write for whoever has to be sure.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiokafka
+import faust
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+from faust.transport.drivers import aiokafka as driver
+
+HIGH_WATERMARK_SECONDS = 10.0
+
+
+class QuietRecovery(Recovery):
+    """Repair 1: nothing is fetched between the end of recovery and the clearing of the queues."""
+
+    async def on_recovery_completed(self, generation_id: int = 0) -> None:
+        """Stop the flow, then let Faust resume it at the committed offsets."""
+        self.app.consumer.stop_flow()
+        self.app.flow_control.suspend()
+        await super().on_recovery_completed(generation_id)
+
+
+class QuietTableManager(TableManager):
+    """The table manager that recovers by `QuietRecovery`."""
+
+    _recovery: Recovery | None
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery service, made on first use."""
+        if self._recovery is None:
+            self._recovery = QuietRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return self._recovery
+
+
+class TrueEndConsumerThread(driver.AIOKafkaConsumerThread):
+    """Repair 2: the end of a partition, by a fetch."""
+
+    async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
+        claimed: Mapping[Any, int] = await super()._highwaters(partitions)
+        live = {aiokafka.TopicPartition(tp.topic, tp.partition): end for tp, end in claimed.items() if end}
+        if not live:
+            return claimed
+        transport = self.consumer.transport
+        reader = aiokafka.AIOKafkaConsumer(
+            bootstrap_servers=driver.server_list(transport.url, transport.default_port), enable_auto_commit=False
+        )
+        await reader.start()
+        try:
+            reader.assign(list(live))
+            for tp, end in live.items():
+                reader.seek(tp, end - 1)
+            give_up = time.monotonic() + HIGH_WATERMARK_SECONDS
+            while any(reader.highwater(tp) is None for tp in live) and time.monotonic() < give_up:
+                await reader.getmany(timeout_ms=200)
+            seen = {(tp.topic, tp.partition): reader.highwater(tp) or 0 for tp in live}
+        finally:
+            await reader.stop()
+        return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
+
+
+class TrueEndConsumer(driver.Consumer):
+    """The consumer that reads by `TrueEndConsumerThread`."""
+
+    def _new_consumer_thread(self) -> TrueEndConsumerThread:
+        return TrueEndConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class TrueEndTransport(driver.Transport):
+    """The transport of the embedded broker."""
+
+    Consumer = TrueEndConsumer
+
+
+class RepairedApp(faust.App):
+    """A Faust app for the embedded broker; for Apache Kafka `faust.App` itself reads the true ends."""
+
+    def _new_transport(self) -> TrueEndTransport:
+        return TrueEndTransport(self.conf.broker_consumer, self)
+
+
+class DeliveredTable(faust.Table):
+    """Repair 3: a table whose last write can be awaited."""
+
+    last_write: asyncio.Future[Any] | None = None
+
+    def send_changelog(self, *args: Any, **kwargs: Any) -> Any:
+        """Send to the changelog and keep the future of the delivery."""
+        self.last_write = super().send_changelog(*args, **kwargs)
+        return self.last_write
+
+    async def delivered(self) -> None:
+        """Wait until the broker has the last write."""
+        if self.last_write is not None:
+            await self.last_write
+
+
+def server_urls(bootstrap: str) -> Sequence[str]:
+    """Faust's broker URLs of a list of bootstrap servers."""
+    return [f"kafka://{server.strip()}" for server in bootstrap.split(",")]

@@ -1,0 +1,92 @@
+"""Against the silent zombie: a worker with work before it that finishes nothing ends itself.
+
+Faust can stop fetching without a word (aiokafka #625, #720, #1187; faust-streaming #175, #594). Lag is asked of
+the broker by a client of our own, so that the watchdog does not depend on what it watches.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from streams.kafka import client_config
+from streams.settings import Settings
+
+logger = logging.getLogger("sager.watchdog")
+
+SOURCES = ("interactions", "rank-requests", "rankings", "selections", "contrasts", "skill-commands")
+EXIT_CODE = 70
+REQUEST_SECONDS = 10.0
+
+
+def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCES) -> dict[TopicPartition, int]:
+    """How many records of each source partition the workers have not committed yet.
+
+    Raises:
+        KafkaException: the broker does not answer.
+    """
+    partitions = [
+        TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
+    ]
+    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
+    asked = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(settings.app_id, partitions)])
+    committed = {
+        (tp.topic, tp.partition): tp.offset
+        for tp in asked[settings.app_id].result(REQUEST_SECONDS).topic_partitions or []
+    }
+    return {
+        tp: max(0, future.result(REQUEST_SECONDS).offset - max(0, committed.get((tp.topic, tp.partition), 0)))
+        for tp, future in ends.items()
+    }
+
+
+class Watchdog(threading.Thread):
+    """Ends the process when there has been lag and no progress for `settings.watchdog_seconds`.
+
+    Args:
+        settings: the effective configuration.
+        progressed: when the worker last finished anything, by the monotonic clock.
+        assigned: which (topic, partition) pairs are this worker's.
+        end: what to do; by default the process exits at once with code 70, for its supervisor to start it again.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        progressed: Callable[[], float],
+        assigned: Callable[[], set[tuple[str, int]]],
+        end: Callable[[int], None] = os._exit,
+    ) -> None:
+        super().__init__(name="watchdog", daemon=True)
+        self._settings = settings
+        self._progressed = progressed
+        self._assigned = assigned
+        self._end = end
+        self._client = AdminClient(client_config(settings))
+
+    def run(self) -> None:
+        """Look every few seconds, until the process ends."""
+        while not self.is_stuck():
+            time.sleep(min(10.0, self._settings.watchdog_seconds / 4))
+        logger.critical(
+            "nothing finished for %.0f s although records wait: giving up, so that a new process takes over",
+            self._settings.watchdog_seconds,
+        )
+        self._end(EXIT_CODE)
+
+    def is_stuck(self) -> bool:
+        """Whether records wait on our partitions and nothing has been finished for too long."""
+        if time.monotonic() - self._progressed() < self._settings.watchdog_seconds:
+            return False
+        try:
+            waiting = lag(self._settings, self._client)
+        except KafkaException as error:
+            # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
+            logger.warning("cannot ask for lag: %s", error)
+            return False
+        ours = self._assigned()
+        return any(count for tp, count in waiting.items() if (tp.topic, tp.partition) in ours)

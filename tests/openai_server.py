@@ -1,0 +1,264 @@
+"""A real HTTP endpoint that speaks OpenAI's chat-completions protocol, well or badly, as told. No model inside.
+
+In a test, in its event loop, or in a thread of its own (also for code in other processes):
+
+    async with OpenAiServer() as server:
+        server.then(Act(Do.RATE_LIMIT, retry_after="0.2"))     # the next request; afterwards `server.always`
+        client = LlmClient(base_url=server.base_url, ...)
+        assert len(server.bodies) == 2
+
+    with threaded(OpenAiServer()) as server: ...
+
+For load tests, as a process: `python tests/openai_server.py --port 8091 --delay 1.0`.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+from aiohttp import web
+
+
+class Do(StrEnum):
+    """What the endpoint does with a request."""
+
+    ANSWER = "answer"
+    """Fill the schema sensibly."""
+    LIE = "lie"
+    """Fit the schema's form, but name what no enum lists."""
+    OBEY = "obey"
+    """Do what an injected text might ask: the worst answer that still fits the schema."""
+    WRONG_SCHEMA = "wrong-schema"
+    FENCE = "fence"
+    BREAK_JSON = "break-json"
+    TRUNCATE = "truncate"
+    REFUSE = "refuse"
+    FILTER = "filter"
+    NO_CHOICES = "no-choices"
+    NO_CONTENT = "no-content"
+    NOT_JSON = "not-json"
+    """A proxy's page instead of the protocol, with status 200."""
+    RATE_LIMIT = "rate-limit"
+    FAIL = "fail"
+    RESET = "reset"
+    DRIP = "drip"
+    """One byte at a time, for ever: no read ever times out."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """One behaviour, its delay in seconds, and for failures the status and `Retry-After`."""
+
+    do: Do = Do.ANSWER
+    delay: float = 0.0
+    status: int = 500
+    retry_after: str | None = None
+
+
+@dataclass
+class OpenAiServer:
+    """Counts requests and keeps their bodies; `peak` is the most that were in flight at once."""
+
+    always: Act = field(default_factory=Act)
+    port: int = 0
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    in_flight: int = 0
+    peak: int = 0
+    keep: bool = True
+
+    def __post_init__(self) -> None:
+        self._queue: deque[Act] = deque()
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def prompts(self) -> list[str]:
+        return [body["messages"][-1]["content"] for body in self.bodies]
+
+    def then(self, *acts: Act | Do) -> Self:
+        """What to do with the next requests, in this order."""
+        self._queue.extend(act if isinstance(act, Act) else Act(act) for act in acts)
+        return self
+
+    async def __aenter__(self) -> Self:
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_get("/v1/models", self._models)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port)
+        await site.start()
+        self.port = self._runner.addresses[0][1]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._runner is not None
+        await self._runner.cleanup()
+
+    async def _models(self, _: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.times.append(time.monotonic())
+        if self.keep:
+            self.bodies.append(body)
+        act = self._queue.popleft() if self._queue else self.always
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            if act.delay:
+                await asyncio.sleep(act.delay)
+            return await self._respond(request, body, act)
+        finally:
+            self.in_flight -= 1
+
+    async def _respond(self, request: web.Request, body: dict[str, Any], act: Act) -> web.StreamResponse:
+        if act.do is Do.RESET:
+            assert request.transport is not None
+            request.transport.abort()
+            return web.Response()
+        if act.do is Do.DRIP:
+            return await _drip(request)
+        if act.do is Do.NOT_JSON:
+            return web.Response(text="<html>Bad gateway, says the proxy</html>", content_type="text/html")
+        if act.do in (Do.RATE_LIMIT, Do.FAIL):
+            status = 429 if act.do is Do.RATE_LIMIT else act.status
+            headers = {"Retry-After": act.retry_after} if act.retry_after is not None else {}
+            error = {"message": f"you said: {body['messages'][-1]['content']}", "type": "error", "code": "told_to_fail"}
+            return web.json_response({"error": error}, status=status, headers=headers)
+        return web.json_response(completion(body, act.do))
+
+
+async def _drip(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    try:
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.02)
+    except (ConnectionError, asyncio.CancelledError):
+        return response
+
+
+def completion(body: dict[str, Any], do: Do) -> dict[str, Any]:
+    """The chat completion that answers this request."""
+    prompt = body["messages"][-1]["content"]
+    schema = body["response_format"]["json_schema"]["schema"]
+    answer = fill(schema, schema, "", do)
+    text = json.dumps(answer)
+    finish: str = "stop"
+    message: dict[str, Any] = {"role": "assistant", "refusal": None}
+    if do is Do.WRONG_SCHEMA:
+        text = json.dumps({"answer": "here is another form", "verdict": 7})
+    elif do is Do.FENCE:
+        text = f"<think>Which {{braces}}?</think>Of course!\n```json\n{text}\n```\nAnything else?"
+    elif do is Do.BREAK_JSON:
+        text = text[:-1] + ', "and": }'
+    elif do is Do.TRUNCATE:
+        text, finish = text[: len(text) // 2], "length"
+    elif do is Do.FILTER:
+        text, finish = "", "content_filter"
+    message["content"] = None if do in (Do.NO_CONTENT, Do.REFUSE) else text
+    if do is Do.REFUSE:
+        message["refusal"] = "I would rather not."
+    choices = [] if do is Do.NO_CHOICES else [{"index": 0, "finish_reason": finish, "message": message}]
+    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(text) // 4}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_750_000_000,
+        "model": body["model"],
+        "choices": choices,
+        "usage": tokens | {"total_tokens": sum(tokens.values())},
+    }
+
+
+def fill(schema: dict[str, Any], root: dict[str, Any], name: str, do: Do = Do.ANSWER) -> Any:
+    """A value that fits this schema (unless told to lie), the same for the same request.
+
+    An object of `fact` and `verdict` supports its property's name if one of the facts says the same words; other
+    enums take their first value, arrays as many different ones as they need, at least one.
+    """
+    while "$ref" in schema:
+        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+    if "enum" in schema:
+        return "made: up" if do is Do.LIE else schema["enum"][-1 if do is Do.OBEY else 0]
+    kind = schema.get("type")
+    if kind == "object":
+        parts = schema.get("properties", {})
+        if set(parts) == {"fact", "verdict"} and do not in (Do.LIE, Do.OBEY):
+            return _judge(parts, root, name)
+        filled = {key: fill(part, root, key, do) for key, part in parts.items()}
+        if set(parts) == {"fact", "verdict"} and do is Do.OBEY:
+            filled["fact"] = fill(parts["fact"], root, "fact")
+        return filled
+    if kind == "array":
+        wanted = max(1, schema.get("minItems", 0))
+        entry = schema["items"]
+        return (
+            entry["enum"][:wanted] if "enum" in entry and do is not Do.LIE else [fill(entry, root, name, do)] * wanted
+        )
+    simple: dict[Any, Any] = {"string": "Because of its facts.", "integer": 0, "number": 0.0, "boolean": True}
+    return simple[kind]
+
+
+def _judge(parts: dict[str, Any], root: dict[str, Any], name: str) -> dict[str, str]:
+    facts = parts["fact"]
+    while "$ref" in facts:
+        facts = root["$defs"][facts["$ref"].removeprefix("#/$defs/")]
+    for fact in facts["enum"]:
+        if re.sub(r"[^a-z0-9]+", "_", fact.casefold()).strip("_") == name:
+            return {"fact": fact, "verdict": "supports"}
+    return {"fact": facts["enum"][-1], "verdict": "unrelated"}
+
+
+@contextmanager
+def threaded(server: OpenAiServer) -> Iterator[OpenAiServer]:
+    """The server in a thread with its own event loop, until the block ends."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="openai-server", daemon=True)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+async def _serve(server: OpenAiServer) -> None:
+    async with server:
+        print(f"ready {server.base_url}", flush=True)
+        await asyncio.Event().wait()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="An OpenAI-compatible endpoint without a model, for load tests.")
+    parser.add_argument("--port", type=int, default=0, help="0: any free one; it is printed")
+    parser.add_argument("--delay", type=float, default=0.0, help="seconds per answer")
+    parser.add_argument("--do", type=Do, default=Do.ANSWER, choices=list(Do))
+    args = parser.parse_args()
+    try:
+        asyncio.run(_serve(OpenAiServer(Act(args.do, delay=args.delay), port=args.port, keep=False)))
+    except KeyboardInterrupt:
+        pass
+
+
+if __name__ == "__main__":
+    main()

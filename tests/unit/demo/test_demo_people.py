@@ -1,0 +1,193 @@
+"""The people are tested on a small made-up domain and on the catalogue's metadata as given, without any parser."""
+
+import random
+from collections import Counter
+from itertools import pairwise
+from statistics import mean
+
+import pytest
+
+from operators.attributes import fact_id
+from schemas import Candidate, Fact, Tier
+from schemas.fields import Domain, ItemId, UserId
+from streams.demo.catalogue import DOMAINS, load
+from streams.demo.people import (
+    MAX_OVERLAP,
+    MIN_ITEMS,
+    Person,
+    Policy,
+    Want,
+    agreement,
+    candidates,
+    choose,
+    history,
+    offered,
+    simulate,
+)
+
+
+def facts_as_given(item: Candidate) -> tuple[Fact, ...]:
+    found = []
+    for key, value in item.metadata.items():
+        if isinstance(value, int):
+            found.append(Fact(dimension="era", value=f"{value // 10}0s"))
+        else:
+            found += [Fact(dimension=key, value=str(v)) for v in (value if isinstance(value, list) else [value])]
+    return tuple(found)
+
+
+def fact(value: str, dimension: str = "genre") -> Fact:
+    return Fact(dimension=dimension, value=value)
+
+
+def item(item_id: str, *genres: str) -> Candidate:
+    return Candidate(item_id=ItemId(item_id), metadata={"genre": list(genres)})
+
+
+def person(*wants: Want, temperature: float = 0.5) -> Person:
+    return Person(UserId("ada"), Domain("films"), Policy(wants, "picks by the poster", temperature))
+
+
+def people(n: int = 60, seed: int = 1) -> list[Person]:
+    return simulate(n, seed, load(), facts_as_given)
+
+
+WESTERN, WAR = Want(fact("western"), 3.0, early=True), Want(fact("war"), 1.0)
+
+
+class TestSimulate:
+    def test_the_same_seed_gives_the_same_people_and_another_seed_others(self) -> None:
+        assert people(seed=3) == people(seed=3)
+        assert people(seed=3) != people(seed=4)
+
+    def test_more_people_do_not_change_the_first_ones(self) -> None:
+        assert people(30)[:10] == people(10)
+
+    def test_domains_take_turns_and_users_are_distinct(self) -> None:
+        assert Counter(p.domain for p in people(9)) == dict.fromkeys(DOMAINS, 3)
+        assert len({p.user_id for p in people(9)}) == 9
+
+    def test_a_person_wants_three_or_four_facts_of_different_dimensions(self) -> None:
+        sizes = Counter(len(p.policy.wants) for p in people())
+        assert set(sizes) == {3, 4}
+        for p in people():
+            assert len({w.fact.dimension for w in p.policy.wants}) == len(p.policy.wants)
+            assert all(a.weight > b.weight > 0 for a, b in pairwise(p.policy.wants))
+
+    def test_half_of_the_wants_are_early_and_at_least_half_still_to_be_discovered(self) -> None:
+        for p in people():
+            assert len(p.policy.earlier().wants) == len(p.policy.wants) // 2
+
+    def test_every_want_has_several_items_and_no_want_stands_for_another(self) -> None:
+        for p in people(300):
+            offer = offered(load()[p.domain], facts_as_given)
+            ids = [offer[w.fact] for w in p.policy.wants]
+            assert all(len(i) >= MIN_ITEMS for i in ids)
+            for a in range(len(ids)):
+                for b in range(a):
+                    assert len(ids[a] & ids[b]) <= MAX_OVERLAP * min(len(ids[a]), len(ids[b]))
+
+    def test_wants_are_spread_over_the_dimensions_and_values(self) -> None:
+        for domain in DOMAINS:
+            wants = [w.fact for p in people(300) if p.domain == domain for w in p.policy.wants]
+            assert len({f.dimension for f in wants}) >= 4
+            assert Counter(wants).most_common(1)[0][1] <= len(wants) / 5
+
+    def test_a_domain_without_shared_facts_is_refused(self) -> None:
+        catalogue = {"films": (item("a", "war"), item("b", "western"))}
+        with pytest.raises(ValueError, match="offers no"):
+            simulate(1, 1, catalogue, facts_as_given)
+
+
+class TestChoose:
+    def test_utility_sums_the_weights_of_the_wants_that_are_met(self) -> None:
+        policy = person(WESTERN, WAR).policy
+        assert policy.utility([fact("War"), fact("western"), fact("comedy")]) == 4.0
+        assert policy.utility([fact("western", dimension="mood")]) == 0.0
+
+    def test_shares_follow_the_softmax_of_the_weights(self) -> None:
+        # e^(1/0.5) = 7.39 against 1: the war film is taken in 0.881 of the choices; 4 sigma are 0.02.
+        rng, ada = random.Random(5), person(WAR)
+        slate = (item("a", "comedy"), item("b", "war"))
+        share = mean(choose(ada, slate, facts_as_given, rng) == "b" for _ in range(4_000))
+        assert share == pytest.approx(0.881, abs=0.02)
+
+    def test_without_a_wanted_fact_on_offer_all_are_equally_likely(self) -> None:
+        rng, slate = random.Random(5), [item(str(n), "comedy") for n in range(4)]
+        taken = Counter(choose(person(WESTERN), slate, facts_as_given, rng) for _ in range(4_000))
+        assert all(n == pytest.approx(1_000, abs=120) for n in taken.values())
+
+    def test_an_extreme_temperature_does_not_overflow(self) -> None:
+        ada = person(WESTERN, temperature=0.001)
+        slate = (item("a", "comedy"), item("b", "western"))
+        assert choose(ada, slate, facts_as_given, random.Random(1)) == "b"
+
+    def test_nothing_to_choose_from_is_an_error(self) -> None:
+        with pytest.raises(IndexError):
+            choose(person(WESTERN), (), facts_as_given, random.Random(1))
+
+    @pytest.mark.parametrize("domain", DOMAINS)
+    def test_who_knows_the_policy_hits_six_to_eight_times_in_ten_and_chance_once(self, domain: str) -> None:
+        hits, chance = [], []
+        for p in (p for p in people(90) if p.domain == domain):
+            rng = random.Random(p.user_id)
+            for _ in range(40):
+                slate = candidates(p, load(), rng)
+                chosen = choose(p, slate, facts_as_given, rng)
+                hits.append(chosen == max(slate, key=lambda c: p.policy.utility(facts_as_given(c))).item_id)
+                chance.append(chosen == slate[0].item_id)
+        assert 0.6 <= mean(hits) <= 0.8
+        assert 0.06 <= mean(chance) <= 0.14
+
+
+class TestCandidates:
+    def test_they_are_distinct_items_of_the_persons_domain(self) -> None:
+        for p in people(6):
+            slate = candidates(p, load(), random.Random(1))
+            assert len({c.item_id for c in slate}) == 10
+            assert all(c in load()[p.domain] for c in slate)
+
+    def test_the_same_seed_gives_the_same_candidates(self) -> None:
+        ada = person(WESTERN)
+        assert candidates(ada, load(), random.Random(2)) == candidates(ada, load(), random.Random(2))
+
+    def test_more_than_the_domain_has_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match=r"[Ss]ample"):
+            candidates(person(WESTERN), load(), random.Random(2), n=101)
+
+
+class TestHistory:
+    def test_it_has_distinct_items_of_the_domain_and_is_deterministic(self) -> None:
+        for p in people(6):
+            past = history(p, load(), facts_as_given, random.Random(1), n=30)
+            assert past == history(p, load(), facts_as_given, random.Random(1), n=30)
+            assert len({c.item_id for c in past}) == 30
+            assert all(c in load()[p.domain] for c in past)
+
+    @pytest.mark.parametrize("domain", DOMAINS)
+    def test_early_wants_show_and_later_ones_are_no_more_frequent_than_in_the_catalogue(self, domain: str) -> None:
+        lift: dict[bool, list[float]] = {True: [], False: []}
+        for p in (p for p in people(180) if p.domain == domain):
+            offer = offered(load()[domain], facts_as_given)
+            past = history(p, load(), facts_as_given, random.Random(p.user_id), n=15)
+            for want in p.policy.wants:
+                share = mean(want.fact in facts_as_given(c) for c in past)
+                lift[want.early].append(share / (len(offer[want.fact]) / len(load()[domain])))
+        assert mean(lift[True]) > 2.0
+        assert mean(lift[False]) < 1.15
+
+    def test_more_than_the_domain_has_is_an_error(self) -> None:
+        with pytest.raises(ValueError, match="a history of 101 needs as many items; films has 100"):
+            history(person(WESTERN), load(), facts_as_given, random.Random(1), n=101)
+
+
+class TestAgreement:
+    def test_it_is_the_weight_of_the_wants_learned_at_medium_or_high(self) -> None:
+        ada = person(WESTERN, WAR)
+        assert agreement(ada, {}) == 0.0
+        assert agreement(ada, {fact_id(WESTERN.fact): Tier.MEDIUM}) == 0.75
+        assert agreement(ada, {fact_id(WESTERN.fact): Tier.LOW, fact_id(WAR.fact): Tier.HIGH}) == 0.25
+        assert agreement(ada, {fact_id(w.fact): Tier.HIGH for w in (WESTERN, WAR)}) == 1.0
+
+    def test_what_the_policy_does_not_want_counts_for_nothing(self) -> None:
+        assert agreement(person(WESTERN), {fact_id(fact("comedy")): Tier.HIGH}) == 0.0
