@@ -3,29 +3,44 @@
 import re
 import unicodedata
 
-from schemas import Attribute, Evidence, Fact, Kind, Source, Tier
+from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating"})
 """Dimensions that say by what principle a user ranks, not what they like (paper 2.3)."""
 
 
-def normalise(text: str) -> str:
-    """The text as identity sees it: NFKC, casefolded, words joined by `-`.
+MAX_ID_CHARS = 200
+_BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
-    >>> normalise("  Science Fiction ")
-    'science-fiction'
+
+def normalise(text: str) -> str:
+    """The text as identity sees it: NFKC, casefolded, words joined by `-`. Empty if there is no word in it.
+
+    >>> normalise("  Science Fiction "), normalise("C#"), normalise("€€")
+    ('science-fiction', 'c#', '€€')
     """
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return re.sub(r"[^\w$+&]+", "-", folded).strip("-")
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    if not folded.isascii():
+        folded = "".join(c if _in_a_word(c) else " " for c in folded)
+        return "-".join(folded.split())
+    return _BETWEEN_WORDS.sub("-", folded).strip("-")
+
+
+def _in_a_word(character: str) -> bool:
+    # Marks are the vowels of Hindi or Thai, symbols are emoji and currencies: without them, tastes fall into one.
+    if character.isascii():
+        return character.isalnum() or character in "_$+&#"
+    return character.isalnum() or unicodedata.category(character)[0] in "MNS"
 
 
 def attribute_id(kind: Kind, dimension: str, value: str) -> str:
-    """The id under which an attribute is known for ever.
+    """The id under which an attribute is known for ever: different values never share one by being cut short.
 
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
     """
-    return f"{kind.value}:{dimension}:{normalise(value)}"[:200]
+    name = f"{kind.value}:{dimension}:{normalise(value) or derived_id(value)}"
+    return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)}"
 
 
 def kind_of(fact: Fact) -> Kind:

@@ -2,6 +2,10 @@
 
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
 answers a ranking; the same one again is a repeat, another one is refused.
+
+Both topics are read at once, and either may run ahead of the other by what the consumer has buffered: the rings
+have to hold that much of one busy user. They are cut into slots by the ranking's id, so that each event writes
+only its slot.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,6 +25,7 @@ from schemas import (
     Selection,
     WaitingSelection,
     derived_id,
+    encode,
 )
 
 
@@ -41,13 +46,23 @@ class Outcome(StrEnum):
         return self in (Outcome.NOT_IN_RANKING, Outcome.ALREADY_ANSWERED, Outcome.NO_RANKING)
 
 
+SLOTS = 8
+
+
 @dataclass(frozen=True)
 class RingLimits:
-    """How much of a user's open business is kept (invariant 4)."""
+    """How much of a user's open business one slot keeps (invariant 4); a user has `SLOTS` of them.
 
-    rankings: int = 8
-    waiting: int = 16
-    answered: int = 64
+    Attributes:
+        rankings, waiting, answered: most entries per ring.
+        size_bytes: most bytes of waiting rankings, but for the newest, which is always kept: sixteen rankings of a
+            hundred items would outgrow what a changelog record may be, and the write would never succeed.
+    """
+
+    rankings: int = 16
+    waiting: int = 32
+    answered: int = 16
+    size_bytes: int = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,11 @@ def reverse_rank(candidates: Sequence[ItemFacts], chosen: str) -> tuple[ItemFact
     ['d', 'c', 'a']
     """
     return tuple(item for item in reversed(candidates) if item.item_id != chosen)
+
+
+def slot_of(ranking_id: str) -> int:
+    """The slot of the rings in which this ranking and its selection meet."""
+    return int(derived_id("slot", ranking_id), 16) % SLOTS
 
 
 def contrast_id(user_id: str, ranking_id: str) -> str:
@@ -114,8 +134,10 @@ def on_ranking(
 
 
 def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
-    rankings = (*state.rankings, opened)
+    rankings = (*state.rankings, opened.model_copy(update={"size_bytes": len(encode(opened))}))
     kept = rankings[-limits.rankings :]
+    while len(kept) > 1 and sum(ranking.size_bytes for ranking in kept) > limits.size_bytes:
+        kept = kept[1:]
     return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
 
 

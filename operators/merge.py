@@ -207,12 +207,15 @@ def resolve_command(
         why = Refusal.UNKNOWN
     elif kind is ChangeKind.PINNED and sum(a.pinned for a in skill.attributes) >= limits.pinned:
         why = Refusal.CAPPED
+    evidence = Evidence(event_id=command.event_id)
     changes: tuple[Change, ...] = ()
     if line is not None and why is None:
         after = None if kind is ChangeKind.REMOVED else line.tier
         changes = (
             Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=after, reason=command.reason),
         )
+        # A pin's word, or the likes that move up after a removal, may be the ones too many.
+        changes = tuple(_make_room(skill, changes, evidence, skill.contrasts, limits)[0])
     refused = () if why is None else (Refused(attribute_id=command.attribute_id, proposed=kind, why=why),)
     return SkillDiff(
         event_id=command.event_id,
@@ -224,7 +227,7 @@ def resolve_command(
         seed=skill.attributes if skill.version == 0 else None,
         changes=changes,
         refused=refused,
-        evidence=Evidence(event_id=command.event_id),
+        evidence=evidence,
         is_contrast=False,
         reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
         source=source,

@@ -4,8 +4,10 @@ The deterministic ranker needs no LLM. It keeps the paper's three tiers: a lower
 higher ones leave a tie.
 """
 
+import math
 import random
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,41 +15,11 @@ from operators.attributes import fact_id, normalise
 from schemas import Attribute, Candidate, ItemFacts, Kind, Tier
 
 TIER_WEIGHT = {Tier.LOW: 0.0, Tier.MEDIUM: 1.0, Tier.HIGH: 2.0}
-_WORD = re.compile(r"[\w']+")
 _COMMON = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "any",
-        "are",
-        "at",
-        "be",
-        "but",
-        "for",
-        "from",
-        "have",
-        "i",
-        "in",
-        "is",
-        "it",
-        "like",
-        "me",
-        "my",
-        "of",
-        "on",
-        "or",
-        "some",
-        "something",
-        "that",
-        "the",
-        "this",
-        "to",
-        "want",
-        "with",
-        "would",
-        "you",
-    ]
+    """
+    a an and any are at be but for from have i in is it like me my of on or some something that the this to want with
+    would you
+    """.split()  # noqa: SIM905 - as prose it can be read
 )
 
 
@@ -77,28 +49,41 @@ def rank(
         seed: decides between candidates that tie in all tiers, so that no place in the input is favoured.
     """
     asked = _words(instruction)
-    weights = {a.attribute_id: TIER_WEIGHT[a.tier] for a in attributes if a.kind is not Kind.PATTERN}
+    weights = _distinguishing(
+        candidates, {a.attribute_id: TIER_WEIGHT[a.tier] for a in attributes if a.kind is not Kind.PATTERN}
+    )
     scored = [(item, _score(item, asked, facets or {}, weights)) for item in candidates]
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
     return sorted(scored, key=lambda pair: (-pair[1].instruction, -pair[1].facets, -pair[1].skill))
 
 
+def _distinguishing(candidates: Sequence[ItemFacts], weights: Mapping[str, float]) -> dict[str, float]:
+    """The weights as they count in this list: what most candidates share tells them apart the least."""
+    having = Counter(name for item in candidates for name in {fact_id(fact) for fact in item.facts})
+    return {
+        name: weight * math.log((len(candidates) + 1) / having[name])
+        for name, weight in weights.items()
+        if having[name]
+    }
+
+
 def _score(item: ItemFacts, asked: frozenset[str], facets: Mapping[str, float], weights: Mapping[str, float]) -> Score:
-    ids = [fact_id(fact) for fact in item.facts]
+    ids = {fact_id(fact) for fact in item.facts}
     matched = 0.0
     if asked:
         matched = sum(1.0 for fact in item.facts if (words := _words(fact.value)) and words <= asked)
         matched += sum(0.5 for _ in _words(item.title) & asked)
     return Score(
         instruction=matched,
-        facets=sum(facets.get(name, 0.0) for name in ids),
-        skill=sum(weights.get(name, 0.0) for name in ids),
+        # fsum: with a plain sum, the order of the facts would break ties that are the next tier's to break.
+        facets=math.fsum(facets.get(name, 0.0) for name in ids),
+        skill=math.fsum(weights.get(name, 0.0) for name in ids),
     )
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(normalise(text).replace("-", " "))) - _COMMON
+    return frozenset(normalise(text).split("-")) - _COMMON - {""}
 
 
 @dataclass(frozen=True)

@@ -53,15 +53,12 @@ def slim(
     for like in likes:
         if len(chosen) < MAX_LIKES and count_tokens(compose([*chosen, like], "")) <= budget:
             chosen.append(like)
-    while chosen and style and count_tokens(compose(chosen, style)) > budget:
-        # A third like is worth less than the style phrase, the style phrase less than a second like.
-        if len(chosen) == MAX_LIKES:
-            chosen.pop()
-        else:
-            style = ""
-    if not chosen and style and count_tokens(compose([], style)) > budget:
-        style = ""
-    text = compose(chosen, style)
+    # A third like is worth less than the style phrase, the style phrase less than a second like.
+    for few, phrase in ((chosen, style), (chosen[: MAX_LIKES - 1], style), (chosen, "")):
+        text = compose(few, phrase)
+        if count_tokens(text) <= budget:
+            chosen, style = few, phrase
+            break
     return SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,

@@ -17,13 +17,18 @@ MAX_METADATA_DEPTH = 5
 
 
 def _no_control_characters(text: str) -> str:
-    if any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
+    # isprintable() answers for nearly all texts at C speed; the slow look is for the rest, such as joiners.
+    if not text.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
         raise PydanticCustomError("control_characters", "must not contain control characters")
     return text
 
 
 def _in_utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # Not a ValueError: pydantic would let it through, and a record with such a date would end its consumer.
+        raise PydanticCustomError("date_out_of_range", "must lie between the years 1 and 9999 in UTC") from None
 
 
 def _isoformat(moment: datetime) -> str:

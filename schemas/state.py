@@ -44,6 +44,7 @@ class OpenRanking(Model):
     instruction: Instruction = ""
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0)
+    size_bytes: Count = Field(default=0, description="Its size in the ring; what all of them may take is bounded.")
 
 
 class WaitingSelection(Model):
@@ -61,11 +62,16 @@ class Answered(Model):
 
 
 class OpenRankings(Model):
-    """One user's rings: rankings without a selection, selections without a ranking, and what is settled."""
+    """A slot of a user's rings: rankings without a selection, selections without a ranking, and what is settled.
+
+    A ranking and its selection meet in the slot that the ranking's id hashes to. With a handful of slots a write
+    carries a handful of rankings, however many a user has open.
+    """
 
     TOPIC: ClassVar[str] = "open-rankings"
 
     user_id: UserIdField
+    slot: int = Field(ge=0, lt=64)
     rankings: tuple[OpenRanking, ...] = Field(default=(), max_length=64)
     waiting: tuple[WaitingSelection, ...] = Field(default=(), max_length=64)
     answered: tuple[Answered, ...] = Field(default=(), max_length=128)

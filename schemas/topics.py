@@ -34,23 +34,25 @@ class Key(StrEnum):
 
     USER = "user_id"
     USER_AND_DOMAIN = "user_id, domain"
+    USER_AND_SLOT = "user_id, slot"
     ITEM = "item_id"
     DOMAIN = "domain"
     ORIGINAL = "the original record's key"
 
 
-def compound_key(user_id: str, domain: str) -> bytes:
-    """The key of a record that is one per user and domain: a JSON array of the two.
+def compound_key(user_id: str, part: str | int) -> bytes:
+    """The key of a record that is one per user and domain, or slot: a JSON array of the two.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'
     """
-    return orjson.dumps([user_id, domain])
+    return orjson.dumps([user_id, part])
 
 
 _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER: lambda event: event.user_id.encode(),
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
+    Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
     Key.ITEM: lambda event: event.item.item_id.encode(),
     Key.DOMAIN: lambda event: event.domain.encode(),
 }
@@ -117,7 +119,7 @@ _ALL = (
     Topic("rank-requests", RankRequest, Key.USER, "app", timedelta(days=7)),
     Topic("rankings", Ranking, Key.USER, "app, or the agent rank", timedelta(days=7), max_message_bytes=2 * MEBIBYTE),
     Topic("selections", Selection, Key.USER, "app", timedelta(days=30)),
-    Topic("contrasts", Contrast, Key.USER, "the agent contrast", timedelta(days=30)),
+    Topic("contrasts", Contrast, Key.USER, "the agent contrast", timedelta(days=30), max_message_bytes=4 * MEBIBYTE),
     Topic("skill-diffs", SkillDiff, Key.USER, "the agent evolve"),
     Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
@@ -125,7 +127,15 @@ _ALL = (
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
     Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True),
-    Topic("open-rankings", OpenRankings, Key.USER, "the agent contrast", compact=True, internal=True),
+    Topic(
+        "open-rankings",
+        OpenRankings,
+        Key.USER_AND_SLOT,
+        "the agent contrast",
+        compact=True,
+        max_message_bytes=4 * MEBIBYTE,
+        internal=True,
+    ),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}

@@ -67,14 +67,14 @@ class Settings(BaseSettings):
 
     in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved at once by one worker.")
     slim_tokens: int = Field(default=30, ge=8, le=400, description="Token budget of a slim skill.")
-    open_rankings: int = Field(default=8, ge=1, le=64, description="Rankings per user that wait for a selection.")
-    waiting_selections: int = Field(default=16, ge=1, le=64, description="Selections per user without a ranking yet.")
+    open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
+    waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
 
     session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long is taken for dead.")
     rebalance_seconds: float = Field(default=60.0, ge=1, description="Longer than the longest call with its retries.")
     commit_seconds: float = Field(default=0.5, gt=0)
-    linger_seconds: float = Field(default=0.005, ge=0, description="How long the producer waits to fill a batch.")
+    linger_seconds: float = Field(default=0.01, ge=0, description="How long the producer waits to fill a batch.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
 
     metrics_host: str = "127.0.0.1"

@@ -20,7 +20,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
@@ -254,10 +254,8 @@ def main() -> None:
     parser.add_argument("--delay", type=float, default=0.0, help="seconds per answer")
     parser.add_argument("--do", type=Do, default=Do.ANSWER, choices=list(Do))
     args = parser.parse_args()
-    try:
+    with suppress(KeyboardInterrupt):
         asyncio.run(_serve(OpenAiServer(Act(args.do, delay=args.delay), port=args.port, keep=False)))
-    except KeyboardInterrupt:
-        pass
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ from operators.evolve.proposal import Proposal
 from operators.llm import LlmClient
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy
 
-
-MIN_PROMPT_TOKENS = 800
-"""The prompt's own words, a corrective retry's, and a chosen item at its longest."""
+MIN_PROMPT_TOKENS = 1_100
+"""The prompt's own words, a corrective retry's, one fact and one line at their longest."""
 
 
 class LlmReasoner:
@@ -85,8 +84,10 @@ class LlmReasoner:
 def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:
     """What an answer that fits the question's schema proposes.
 
-    A verdict without a fact counts as `unrelated`, and so does a contradiction by the very fact that the line states.
+    A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
+    of its own dimension, and none that another fact of the chosen item states; small models do both.
     """
+    stated = {fact_id(fact) for fact in asked.facts.values()}
     reinforced: list[str] = []
     weakened: list[str] = []
     reasons: dict[str, str] = {}
@@ -97,7 +98,7 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
         if verdict == "supports":
             reinforced.append(attribute.attribute_id)
             reasons[attribute.attribute_id] = f"the chosen item has {quoted}"
-        elif fact_id(asked.facts[quoted]) != attribute.attribute_id:
+        elif asked.facts[quoted].dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
             reasons[attribute.attribute_id] = f"the chosen item has {quoted} instead"
     discovered: dict[str, Fact] = {words: asked.facts[words] for words in answer.get("discovered", ())}

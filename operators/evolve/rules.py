@@ -26,10 +26,10 @@ class RulesReasoner:
         offers: an attribute is contradicted only if at least this many unchosen items had it.
     """
 
-    common_share: float = 0.5
+    common_share: float = 0.25
     discoveries: int = 2
-    near_misses: int = 3
-    offers: int = 2
+    near_misses: int = 5
+    offers: int = 1
     name: str = "rules"
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:

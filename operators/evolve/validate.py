@@ -20,6 +20,11 @@ def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced: JSON may spell them, UTF-8 cannot, and the diff must be written."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Validated:
     """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
 
@@ -27,11 +32,12 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
     reinforced (the paper leaves both open).
     """
     known = {attribute.attribute_id for attribute in skill.attributes}
-    offered = {fact_id(fact) for fact in contrast.chosen.facts}
+    offered = {fact_id(fact): fact for fact in reversed(contrast.chosen.facts)}
     refused: list[Refused] = []
 
     def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
-        refused.append(Refused(attribute_id=attribute_id[:200].ljust(3, "?"), proposed=proposed, why=why))
+        name = _encodable(attribute_id)[:200].ljust(3, "?")
+        refused.append(Refused(attribute_id=name, proposed=proposed, why=why))
 
     reinforced: list[str] = []
     for name in _distinct(proposal.reinforced):
@@ -47,7 +53,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
         elif name in known:
             reinforced.append(name)
         else:
-            discovered.setdefault(name, fact)
+            # In the item's own spelling: a model's may differ where identity does not look.
+            discovered[name] = offered[name]
     weakened: list[str] = []
     for name in _distinct(proposal.weakened):
         if name not in known:
@@ -61,6 +68,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
         reinforced=_distinct(reinforced),
         discovered=tuple(discovered.values()),
         weakened=tuple(weakened),
+        reasons={name: _encodable(reason) for name, reason in proposal.reasons.items()},
+        analysis=_encodable(proposal.analysis),
     )
     # A lying model can name thousands of ids; the log keeps enough of them to see it.
     return Validated(honest, tuple(refused[:64]))

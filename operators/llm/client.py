@@ -35,8 +35,9 @@ class LlmClient:
         timeout_seconds: for one HTTP call, from connecting to the last byte.
         attempts: HTTP calls per question. The corrective retry after an unusable reply is allowed one more.
         max_retry_seconds: longest pause before a retry, whatever `Retry-After` says.
-        sizes_in_schema: send `maxLength` and `maxItems` too. llama.cpp and vLLM hold a model to them; OpenAI, Azure
-            and Anthropic refuse a strict schema that has (some of) them, so by default only our check knows them.
+        sizes_in_schema: send `maxLength` and `maxItems` too. llama.cpp and vLLM hold a model to them, without which
+            a small one talks until it is cut off; OpenAI, Azure and Anthropic document strict schemas without (some
+            of) them, so by default only our check knows them.
         on_call: is told of every HTTP call once it has ended; not of one that was cancelled.
     """
 
@@ -65,7 +66,9 @@ class LlmClient:
         )
         # Version 2 of the library logs whole requests at DEBUG: prompts hold people's words and are never logged.
         logging.getLogger("openai").setLevel(logging.INFO)
-        self._backoff = tenacity.wait_exponential_jitter(initial=0.25, max=max_retry_seconds, jitter=0.25)
+        self._backoff = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds) + tenacity.wait_random(
+            0, 0.25
+        )
 
     @property
     def worst_case_seconds(self) -> float:
@@ -128,10 +131,12 @@ class LlmClient:
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after_seconds if isinstance(error, CallFailed) else None
         if asked is None:
-            return self._backoff(state)
-        # A little later than asked, so that all who were told the same do not come back at once.
-        asked = min(asked, self.max_retry_seconds)
-        return min(tenacity.wait_random(asked, 1.1 * asked)(state), self.max_retry_seconds)
+            pause = self._backoff(state)
+        else:
+            # A little later than asked, so that all who were told the same do not come back at once.
+            asked = min(asked, self.max_retry_seconds)
+            pause = tenacity.wait_random(asked, 1.1 * asked)(state)
+        return min(pause, self.max_retry_seconds)
 
     async def _call(self, question: "_Question", spent: "_Spent") -> dict[str, Any]:
         """One HTTP call and its record."""

@@ -2,7 +2,7 @@
 
 | metadata value | facts |
 |---|---|
-| short string (60 characters, 8 words) | one; a Python or JSON list or `a|b` one each; a known list key splits at commas |
+| short string (60 characters, 8 words) | one; a list literal or `a|b` one each; a known list key splits at commas |
 | list, tuple | one for each entry that is a short string or small integer |
 | integer of at most four digits | one |
 | `true` | `feature = <key>`; `false` says nothing |
@@ -27,9 +27,7 @@ MAX_WORDS: Final = 8
 LIMITS: Final = (6, 4, 2, 1)
 """Values kept per key: the first that lets all keys in."""
 DIMENSION_OF: Final[Mapping[str, str]] = {key: concept for concept, keys in text.KEYS.items() for key in keys}
-LISTS: Final = frozenset(
-    {"actor", "ambience", "author", "category", "director", "genre", "keyword", "meal", "shelf"}
-)
+LISTS: Final = frozenset({"actor", "ambience", "author", "category", "director", "genre", "keyword", "meal", "shelf"})
 """Dimensions whose string is a comma separated list."""
 LEFT_OUT: Final = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|url|uri|link|image|images|img|thumbnail|phone|email|address|asin|isbn\w*|sku|ean|upc|barcode"

@@ -36,18 +36,24 @@ GENRES: Final = text.Vocabulary(
         "musical": "musical, music, opera, ballet, concert, performing arts, dance, broadway, songs",
         "mystery": "mystery, whodunit, murder mystery, sleuth, unsolved",
         "romance": "romance, romantic, love story, love affair, rom com, romcom",
-        "sci-fi": """sci fi, scifi, science fiction, space opera, alien, robot, cyborg, dystopia, dystopian, time travel,
-            outer space, spaceship, android""",
+        "sci-fi": """sci fi, scifi, science fiction, space opera, alien, robot, cyborg, dystopia, dystopian,
+            time travel, outer space, spaceship, android""",
         "thriller": "thriller, suspense, psychological thriller, espionage, conspiracy, assassin, hostage",
         "war": "war, military, world war ii, wwii, vietnam war, battlefield, soldier",
         "western": "western, cowboy, gunslinger, wild west, outlaw",
     }
 )
+GENRES_IN_TEXT: Final = GENRES.without(
+    "family, kid, children, childrens, music, dance, songs, military, possession, outlaw"
+)
+"""The same without what a plot may mention in any genre ("her family", "two children")."""
 QUALIFIERS: Final = text.Vocabulary(
     {
-        "historical": "history, historical, period piece, period drama, costume drama, medieval, ancient rome, victorian",
+        "historical": """history, historical, period piece, period drama, costume drama, medieval, ancient rome,
+            victorian""",
         "biographical": "biography, biographical, biopic",
-        "true story": "true story, based on true story, based on a true story, real life events, based on real events",
+        "true story": """true story, based on true story, based on a true story, real life events,
+            based on real events""",
         "sports": "sport, sports, boxing, baseball, basketball, football, wrestling",
         "film noir": "film noir, neo noir, noir",
         "superhero": "superhero, marvel comics, dc comics, based on comic, based on comic book",
@@ -56,7 +62,8 @@ QUALIFIERS: Final = text.Vocabulary(
         "teen": "teen, teenage, teen movie, high school, coming of age",
         "dark comedy": "dark comedy, black comedy, black humor, satire, satirical",
         "romantic comedy": "romantic comedy, rom com, romcom",
-        "independent": "independent film, indie, art house, arthouse, arthouse international, art house international",
+        "independent": """independent film, indie, art house, arthouse, arthouse international,
+            art house international""",
         "foreign": "foreign, foreign language, foreign film, bollywood, world cinema",
         "cult": "cult, cult film, cult classic, midnight movie, b movie",
         "classic": "classic, classics, classic film, silent film, golden age, black and white",
@@ -71,36 +78,54 @@ QUALIFIERS: Final = text.Vocabulary(
 """What refines a genre; the raw genres that are not among the 17 (history, biography, sport, film-noir) are here."""
 MOODS: Final = text.Vocabulary(
     {
-        "funny tone": """funny, hilarious, humor, humorous, humour, witty, laugh, comedic, comic, slapstick, spoof, parody,
-            satire, goofy, prank, mishap, misadventure, zany, wacky, bumbling, absurd, hijinks, crude humor""",
-        "uplifting tone": """uplifting, inspiring, inspirational, heartwarming, feel good, hope, hopeful, triumph, dream,
-            friendship, underdog, courage, redemption, joy, magical, happiness, perseverance, miracle, christmas""",
-        "dark tone": """dark, darkness, gritty, bleak, disturbing, sinister, evil, brutal, serial killer, murder, death,
-            violent, violence, gore, torture, suicide, blood, corruption, revenge, rape, nightmare, psychopath""",
+        "funny tone": """funny, hilarious, humor, humorous, humour, witty, laugh, comedic, comic, slapstick, spoof,
+            parody, satire, goofy, prank, mishap, misadventure, zany, wacky, bumbling, absurd, hijinks,
+            crude humor""",
+        "uplifting tone": """uplifting, inspiring, inspirational, heartwarming, feel good, hope, hopeful, triumph,
+            dream, friendship, underdog, courage, redemption, joy, magical, happiness, perseverance, miracle,
+            christmas""",
+        "dark tone": """dark, darkness, gritty, bleak, disturbing, sinister, evil, brutal, serial killer, murder,
+            death, violent, violence, gore, torture, suicide, blood, corruption, revenge, rape, nightmare,
+            psychopath""",
         "tense tone": """tense, suspense, suspenseful, gripping, thrilling, race against time, hostage, chase, escape,
-            on the run, kidnapped, kidnapping, conspiracy, terrorist, trapped, hunted, danger, deadly, cat and mouse""",
+            on the run, kidnapped, kidnapping, conspiracy, terrorist, trapped, hunted, danger, deadly,
+            cat and mouse""",
         "romantic tone": """romantic, romance, love, falls in love, love triangle, lover, wedding, kiss, marriage,
             passion, affair, soulmate, bride, true love""",
-        "emotional tone": """emotional, moving, heartbreaking, poignant, tearjerker, grief, loss, tragic, tragedy, tender,
-            bittersweet, dying, cancer, orphan, mourning, loneliness, estranged""",
-        "mind-bending tone": """mind bending, surreal, twist, surprise ending, psychological, dreamlike, hallucination,
-            memory, amnesia, time travel, parallel, alternate reality, virtual reality, philosophical, paradox, dystopia,
-            nonlinear timeline, existential""",
-        "epic tone": """epic, battle, war, quest, kingdom, empire, legend, legendary, hero, heroic, sweeping, army, king,
-            saga, warrior, destiny, save the world, journey, spectacular""",
+        "emotional tone": """emotional, moving, heartbreaking, poignant, tearjerker, grief, loss, tragic, tragedy,
+            tender, bittersweet, dying, cancer, orphan, mourning, loneliness, estranged""",
+        "mind-bending tone": """mind bending, surreal, twist, surprise ending, psychological, dreamlike,
+            hallucination, memory, amnesia, time travel, parallel, alternate reality, virtual reality, philosophical,
+            paradox, dystopia, nonlinear timeline, existential""",
+        "epic tone": """epic, battle, war, quest, kingdom, empire, legend, legendary, hero, heroic, sweeping, army,
+            king, saga, warrior, destiny, save the world, journey, spectacular""",
     }
 )
 """Viewing moods, worded as in the paper's E.3 ("funny tone"), so that they can stand alone in a skill."""
-NOT_TELLING: Final = frozenset({"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"})
+NOT_TELLING: Final = frozenset(
+    {"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"}
+)
 """Keywords that say something about a copy or a viewer, or are noise in plot keyword lists."""
-_CUE: Final = re.compile(r"(?i:\bdirected by |\bdirectors?: ?|\ba film by |\ba film from |\bfilmmaker )")
-_SEGMENT: Final = re.compile(r"(?<=[.;|!?])\s+|\s*\|\s*|\n+")
-_MEDIA_WORDS: Final = ("vhs", "dvd", "blu-ray", "bluray", "laserdisc", "disc", "tape", "used", "inches", "ounces", "condition")
+_CUE: Final = re.compile(r"[dDaAfF](?<!\w.)(?i:irected by |irectors?: ?| film (?:by|from) |ilmmaker )")
+_SEGMENT: Final = re.compile(r"(?<=[.;|!?])\s+|[|\n]")
+_MEDIA_WORDS: Final = (
+    "vhs",
+    "dvd",
+    "blu-ray",
+    "bluray",
+    "laserdisc",
+    "disc",
+    "tape",
+    "used",
+    "inches",
+    "ounces",
+    "condition",
+)
 _CARRIER: Final = r"\b(?:vhs|dvds?|blu-?rays?|laser ?discs?|discs?|tapes?|cassettes?|sleeve|slipcover|box set)\b"
 _STATE: Final = (
-    r"(?:\bvg\b\+*|\bnm\b|\blike new\b|\bbrand new\b|\bvery good\b|\bgood condition\b|\bcondition\b|\bsealed\b|\bscratch\w*"
-    r"|\bregion (?:free|code|[0-9])|\bntsc\b|\bpal\b|\bwidescreen\b|\bfull ?screen\b|\brated\b|\bformat\b|\brewound\b"
-    r"|\bplays\b|\btested\b|\bex-rental\b|\bclamshell\b|\bships?\b|\bpre-?owned\b|\bused\b|\bacceptable\b|\bstickers?\b)"
+    r"(?:\bvg\b\+*|\bnm\b|\blike new\b|\bbrand new\b|\bvery good\b|\bgood condition\b|\bcondition\b|\bsealed\b"
+    r"|\bscratch\w*|\bregion (?:free|code|[0-9])|\bntsc\b|\bpal\b|\bwidescreen\b|\bfull ?screen\b|\brated\b"
+    r"|\bformat\b|\brewound\b|\bplays\b|\btested\b|\bex-rental\b|\bclamshell\b|\bships?\b|\bpre-?owned\b|\bused\b|\bacceptable\b|\bstickers?\b)"
 )
 _NOISE: Final = re.compile(
     rf"{_CARRIER}.{{0,60}}?{_STATE}|{_STATE}.{{0,60}}?{_CARRIER}|^\W*{_CARRIER}\W*$"
@@ -127,7 +152,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     words = f"{candidate.title} / {description[: text.MINED_CHARS]} / {tags}"
     genres = GENRES.find_in(given)
     return text.facts(
-        ("genre", genres or GENRES.find(words), 6),
+        ("genre", genres or GENRES_IN_TEXT.find(words)[:3], 6),
         ("qualifier", QUALIFIERS.find(" / ".join((*given, tags if genres else words))), 3),
         ("director", _directors(text.values(folded, "director"), candidate, description), 3),
         ("mood", MOODS.find(words), 2),

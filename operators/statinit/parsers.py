@@ -31,7 +31,7 @@ ALIASES: Final[Mapping[str, str]] = {
 """Domains that a built-in parser of another name reads."""
 
 
-class UnknownParser(ValueError):  # noqa: N818
+class UnknownParser(ValueError):
     """A configured parser that does not exist."""
 
     def __init__(self, domain: str, parser: str) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.applied import remember, with_applied
-from operators.attributes import attribute_id, from_fact
-from schemas import Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
+from operators.attributes import attribute_id, fact_id, from_fact
+from schemas import MAX_FACTS, Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
 
 RECENT = 15
 NEWEST = 3
@@ -25,6 +25,7 @@ class PriorLimits:
         per_dimension: most attributes of one dimension; creators and keywords have many values that mean little.
         total: most attributes of a prior; leaves room in a skill for what is discovered.
         values_per_dimension: most counters kept per dimension for interactions older than the last 15.
+        dimensions: most dimensions with such counters; a generic item's keys are its own, and new ones never end.
         pattern_interactions: interactions needed before behaviour is called a pattern.
     """
 
@@ -39,6 +40,7 @@ class PriorLimits:
     per_dimension: int = 5
     total: int = 20
     values_per_dimension: int = 48
+    dimensions: int = 24
     pattern_interactions: int = 5
 
 
@@ -55,10 +57,10 @@ def observe(
     applied = with_applied(profile.applied, source)
     if interaction.event_id in profile.recent_ids:
         return profile.model_copy(update={"applied": applied})
-    recent = (*profile.recent, tuple(facts))
+    recent = (*profile.recent, _distinct(facts))
     older, known = profile.older, profile.older_known
     if len(recent) > RECENT:
-        older, known = _age(older, known, recent[0], limits.values_per_dimension)
+        older, known = _age(older, known, recent[0], limits)
         recent = recent[1:]
     return profile.model_copy(
         update={
@@ -72,18 +74,28 @@ def observe(
     )
 
 
+def _distinct(facts: Sequence[Fact]) -> tuple[Fact, ...]:
+    found: dict[str, Fact] = {}
+    for fact in facts:
+        found.setdefault(fact_id(fact), fact)
+    return tuple(found.values())[:MAX_FACTS]
+
+
 def _age(
-    older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact], most: int
+    older: Mapping[str, Mapping[str, int]], known: Mapping[str, int], facts: Sequence[Fact], limits: PriorLimits
 ) -> tuple[dict[str, dict[str, int]], dict[str, int]]:
     counts = {dimension: dict(values) for dimension, values in older.items()}
     totals = dict(known)
     for fact in facts:
         values = counts.setdefault(fact.dimension, {})
         values[fact.value] = values.get(fact.value, 0) + 1
-        if len(values) > most:
+        if len(values) > limits.values_per_dimension:
             del values[min(values, key=lambda value: (values[value], value))]
     for dimension in {fact.dimension for fact in facts}:
         totals[dimension] = totals.get(dimension, 0) + 1
+    for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[limits.dimensions :]:
+        del counts[dimension]
+        totals.pop(dimension, None)
     return counts, totals
 
 
@@ -97,18 +109,24 @@ class _Weights:
 
 def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weights]]:
     weights: dict[str, tuple[Counter[str], Counter[str], list[float]]] = {}
+    spelled: dict[str, str] = {}
+
+    def one(dimension: str, value: str) -> str:
+        """The first of the spellings that are one attribute."""
+        return spelled.setdefault(attribute_id(Kind.PREFERENCE, dimension, value), value)
+
     for dimension, values in profile.older.items():
         weight, count, known = weights.setdefault(dimension, (Counter(), Counter(), [0.0]))
         known[0] += limits.older_weight * profile.older_known.get(dimension, 0)
         for value, times in values.items():
-            weight[value] += limits.older_weight * times  # type: ignore[assignment]
-            count[value] += times
+            weight[one(dimension, value)] += limits.older_weight * times  # type: ignore[assignment]
+            count[one(dimension, value)] += times
     for age, facts in enumerate(reversed(profile.recent)):
         worth = limits.newest_weight if age < NEWEST else limits.recent_weight
         for fact in facts:
             weight, count, _ = weights.setdefault(fact.dimension, (Counter(), Counter(), [0.0]))
-            weight[fact.value] += worth  # type: ignore[assignment]
-            count[fact.value] += 1
+            weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
+            count[one(fact.dimension, fact.value)] += 1
         for dimension in {fact.dimension for fact in facts}:
             weights[dimension][2][0] += worth
     for dimension, (weight, count, known) in weights.items():

@@ -8,7 +8,6 @@ import html
 import json
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
@@ -28,6 +27,9 @@ MINED_CHARS: Final = 800
 FIRST_PARAGRAPH: Final = 400
 """How much of a description may name an author or a director (paper E.2)."""
 MAX_NESTING: Final = 16
+MIN_LETTERS: Final = 2
+MAX_NAME_WORDS: Final = 5
+YEARS: Final = range(1000, 2100)
 _OPENINGS: Final = frozenset("[({")
 NOTHING: Final = frozenset(
     {"", "n/a", "na", "none", "null", "nan", "unknown", "undefined", "not available", "(no genres listed)", "various"}
@@ -54,8 +56,8 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 
 _TOKENS = re.compile(
     r"""(?: [\[\](){},:\s]
-          | u?'(?:[^'\\\n]|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+'
-          | u?"(?:[^"\\\n]|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+"
+          | u?'(?:[^'\\\n]++|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+'
+          | u?"(?:[^"\\\n]++|\\[\\'"/nrtbf]|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2})*+"
           | -?[0-9]{1,18}(?:\.[0-9]{1,18})?(?=[\s,\])}:])
           | \b(?:True|False|None|true|false|null)\b )*+""",
     re.VERBOSE,
@@ -64,15 +66,21 @@ _SPACES: Final = {ord(c): " " for c in '-_/.,;:!?()[]{}"*&+|\n\t\r\u2013\u2014\u
 _FLAT: Final = _SPACES | {ord(c): None for c in "'\u2018\u2019"}
 _TAG = re.compile(r"<[^<>]{0,80}>")
 _ASIDE = re.compile(r"\([^()]{0,60}\)")
+_NO_PERSON = re.compile(r"(?:[A-Z]\. ?)+[A-Z]?|(?i:jr|sr|ii|iii|iv|ph\.?d|m\.?d)\.?")
 _YEAR = re.compile(r"(?<!\d)(1[0-9]{3}|20[0-9]{2})(?!\d)")
 _TITLE_YEAR = re.compile(r"\((1[0-9]{3}|20[0-9]{2})\)")
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text, for closed sets that read better as prose."""
+    return frozenset(words.split())
 
 
 def literal(text: str) -> Any:
     """The value of a Python or JSON list, tuple or dict written as a string; None for any other text.
 
-    Only quoted strings, plain numbers and constants are let through to `ast.literal_eval`, with a length and a
-    nesting cap, so that no text can exhaust its parser or make it warn.
+    Only quoted strings, plain numbers, constants and brackets are let through to `ast.literal_eval`, under a length
+    cap, so that no text can make it warn; nesting is bounded by Python's own tokenizer (200 levels).
 
     >>> literal("['Mystery, Thriller', 'Mystery']")
     ['Mystery, Thriller', 'Mystery']
@@ -80,10 +88,10 @@ def literal(text: str) -> Any:
     ['a', None]
     >>> literal("[[[" * 999)
     """
-    if not 2 <= len(text) <= MAX_LITERAL or text.lstrip()[:1] not in _OPENINGS:
+    if len(text) > MAX_LITERAL or text.lstrip()[:1] not in _OPENINGS:
         return None
     text = text.strip()
-    if _TOKENS.fullmatch(text) is None or _nesting(text) > MAX_NESTING:
+    if _TOKENS.fullmatch(text) is None:
         return None
     try:
         return ast.literal_eval(text)
@@ -93,15 +101,6 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _nesting(text: str) -> int:
-    """An upper bound of how deep the brackets of a text go, brackets inside strings included."""
-    depth = deepest = 0
-    for bracket in re.findall(r"[\[({\])}]", text):
-        depth += 1 if bracket in "[({" else -1
-        deepest = max(deepest, depth)
-    return deepest
 
 
 def as_list(value: Any) -> list[str]:
@@ -116,9 +115,10 @@ def as_list(value: Any) -> list[str]:
     >>> as_list([{"id": 16, "name": "Animation"}]), as_list({"casual": "True", "divey": False})
     (['Animation'], ['casual'])
     """
+    if isinstance(value, str) and (inner := literal(value)) is None:
+        return _split(value)
     if isinstance(value, str):
-        inner = literal(value)
-        return _split(value) if inner is None else list(islice(_leaves(inner), MAX_VALUES))
+        value = inner
     return list(islice(_leaves(value), MAX_VALUES))
 
 
@@ -228,18 +228,19 @@ def people(texts: Iterable[str], limit: int) -> list[str]:
     >>> people(["Robert Downey", "Jr.", "Zoë Wanamaker (voice)"], 3)
     ['Robert Downey', 'Zoë Wanamaker']
     """
-    found = (name(text) for text in texts)
-    return list(islice((n for n in found if _is_person(n)), limit))
+    found: list[str] = []
+    for text in texts:
+        if len(found) == limit:
+            break
+        if person := _person(text[:200]):
+            found.append(person)
+    return found
 
 
-def _is_person(text: str) -> bool:
-    letters = sum(map(str.isalpha, text))
-    bare = text.replace(".", "").replace(" ", "")
-    return (
-        letters >= 2
-        and bare.casefold() not in ("jr", "sr", "ii", "iii", "iv", "phd", "md")
-        and not ("." in text and len(bare) <= 3 and bare.isupper())
-    )
+@lru_cache(maxsize=16_384)
+def _person(text: str) -> str:
+    found = name(text)
+    return found if sum(map(str.isalpha, found)) >= MIN_LETTERS and not _NO_PERSON.fullmatch(found) else ""
 
 
 def decade(folded: Mapping[str, Any], title: str) -> str:
@@ -250,9 +251,10 @@ def decade(folded: Mapping[str, Any], title: str) -> str:
     """
     for key in KEYS["year"]:
         value = folded.get(key)
-        if isinstance(value, str | int) and not isinstance(value, bool):
-            if found := _YEAR.search(value[:40] if isinstance(value, str) else str(value % 10**6)):
-                return _era(found[1])
+        if isinstance(value, int) and value in YEARS:
+            return _era(str(value))
+        if isinstance(value, str) and (found := _YEAR.search(value[:40])):
+            return _era(found[1])
     found = _TITLE_YEAR.search(title)
     return _era(found[1]) if found else ""
 
@@ -262,15 +264,18 @@ def _era(year: str) -> str:
 
 
 def description_of(candidate: Candidate) -> str:
-    """The plain description: a Python-list literal is flattened (paper E.2); the metadata's own one if there is none.
+    r"""The plain description, else the metadata's; a Python-list literal gives a line each entry (paper E.2).
 
     >>> description_of(Candidate(item_id="b1", description="['A storm.', 'A lighthouse.']"))
-    'A storm. A lighthouse.'
+    'A storm.\nA lighthouse.'
     """
     raw: Any = candidate.description or candidate.metadata.get("description") or ""
-    if isinstance(raw, str) and literal(raw) is None:
-        return raw[:MAX_LITERAL]
-    return " ".join(islice(_leaves(raw), MAX_VALUES))[:MAX_LITERAL]
+    if isinstance(raw, str):
+        entries = literal(raw)
+        if entries is None:
+            return raw[:MAX_LITERAL]
+        raw = entries
+    return "\n".join(islice(_leaves(raw), MAX_VALUES))[:MAX_LITERAL]
 
 
 def flatten(text: str) -> str:
@@ -293,13 +298,18 @@ class Vocabulary:
     """
 
     def __init__(self, keywords: Mapping[str, str]) -> None:
-        self.labels: Final = tuple(keywords)
         self._label_of: Final = {
             form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
         }
         self._search: Final = re.compile(f" ({_trie(self._label_of)})(?= )")
-        self._rank: Final = {label: rank for rank, label in enumerate(self.labels)}
+        self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
         self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
+
+    def without(self, words: str) -> "Vocabulary":
+        """The same labels without some keywords, such as those that only a raw genre uses unambiguously."""
+        left_out = {form for word in words.split(",") for form in _forms(word)}
+        kept = {form: label for form, label in self._label_of.items() if form not in left_out}
+        return Vocabulary({of: ",".join(f for f, label in kept.items() if label == of) for of in self._rank})
 
     def find(self, text: str, labels: Iterable[str] = ()) -> list[str]:
         """The labels whose keywords a free text holds, and those of short texts (see `find_in`)."""
@@ -321,10 +331,10 @@ class Vocabulary:
         return [self._label_of[hit] for hit in self._search.findall(flatten(text))]
 
     def _ranked(self, hits: Iterable[str], floor: float) -> list[str]:
-        counts = Counter(hits)
-        if len(counts) < 2:
-            return list(counts)
-        least = floor * max(counts.values())
+        counts: dict[str, int] = {}
+        for label in hits:
+            counts[label] = counts.get(label, 0) + 1
+        least = floor * max(counts.values(), default=0)
         ranked = sorted(counts, key=lambda label: (-counts[label], self._rank[label]))
         return [label for label in ranked if counts[label] >= least]
 
@@ -332,8 +342,8 @@ class Vocabulary:
 def _forms(word: str) -> tuple[str, ...]:
     """A keyword and its regular plural, flattened."""
     flat = flatten(word).strip()
-    if flat.endswith("s"):
-        return (flat,)
+    if flat.endswith("s") or not flat:
+        return (flat,) if flat else ()
     if flat.endswith("y") and flat[-2:-1] not in ("a", "e", "o"):
         return flat, f"{flat[:-1]}ies"
     return flat, f"{flat}es" if flat.endswith(("ch", "sh", "x")) else f"{flat}s"
@@ -369,12 +379,13 @@ def credited(text: str, cue: re.Pattern[str]) -> list[str]:
     return [person for match in cue.finditer(text) for person in _names_at(text[match.end() : match.end() + 120])]
 
 
-_PARTICLES: Final = frozenset("al bin da das de del della den der di do dos du el la le van von y".split())
-_NO_NAME: Final = frozenset(
-    """a academy acclaimed an award award-winning awards bestselling chance death destiny emmy every fate fire
-    god grief her his hollywood hope it its legendary life love luck many men my nature night none oscar-winner
-    oscar-winning our someone that the their these this time us various veteran who women you your""".split()
+_PARTICLES: Final = word_set("al bin da das de del della den der di do dos du el la le van von y")
+_NO_NAME: Final = word_set(
+    """a academy acclaimed an award award-winning awards bestselling chance death destiny emmy every fate fire god
+    grief her his hollywood hope it its legendary life love luck many men my nature night none oscar-winner
+    oscar-winning our someone that the their these this time us various veteran who women you your"""
 )
+"""Capitalised or not, no name of a person begins with these after "directed by"."""
 
 
 def _names_at(text: str) -> Iterator[str]:
@@ -393,7 +404,7 @@ def _names_at(text: str) -> Iterator[str]:
         if not words and core.casefold() in _NO_NAME:
             break
         words.append(core)
-        if token[-1] in ',;:!?)]\u201d"' or core != word or len(words) == 5:
+        if token[-1] in ',;:!?)]\u201d"' or core in ("Jr.", "Sr.") or core != word or len(words) == MAX_NAME_WORDS:
             break
     yield from _one_name(words)
 
@@ -401,8 +412,7 @@ def _names_at(text: str) -> Iterator[str]:
 def _one_name(words: list[str]) -> Iterator[str]:
     while words and words[-1] in _PARTICLES:
         words = words[:-1]
-    found = name(" ".join(words))
-    if _is_person(found):
+    if found := _person(" ".join(words)):
         yield found
 
 

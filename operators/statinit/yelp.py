@@ -18,14 +18,22 @@ roots of Yelp's category tree.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from operators.statinit import text
 from schemas import Candidate, Fact
 
 AMBIENCE: Final[Mapping[str, str]] = {
-    w: w for w in "divey romantic intimate hipster touristy upscale classy trendy casual".split()
+    "divey": "divey",
+    "romantic": "romantic",
+    "intimate": "intimate",
+    "hipster": "hipster",
+    "touristy": "touristy",
+    "upscale": "upscale",
+    "classy": "classy",
+    "trendy": "trendy",
+    "casual": "casual",
 }
 """Ambience words, rarest first as measured, since a rare one tells most."""
 MEALS: Final[Mapping[str, str]] = {
@@ -71,7 +79,10 @@ REJOINED: Final[Mapping[str, str]] = {
 }
 """Category names with a comma inside, that a comma separated list tears apart."""
 HIGHLY_RATED: Final = 4.0
-_DIGIT = re.compile(r"[1-4]")
+TOP_STARS: Final = 5
+MAX_TIER: Final = 4
+_TIER: Final = re.compile(r"[1-4]|\${1,4}")
+_STARS: Final = re.compile(r"\s*[0-5](\.\d{1,9})?\s*")
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
@@ -108,17 +119,16 @@ def _categories(folded: Mapping[str, Any]) -> list[str]:
     return sorted(labels, key=ROOTS.__contains__)
 
 
-def _price(folded: Mapping[str, Any], traits: Mapping[str, Any]) -> Iterable[str]:
+def _price(folded: Mapping[str, Any], traits: Mapping[str, Any]) -> Iterator[str]:
     for source in (traits, folded):
         for key in text.KEYS["price"]:
             value = source.get(key)
-            if isinstance(value, int | str) and not isinstance(value, bool):
-                raw = str(value)[:12].strip().removeprefix("u").strip("'\" ") if isinstance(value, str) else str(value)
-                if _DIGIT.fullmatch(raw):
-                    return ("$" * int(raw),)
-                if raw and len(raw) <= 4 and not raw.strip("$"):
-                    return (raw,)
-    return ()
+            if isinstance(value, str):
+                raw = value[:12].strip("u'\" ")
+                if _TIER.fullmatch(raw):
+                    yield raw if raw[0] == "$" else "$" * int(raw)
+            elif isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_TIER:
+                yield "$" * value
 
 
 def _city(folded: Mapping[str, Any]) -> list[str]:
@@ -127,14 +137,12 @@ def _city(folded: Mapping[str, Any]) -> list[str]:
 
 def _stars(folded: Mapping[str, Any]) -> float:
     value = folded.get("stars", folded.get("rating"))
-    if isinstance(value, str) and re.fullmatch(r"\s*[0-5](\.\d{1,9})?\s*", value[:20]):
+    if isinstance(value, str) and _STARS.fullmatch(value[:20]):
         return float(value)
-    return float(value) if isinstance(value, int | float) and 0 <= value <= 5 else 0.0
+    return float(value) if isinstance(value, int | float) and 0 <= value <= TOP_STARS else 0.0
 
 
-def _chosen(
-    concept: str, words: Mapping[str, str], folded: Mapping[str, Any], traits: Mapping[str, Any]
-) -> list[str]:
+def _chosen(concept: str, words: Mapping[str, str], folded: Mapping[str, Any], traits: Mapping[str, Any]) -> list[str]:
     """The closed words of a concept that are set, in whichever of the four spellings."""
     keys = text.KEYS[concept]
     found: set[str] = set()

@@ -63,8 +63,8 @@ VIEWS = {
     "policy_log": (
         "One row per change of a skill, with the event and the reasoner behind it; versions without changes too",
         """
-        SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after, c.reason,
-               d.reasoner, d.model, d.event_id, d.evidence_item_id
+        SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after,
+               c.reason, d.reasoner, d.model, d.event_id, d.evidence_item_id
         FROM skill_diffs d LEFT JOIN skill_changes c USING (user_id, domain, version)
         """,
     ),

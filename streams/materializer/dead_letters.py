@@ -8,13 +8,17 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas import TOPICS, BadRecord, DeadLetter, Position, derived_id, encode
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
+from streams.kafka import producer_config
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.records import Record
+from streams.metrics import DEAD_LETTERS
 from streams.settings import Settings
+
+log = logging.getLogger(__name__)
 
 OWNED = frozenset({"items", "global-skills", "slim-skills", "skill-diffs", "skills"})
 """Topics whose bad records are ours to put away."""
@@ -32,7 +36,7 @@ class DeadLetters:
         self._settings = settings
         self._topic = TOPICS["dead-letters"]
         self._producer: Producer | None = None
-        self._failed: list[tuple[KafkaError, Message]] = []
+        self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
         """Returns when the broker has all of them.
@@ -44,55 +48,53 @@ class DeadLetters:
             return
         now = datetime.now(UTC)
         self._deliver([dead_letter(record, why, self._settings.prefix, now) for record, why in refused])
-        if too_large := [m for error, m in self._failed if error.code() == KafkaError.MSG_SIZE_TOO_LARGE]:
-            # A broker with a lower limit than ours. Its position and its beginning are better than a stream that
-            # stops at this record for ever.
-            sizes = {message.offset() for message in too_large}
-            logging.getLogger(__name__).warning("%s dead letters are cut, too large for the broker", len(sizes))
+        if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
+            # A broker with a lower limit than ours. Position and beginning are better than a stream that stops at
+            # this record for ever.
+            log.warning("%s takes no large records; dead letters are cut", self._topic.base)
             self._deliver(
                 [dead_letter(record, why, self._settings.prefix, now, limit=_SMALL) for record, why in refused]
             )
         if self._failed:
-            error = self._failed[0][0]
+            error = self._failed[0]
             raise MaterializerError(
                 f"{self._topic.name(self._settings.prefix)} takes no dead letters ({error.str()}); "
                 "nothing of this batch is committed. Look at the broker and start again"
             )
+        for _, why in refused:
+            DEAD_LETTERS.labels(stage=STAGE, reason=why.reason).inc()
 
     def _deliver(self, letters: Sequence[DeadLetter]) -> None:
         self._failed = []
         producer = self._producer = self._producer or self._new_producer()
         for letter in letters:
-            producer.produce(
-                self._topic.name(self._settings.prefix),
-                key=letter.key,
-                value=encode(letter),
-                on_delivery=self._on_delivery,
-            )
+            try:
+                producer.produce(
+                    self._topic.name(self._settings.prefix), encode(letter), letter.key, on_delivery=self._on_delivery
+                )
+            except KafkaException as error:  # too large for our own limit: told at once, not by the callback
+                self._failed.append(error.args[0])
         if left := producer.flush(_FLUSH_SECONDS):
             raise MaterializerError(
                 f"{left} dead letters are not delivered after {_FLUSH_SECONDS} s; nothing of this batch is committed. "
                 "Is the broker up? Start again"
             )
 
-    def _on_delivery(self, error: KafkaError | None, message: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
-            self._failed.append((error, message))
+            self._failed.append(error)
 
     def _new_producer(self) -> Producer:
         return Producer(
-            {
-                "bootstrap.servers": self._settings.bootstrap,
-                "client.id": "sager-materializer",
-                "enable.idempotence": False,  # the embedded broker has none; a repeated dead letter is harmless
-                "acks": "all",
-                "partitioner": "murmur2_random",  # as everywhere: librdkafka's default differs from Java's
-                "compression.type": "zstd",
-                "message.max.bytes": self._topic.max_message_bytes,
-                "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
-                "log_level": 2,
-            },
-            logger=logging.getLogger("streams.materializer.kafka"),
+            producer_config(
+                self._settings,
+                **{
+                    "client.id": "sager-materializer",
+                    "message.max.bytes": self._topic.max_message_bytes,
+                    "message.timeout.ms": (_FLUSH_SECONDS - 10) * 1000,
+                },
+            ),
+            logger=logging.getLogger("sager.kafka"),
         )
 
 

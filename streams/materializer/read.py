@@ -8,7 +8,7 @@ from streams.settings import Settings
 
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the newest snapshot. Close it to see a newer one: an open one keeps its state.
+    """A read-only connection to the newest snapshot; it keeps its state when a newer one is published.
 
     Raises:
         MaterializerError: there is no snapshot yet.
@@ -19,10 +19,17 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
+    # Attached, not opened: DuckDB would hand out the database it has open under this path in this process, although
+    # another file has taken the name since.
+    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    quoted = str(path).replace("'", "''")
     try:
-        return duckdb.connect(str(path), read_only=True)
+        con.execute(f"ATTACH '{quoted}' AS snapshot (READ_ONLY)")
+        con.execute("USE snapshot")
     except duckdb.Error as error:
+        con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+    return con
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[PolicySkill]:

@@ -12,7 +12,6 @@ from schemas import (
     BadRecord,
     Contrast,
     DeadLetter,
-    Event,
     GlobalSkill,
     Interaction,
     Item,

@@ -42,6 +42,7 @@ def materialize(settings: Settings, stop: threading.Event, on_batch: Callable[[W
     """Keeps the DuckDB file up to date until `stop` is set.
 
     Args:
+        settings: where the broker and the files are, and how large a batch is.
         stop: set it to end within about a second, after a last publication.
         on_batch: called after each commit, in this thread.
 
@@ -68,7 +69,7 @@ class _Loop:
         self._next_check = 0.0
 
     def run(self, stop: threading.Event, on_batch: Callable[[Written], None] | None) -> None:
-        self._source.start(self._done)
+        self._forget(self._source.start(self._done))
         self._store.use_cluster(self._source.cluster_id)
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
         while not stop.is_set():
@@ -116,9 +117,14 @@ class _Loop:
             value=message.value(),
         )
 
+    def _forget(self, recreated: set[str]) -> None:
+        if recreated:
+            self._store.forget_offsets(recreated)
+            self._done = self._store.offsets()
+
     def _check(self) -> None:
         if time.monotonic() >= self._next_check:
-            self._source.check(self._done)
+            self._forget(self._source.check(self._done))
             self._source.measure_lag(self._done)
             self._next_check = time.monotonic() + CHECK_SECONDS
 

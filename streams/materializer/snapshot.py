@@ -5,7 +5,6 @@ open reader keeps while the next one takes its name.
 """
 
 import logging
-import os
 import shutil
 import subprocess
 import sys
@@ -106,7 +105,7 @@ def copy_and_rename(live: Path, target: Path) -> None:
     # which makes every later snapshot of this name unreadable.
     temporary.chmod(0o444)
     _wal(target).unlink(missing_ok=True)
-    os.replace(temporary, target)
+    temporary.replace(target)
 
 
 def _wal(path: Path) -> Path:

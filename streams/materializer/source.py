@@ -10,7 +10,7 @@ low, and a log that has grown past the old offset would not be found out by them
 import logging
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from schemas import Topic
+from streams.kafka import client_config
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
@@ -88,27 +89,26 @@ class Source:
         self._states: dict[str, TopicState] = {}
         self._expected: dict[tuple[str, int], int] = {}
         self._last_error = ""
-        # Through Python's logging, from critical on: with the broker away, librdkafka floods stderr. What it has to
-        # say comes as errors too, see `_error`.
-        client = {"bootstrap.servers": settings.bootstrap, "client.id": "sager-materializer", "log_level": 2}
-        logger = logging.getLogger("streams.materializer.kafka")
-        self._admin = AdminClient(dict(client), logger=logger)
+        # What librdkafka has to say comes as errors too, see `_error`; its log goes where ours goes, not to stderr.
+        logger = logging.getLogger("sager.kafka")
+        self._admin = AdminClient(client_config(settings), logger=logger)
         self._consumer = Consumer(
-            {
-                **client,
-                "group.id": f"{settings.app_id}-materializer",  # librdkafka insists on one; it is never joined
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
-                "allow.auto.create.topics": False,
-                "enable.partition.eof": False,
-                "fetch.wait.max.ms": 200,
-                "queued.min.messages": 10_000,
-                "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
-            },
+            client_config(
+                settings,
+                **{
+                    "client.id": "sager-materializer",
+                    "group.id": f"{settings.app_id}-materializer",  # librdkafka insists on one; it is never joined
+                    "enable.auto.commit": False,
+                    "enable.auto.offset.store": False,
+                    "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
+                    "allow.auto.create.topics": False,
+                    "fetch.wait.max.ms": 200,
+                    "queued.min.messages": 10_000,
+                    "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
+                },
+            ),
             logger=logger,
         )
-        self._consumer_is_assigned = False
 
     def __enter__(self) -> Self:
         return self
@@ -120,8 +120,8 @@ class Source:
         """The id of the topic as of the assignment: the one in which the offsets read now count."""
         return self._states[name].topic_id
 
-    def start(self, done: Mapping[tuple[str, int], Progress]) -> None:
-        """Finds the topics and starts reading behind what is done."""
+    def start(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
+        """Finds the topics and starts reading behind what is done. Says which were recreated since."""
         try:
             states = self._describe(_START_SECONDS)
         except KafkaException as error:
@@ -132,21 +132,18 @@ class Source:
         if missing := sorted(self.topics.keys() - states.keys()):
             raise MaterializerError(
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
-                "Create them with `sager topics create`, or start a `sager worker`, which does; is SAGER_PREFIX right?"
+                "Start a `sager worker` (or `sager up`) first, which creates them; is SAGER_PREFIX right?"
             )
-        self._assign(states, done)
+        return self._assign(states, done)
 
-    def check(self, done: Mapping[tuple[str, int], Progress]) -> bool:
-        """Follows topics that were recreated or got more partitions. Says whether there were any."""
+    def check(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
+        """Follows topics that were recreated or got more partitions. Says which were recreated."""
         try:
             states = {**self._states, **self._describe(_CHECK_TIMEOUT_SECONDS)}
         except KafkaException as error:
             log.debug("could not look at the topics: %s", error)
-            return False
-        if states == self._states:
-            return False
-        self._assign(states, done)
-        return True
+            return set()
+        return self._assign(states, done) if states != self._states else set()
 
     def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:
         """The next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
@@ -200,18 +197,20 @@ class Source:
             states[name] = TopicState(self.cluster_id if topic_id == _NO_ID else topic_id, partitions[name])
         return states
 
-    def _assign(self, states: dict[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> None:
-        self._warn_of_recreated(states, done)
+    def _assign(self, states: dict[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> set[str]:
+        recreated = {
+            name
+            for (name, _), progress in done.items()
+            if name in states and progress.topic_id != states[name].topic_id
+        }
+        for name in recreated:
+            log.warning("%s was recreated; it is read from its beginning, and the rows we have stay", name)
+            metrics.RECREATED.labels(topic=self.topics[name].base).inc()
         found = starts(states, done)
         self._states = states
         self._expected = {partition: offset for partition, offset in found.items() if offset > 0}
         self._consumer.assign([TopicPartition(name, partition, at) for (name, partition), at in found.items()])
-
-    def _warn_of_recreated(self, states: Mapping[str, TopicState], done: Mapping[tuple[str, int], Progress]) -> None:
-        for name, state in states.items():
-            if any(topic == name and progress.topic_id != state.topic_id for (topic, _), progress in done.items()):
-                log.warning("%s was recreated; it is read from its beginning, and the rows we have stay", name)
-                metrics.RECREATED.labels(topic=self.topics[name].base).inc()
+        return recreated
 
     def _notice_reset(self, message: Message) -> None:
         name, partition, offset = _position(message)
@@ -231,8 +230,3 @@ class Source:
 
 def _position(message: Message) -> tuple[Any, Any, Any]:
     return message.topic(), message.partition(), message.offset()
-
-
-def newest_of(messages: Iterable[Message]) -> int:
-    """The newest Kafka timestamp among these, in ms; 0 when there is none."""
-    return max((message.timestamp()[1] for message in messages), default=0)

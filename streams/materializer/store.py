@@ -5,7 +5,7 @@ the group's. Only one thread may use a `Store`. Nothing in this process may open
 copy it: closing any descriptor of it drops DuckDB's lock.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -80,6 +80,11 @@ class Store:
         """Up to where each partition is in the file."""
         rows = self._all("SELECT topic, kafka_partition, next_offset, topic_id FROM sink_offsets")
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
+
+    def forget_offsets(self, topics: Iterable[str]) -> None:
+        """Forgets how far topics were read that were recreated since: those offsets count nothing any more."""
+        for name in topics:
+            self._db.execute("DELETE FROM sink_offsets WHERE topic = ?", [name])
 
     def use_cluster(self, cluster_id: str) -> None:
         """Notes which Kafka cluster the rows come from."""

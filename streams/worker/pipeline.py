@@ -9,11 +9,11 @@ from typing import Any
 
 import faust
 
-from operators.contrast import RingLimits
+from operators.contrast import SLOTS, RingLimits
 from operators.merge import MergeLimits
-from operators.statinit import Parser, parser_for
+from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
-from schemas import Model, Position, decode, encode
+from schemas import Candidate, ItemFacts, Model, Position, decode, encode
 from schemas.codec import ModelT
 from streams import metrics
 from streams.settings import Settings
@@ -22,6 +22,7 @@ from streams.worker.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 
+PARSED_ITEMS = 20_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 
@@ -48,17 +49,29 @@ class Pipeline:
     ring_limits: RingLimits = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
+    _parsed: dict[tuple[str, str], tuple[Candidate, ItemFacts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ring_limits = RingLimits(rankings=self.settings.open_rankings, waiting=self.settings.waiting_selections)
+        self.ring_limits = RingLimits(
+            rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
+        )
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""
         return raw_topic(self.app, self.settings, *bases)
 
-    def parser(self, domain: str) -> Parser:
-        """The parser of this domain's items."""
-        return parser_for(domain, self.settings.parsers)
+    def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
+        """What the domain's parser finds in an item; the same item is parsed once, popular ones are many."""
+        parser = parser_for(domain, self.settings.parsers)
+        key = (domain, candidate.item_id)
+        known = self._parsed.get(key)
+        if known is not None and known[0] == candidate:
+            return known[1]
+        facts = facts_of(candidate, parser)
+        if len(self._parsed) >= PARSED_ITEMS:
+            self._parsed.pop(next(iter(self._parsed)))
+        self._parsed[key] = (candidate, facts)
+        return facts
 
     def generation(self) -> int:
         """The consumer generation: it changes with every rebalance."""

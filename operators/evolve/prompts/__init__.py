@@ -16,6 +16,7 @@ def template(name: str) -> Template:
 def as_data(text: str, limit: int) -> str:
     r"""Text from an item, a user or a model, made fit to stand inside a prompt: one line, at most `limit` characters.
 
+    And at most twice as many bytes, because scripts that a tokenizer does not know cost it a token per byte.
     Angle and square brackets, bars and backticks become round or go: with them a title could close our tags,
     or spell a control token (`<|im_end|>`, `[INST]`) that some servers obey wherever it stands.
 
@@ -26,7 +27,10 @@ def as_data(text: str, limit: int) -> str:
     folded = unicodedata.normalize("NFKC", text[: 4 * limit + 64]).translate(_HARMLESS)
     visible = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in folded)
     line = re.sub(r"\s+", " ", visible).strip()
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    if len(line) <= limit and len(line.encode()) <= 2 * limit:
+        return line
+    # The ellipsis is one character of three bytes.
+    return line[: limit - 1].encode()[: 2 * limit - 3].decode(errors="ignore").rstrip() + "…"
 
 
 _HARMLESS = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", "|": " ", "`": "'"})

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 import orjson
@@ -143,7 +144,8 @@ class _Draft:
         elif self.request:
             self.request = ""
         else:
-            longer: dict[str, Any] = max(self.facts, self.attributes, key=len)
+            # The last fact stays: without one there is nothing to ask.
+            longer: dict[str, Any] = max(self.attributes, self.facts, key=len)
             longer.popitem()
 
 
@@ -164,16 +166,15 @@ def _keyed(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
     """A property name per attribute: its own words, which small models follow better than numbers.
 
     Only letters, digits and `_`: behind some OpenAI-compatible endpoints names become tool parameters or grammar
-    rules, where `:` or a space is refused. Never longer than 56, so that the common limit of 64 holds.
+    rules, where `:` or a space is refused. With a number added against twins, never over the common limit of 64.
     """
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
         value = _ascii(attribute.value)
         # A name in another script keeps its dimension and gets a number; its words stand in the prompt.
         key = f"{_ascii(attribute.dimension) or 'line'}_{value or number}"[:56].rstrip("_")
-        while key in keyed:
-            key += "_"
-        keyed[key] = attribute
+        others = (f"{key}_{n}" for n in count(number))
+        keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute
     return keyed
 
 

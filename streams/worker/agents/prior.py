@@ -17,7 +17,7 @@ def attach(pipeline: Pipeline) -> None:
         profile = pipeline.read(pipeline.profiles, key, Profile)
         if profile is not None and is_applied(profile.applied, position):
             return "repeated"
-        facts = pipeline.parser(interaction.domain)(interaction.item)
+        facts = pipeline.facts_of(interaction.domain, interaction.item).facts
         observed = observe(profile, interaction, facts, position, pipeline.prior_limits)
         await pipeline.write(pipeline.profiles, event, key, observed)
         return "counted"

@@ -5,7 +5,7 @@ from typing import Any
 from operators.merge import fit_seed
 from operators.rank import rank as rank_candidates
 from operators.slim import slim
-from operators.statinit import facts_of, statinit
+from operators.statinit import statinit
 from operators.tokens import count_tokens
 from schemas import (
     Injected,
@@ -34,8 +34,7 @@ def attach(pipeline: Pipeline) -> None:
             lines = fit_seed(statinit(profile, pipeline.prior_limits), pipeline.merge_limits)
         else:
             lines = skill.attributes
-        parser = pipeline.parser(request.domain)
-        items = [facts_of(candidate, parser) for candidate in request.candidates]
+        items = [pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
         ranked = rank_candidates(items, lines, request.instruction, seed=request.request_id)
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
         text = slim(skill, count_tokens, pipeline.settings.slim_tokens).text if skill else ""

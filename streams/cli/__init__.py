@@ -1,0 +1,56 @@
+"""The command line `sager`: one verb per job. `main` is its entry point.
+
+Nothing slow is imported here or at the top of a command's module: `sager --help` has to answer at once.
+"""
+
+from typing import Annotated
+
+import typer
+
+from streams.cli import config, demo, importing, policy, processes, schema_files, slim, topics, up
+from streams.cli.errors import ReportingGroup
+from streams.cli.options import examples
+
+app = typer.Typer(
+    name="sager",
+    cls=ReportingGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # help in rich's boxes takes twice as long to come
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples("sager demo", "sager up", "sager policy show ann"),
+)
+
+
+def _print_version(asked: bool) -> None:
+    if not asked:
+        return
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        print(f"sager {version('sager-streams')}")
+    except PackageNotFoundError:
+        print("sager, not installed: run from its source")
+    raise typer.Exit
+
+
+@app.callback()
+def sager(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Streaming policy skills: teach an AI agent how each of its users decides, over Kafka.
+
+    Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
+    """
+
+
+for module in (demo, up, importing, policy, slim, processes, topics, config, schema_files):
+    module.register(app)
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="sager")

@@ -1,0 +1,111 @@
+"""What the demo sees of the pipeline: the public topics, as any other reader sees them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+
+from schemas import Contrast, DeadLetter, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill, decode
+from streams.kafka import client_config
+from streams.settings import Settings
+
+WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, DeadLetter)
+STALLED_SECONDS = 45.0
+
+
+class Stalled(Exception):
+    """The pipeline has shown nothing new for too long."""
+
+
+@dataclass
+class Seen:
+    """What has come out so far, repeated deliveries folded away."""
+
+    interactions: dict[bytes, int] = field(default_factory=dict)
+    rankings: dict[str, Ranking] = field(default_factory=dict)
+    contrasts: set[str] = field(default_factory=set)
+    diffs: dict[str, SkillDiff] = field(default_factory=dict)
+    skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    slims: dict[tuple[str, str], SlimSkill] = field(default_factory=dict)
+    dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
+
+
+class Observer:
+    """Follows the pipeline's outputs from their beginning.
+
+    Args:
+        settings: where the broker is.
+        check: called while waiting; raises if a process has died.
+    """
+
+    def __init__(self, settings: Settings, check: Callable[[], None]) -> None:
+        self._check = check
+        self.seen = Seen()
+        self._consumer = Consumer(
+            client_config(settings, **{"group.id": "sager-demo-unused", "enable.auto.commit": False})
+        )
+        self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
+        self._consumer.assign(
+            [
+                TopicPartition(name, partition, OFFSET_BEGINNING)
+                for name in self._topics
+                for partition in range(settings.partitions)
+            ]
+        )
+
+    def poll(self, seconds: float = 0.0) -> int:
+        """Take what is there; how many records."""
+        messages = self._consumer.consume(2_000, seconds)
+        for message in messages:
+            if message.error() is None and message.value() is not None:
+                self._take(message)
+        return len(messages)
+
+    def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
+        """Take records until `done`.
+
+        Raises:
+            Stalled: nothing new came for 45 s.
+        """
+        heard = time.monotonic()
+        while not done():
+            if self.poll(0.1):
+                heard = time.monotonic()
+            elif time.monotonic() - heard > STALLED_SECONDS:
+                raise Stalled(f"no {what} for {STALLED_SECONDS:.0f} s{self._refusals()}")
+            self._check()
+            tick()
+
+    def _refusals(self) -> str:
+        letters = list(self.seen.dead_letters.values())
+        if not letters:
+            return ""
+        return f", and {len(letters)} dead letters, the first from {letters[0].stage}: {letters[0].detail}"
+
+    def _take(self, message: Message) -> None:
+        model, value, seen = self._topics[message.topic() or ""], message.value() or b"", self.seen
+        if model is Profile:
+            seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
+        elif model is Ranking:
+            ranking = decode(Ranking, value)
+            seen.rankings[ranking.ranking_id] = ranking
+        elif model is Contrast:
+            seen.contrasts.add(orjson.loads(value)["event_id"])
+        elif model is SkillDiff:
+            diff = decode(SkillDiff, value)
+            seen.diffs[diff.event_id] = diff
+        elif model is PolicySkill:
+            head = orjson.loads(value)
+            seen.skills[head["user_id"], head["domain"]] = value
+        elif model is SlimSkill:
+            slim = decode(SlimSkill, value)
+            seen.slims[slim.user_id, slim.domain] = slim
+        else:
+            letter = decode(DeadLetter, value)
+            seen.dead_letters[letter.event_id] = letter
+
+    def close(self) -> None:
+        """End following."""
+        self._consumer.close()

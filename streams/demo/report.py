@@ -1,0 +1,173 @@
+"""What the demo tells: a summary as one JSON object, or tables for people."""
+
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from operators.render import line_of
+from schemas import Attribute, ChangeKind, SkillDiff, Tier
+from streams.demo.run import Hits, Result
+from streams.demo.scenario import Scenario, Simulated
+
+SHOWN_USERS = 3
+SHOWN_LINES = 8
+SHOWN_DIFFS = 3
+QUERIES = (
+    (
+        "how often the ranker was right, by version of the skill",
+        "SELECT skill_version, count(*) AS choices, avg(hit_at_1) AS hit_at_1 FROM outcomes GROUP BY ALL ORDER BY ALL",
+    ),
+    (
+        "what most users turned out to want",
+        (
+            "SELECT attribute_id, count(*) AS users FROM skill_attributes WHERE tier <> 'low' "
+            "GROUP BY ALL ORDER BY users DESC LIMIT 10"
+        ),
+    ),
+    (
+        "how one user's policy came about",
+        (
+            "SELECT version, kind, attribute_id, before, after, reason FROM skill_changes WHERE user_id = '{user}' "
+            "ORDER BY version"
+        ),
+    ),
+)
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The run as one JSON object: counts, rates, and where the file is."""
+    tokens = [slim.tokens for slim in result.seen.slims.values()]
+    agreement = result.agreement
+    return {
+        "events_in": sum(result.events_in.values()),
+        "events_by_topic": result.events_in,
+        "selections": result.selections,
+        "contrasts": len(result.seen.contrasts),
+        "diffs": len(result.seen.diffs),
+        "dead_letters": len(result.seen.dead_letters),
+        "selections_unmatched": result.selections - len(result.seen.contrasts),
+        "users": len({user for user, _ in result.skills}),
+        "slim_skills": len(tokens),
+        "slim_tokens_max": max(tokens, default=0),
+        **_hits(result.before, "before"),
+        **_hits(result.after, "after"),
+        "held_back": result.after.choices,
+        "agreement_before": round(agreement[0], 4) if agreement else None,
+        "agreement_after": round(agreement[1], 4) if agreement else None,
+        "fold_agrees": result.fold_agrees,
+        "contrasts_per_second": round(len(result.seen.diffs) / max(result.evolve_seconds, 0.001), 1),
+        "evolve_seconds": round(result.evolve_seconds, 2),
+        "seconds": round(result.seconds, 2),
+        "duckdb": str(result.duckdb),
+    }
+
+
+def _hits(hits: Hits, when: str) -> dict[str, float]:
+    return {
+        f"hit_at_1_{when}": round(hits.at_1, 4),
+        f"hit_at_3_{when}": round(hits.at_3, 4),
+        f"hit_at_5_{when}": round(hits.at_5, 4),
+    }
+
+
+def show(result: Result, scenario: Scenario, console: Console) -> None:
+    """The run as tables: a few users first, then the figures, then what to try next."""
+    for key in _telling(result):
+        console.print(_user(result, scenario, key))
+    console.print(_figures(result))
+    console.print(_next(result))
+
+
+def _telling(result: Result) -> list[tuple[str, str]]:
+    """Users to show: those who moved most, one per domain first."""
+    moved = sorted(
+        result.skills,
+        key=lambda key: -sum(a.tier >= Tier.MEDIUM and a.source == "discovered" for a in result.skills[key].attributes),
+    )
+    chosen: list[tuple[str, str]] = []
+    for once in (True, False):
+        for key in moved:
+            if len(chosen) < SHOWN_USERS and key not in chosen and (not once or key[1] not in {d for _, d in chosen}):
+                chosen.append(key)
+    return chosen
+
+
+def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> RenderableType:
+    skill, first = result.skills[key], result.firsts[key]
+    table = Table(box=None, padding=(0, 2), expand=True)
+    table.add_column("before: the prior", ratio=1)
+    table.add_column(f"after {skill.contrasts} choices", ratio=1)
+    table.add_row(_lines(first.seed or ()), _lines(skill.attributes))
+    parts: list[RenderableType] = [table, Text()]
+    recent = [d for d in result.seen.diffs.values() if (d.user_id, d.domain) == key and d.changes]
+    recent.sort(key=lambda diff: diff.version)
+    parts.extend(_diff(diff) for diff in recent[-SHOWN_DIFFS:])
+    slim = result.seen.slims.get(key)
+    if slim is not None:
+        parts.append(Text.assemble("slim skill  ", (slim.text, "bold"), f"  ({slim.tokens} tokens)"))
+    if isinstance(scenario, Simulated):
+        parts.append(Text(f"hidden policy  {', '.join(scenario.wants(key[0]))}", style="dim"))
+    return Panel(Group(*parts), title=f"{key[0]} · {key[1]}", title_align="left")
+
+
+def _lines(attributes: tuple[Attribute, ...]) -> Text:
+    lines = sorted(attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    styles = {Tier.HIGH: "bold green", Tier.MEDIUM: "green", Tier.LOW: "dim"}
+    text = Text("\n").join(Text(line_of(a), style=styles[a.tier]) for a in lines[:SHOWN_LINES])
+    if len(lines) > SHOWN_LINES:
+        text.append(f"\n  and {len(lines) - SHOWN_LINES} more", style="dim")
+    return text
+
+
+def _diff(diff: SkillDiff) -> Text:
+    text = Text(f"v{diff.version}  chose {diff.evidence.item_id}: ", style="cyan")
+    told = []
+    for change in diff.changes:
+        if change.kind is ChangeKind.DISCOVERED:
+            told.append(f"discovered {change.attribute_id}")
+        elif change.kind is ChangeKind.EVICTED:
+            told.append(f"evicted {change.attribute_id}")
+        elif change.before != change.after:
+            told.append(f"{change.kind.value} {change.attribute_id} {change.before}→{change.after}")
+    text.append("; ".join(told) or "confirmed what was known", style="default")
+    return text
+
+
+def _figures(result: Result) -> Table:
+    facts = summary(result)
+    table = Table(title="What happened", title_justify="left")
+    table.add_column("figure")
+    table.add_column("before", justify="right")
+    table.add_column("after", justify="right")
+    for top in (1, 3, 5):
+        table.add_row(
+            f"hit rate at {top}, {result.after.choices} held-back choices",
+            f"{facts[f'hit_at_{top}_before']:.3f}",
+            f"{facts[f'hit_at_{top}_after']:.3f}",
+        )
+    if result.agreement:
+        table.add_row("hidden policy found", f"{result.agreement[0]:.0%}", f"{result.agreement[1]:.0%}")
+    table.add_section()
+    for name, value in (
+        ("events in", facts["events_in"]),
+        ("selections, contrasts, diffs", f"{facts['selections']}, {facts['contrasts']}, {facts['diffs']}"),
+        ("dead letters, unmatched selections", f"{facts['dead_letters']}, {facts['selections_unmatched']}"),
+        ("slim skills, longest in tokens", f"{facts['slim_skills']}, {facts['slim_tokens_max']}"),
+        ("log = skills topic = DuckDB", "yes" if result.fold_agrees else "NO"),
+        ("contrasts per second", facts["contrasts_per_second"]),
+        ("seconds in all", facts["seconds"]),
+    ):
+        table.add_row(name, "", str(value))
+    return table
+
+
+def _next(result: Result) -> Group:
+    user = next(iter(_telling(result)), ("", ""))[0]
+    parts: list[RenderableType] = [Text(f"DuckDB file: {result.duckdb}", style="bold"), Text("Try, for instance:")]
+    for what, query in QUERIES:
+        parts.append(Text(f"  -- {what}", style="dim"))
+        parts.append(Text(f"  {query.format(user=user)};"))
+    return Group(*parts)

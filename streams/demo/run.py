@@ -1,0 +1,220 @@
+"""The demo: one machine, the whole pipeline, an app that produces and a report of what was learned."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from operators.merge import fold
+from schemas import PolicySkill, Ranking, RankRequest, SkillDiff, encode
+from streams.client import EventProducer
+from streams.demo.observer import Observer, Seen
+from streams.demo.scenario import Choice, Scenario
+from streams.launch import Local
+from streams.materializer import read
+from streams.materializer.exceptions import MaterializerError
+
+AHEAD = 1_500
+"""Selections that may be on their way at once: enough to keep the worker busy, few enough to watch."""
+DUCKDB_SECONDS = 60.0
+
+Progress = Callable[[str, int, int], None]
+"""Told of a stage's name, how far it is, and its total."""
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Where the ranker put what the user took, on choices that it never learned from."""
+
+    choices: int
+    at_1: float
+    at_3: float
+    at_5: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a demo run came to.
+
+    Attributes:
+        events_in: events that the app produced, by topic.
+        seen: all that came out of the pipeline.
+        skills: the final skills.
+        firsts: the first diff of every skill, with its seed.
+        selections: how many choices were made.
+        before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
+        agreement: learned against hidden policy before and after, where it is known.
+        fold_agrees: whether the fold of the log equals the skills topic and DuckDB, byte for byte.
+        evolve_seconds: from the first streamed choice to the last diff.
+        seconds: the whole run.
+    """
+
+    events_in: dict[str, int]
+    seen: Seen
+    skills: dict[tuple[str, str], PolicySkill]
+    firsts: dict[tuple[str, str], SkillDiff]
+    selections: int
+    before: Hits
+    after: Hits
+    agreement: tuple[float, float] | None
+    fold_agrees: bool
+    evolve_seconds: float
+    seconds: float
+    duckdb: Path
+
+
+class Demo:
+    """One run of a scenario against a local pipeline."""
+
+    def __init__(self, scenario: Scenario, local: Local, progress: Progress) -> None:
+        self._scenario = scenario
+        self._local = local
+        self._progress = progress
+        self._observer = Observer(local.settings, local.check)
+        self._events = EventProducer(settings=local.settings)
+        self._counts: dict[str, int] = {}
+        self._selections = 0
+
+    def run(self) -> Result:
+        """Stream everything, wait for everything, measure.
+
+        Raises:
+            Stalled: the pipeline has stopped answering.
+            StreamsError: one of its processes has died.
+        """
+        began = time.monotonic()
+        held = self._scenario.held_back()
+        self._load_past()
+        before = self._measure(held, "before")
+        evolving = time.monotonic()
+        for choices in self._scenario.rounds():
+            self._stream(choices)
+        self._wait_for_diffs(0)
+        evolve_seconds = time.monotonic() - evolving
+        after = self._measure(held, "after")
+        seen = self._observer.seen
+        diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
+        skills = fold(diffs)
+        firsts = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
+        agrees = self._fold_agrees(skills)
+        self._observer.close()
+        return Result(
+            events_in=self._counts,
+            seen=seen,
+            skills=skills,
+            firsts={(str(user), str(domain)): diff for (user, domain), diff in firsts.items()},
+            selections=self._selections,
+            before=before,
+            after=after,
+            agreement=self._scenario.agreement(skills, firsts),
+            fold_agrees=agrees,
+            evolve_seconds=evolve_seconds,
+            seconds=time.monotonic() - began,
+            duckdb=self._local.settings.duckdb_file,
+        )
+
+    def _count(self, topic: str, number: int = 1) -> None:
+        self._counts[topic] = self._counts.get(topic, 0) + number
+
+    def _load_past(self) -> None:
+        for domain, item in self._scenario.catalogue():
+            self._events.item(domain, item)
+            self._count("items")
+        total = 0
+        for past in self._scenario.past():
+            self._events.interaction(past.user_id, past.domain, past.item, at=past.at)
+            total += 1
+        self._count("interactions", total)
+        self._events.flush()
+
+        def counted() -> int:
+            return sum(self._observer.seen.interactions.values())
+
+        self._observer.wait(
+            lambda: counted() >= total, "profiles", lambda: self._progress("learning the past", counted(), total)
+        )
+
+    def _measure(self, held: Sequence[Choice], when: str) -> Hits:
+        """Ask our ranker for the held-back choices; nothing is selected, so nothing is learned from them."""
+        wanted = {self._ask(choice, f"{when}-{choice.choice_id}").request_id: choice for choice in held}
+        answers = self._answers(wanted, f"ranking, {when} evolution")
+        places = [
+            [candidate.item_id for candidate in answers[name].candidates].index(wanted[name].target) + 1
+            for name in wanted
+        ]
+
+        def share(top: int) -> float:
+            return sum(place <= top for place in places) / len(places) if places else 0.0
+
+        return Hits(len(places), share(1), share(3), share(5))
+
+    def _ask(self, choice: Choice, request_id: str) -> RankRequest:
+        self._count("rank-requests")
+        return self._events.rank_request(
+            choice.user_id, choice.domain, choice.candidates, request_id=request_id, at=choice.at
+        )
+
+    def _answers(self, wanted: dict[str, Choice], what: str) -> dict[str, Ranking]:
+        self._events.flush()
+        rankings = self._observer.seen.rankings
+
+        def answered() -> int:
+            return sum(name in rankings for name in wanted)
+
+        self._observer.wait(
+            lambda: answered() >= len(wanted), "rankings", lambda: self._progress(what, answered(), len(wanted))
+        )
+        return {name: rankings[name] for name in wanted}
+
+    def _stream(self, choices: Sequence[Choice]) -> None:
+        """One round of choices: shown as our ranker orders them, or as the app does; then taken."""
+        if self._scenario.closed_loop:
+            wanted = {self._ask(choice, choice.choice_id).request_id: choice for choice in choices}
+            shown = [(answer, wanted[name]) for name, answer in self._answers(wanted, "choosing").items()]
+        else:
+            shown = [(self._show(choice), choice) for choice in choices]
+        for ranking, choice in shown:
+            self._events.selection(ranking, choice.target, at=choice.at + timedelta(minutes=1))
+            self._count("selections")
+            self._selections += 1
+        self._events.flush()
+        self._wait_for_diffs(0 if self._scenario.closed_loop else AHEAD)
+
+    def _show(self, choice: Choice) -> Ranking:
+        self._count("rankings")
+        return self._events.ranking(
+            choice.user_id, choice.domain, choice.candidates, ranking_id=choice.choice_id, at=choice.at
+        )
+
+    def _wait_for_diffs(self, ahead: int) -> None:
+        seen = self._observer.seen
+
+        def done() -> int:
+            return len(seen.diffs) + len(seen.dead_letters)
+
+        self._observer.wait(
+            lambda: done() + ahead >= self._selections,
+            "skill diffs",
+            lambda: self._progress("evolving skills", len(seen.diffs), self._selections),
+        )
+
+    def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:
+        """Whether log, skills topic and DuckDB tell the same, byte for byte (invariant 1)."""
+        folded = {(str(user), str(domain)): encode(skill) for (user, domain), skill in skills.items()}
+        total = len(self._observer.seen.diffs)
+        self._observer.wait(lambda: self._observer.seen.skills == folded, "skills")
+        give_up = time.monotonic() + DUCKDB_SECONDS
+        while time.monotonic() < give_up:
+            try:
+                with read.connect(self._local.settings) as con:
+                    rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
+                    diffs = con.execute("SELECT count(*) FROM skill_diffs").fetchall()[0][0]
+            except MaterializerError:
+                rows, diffs = [], 0
+            self._progress("filling DuckDB", diffs, total)
+            if {(user, domain): document.encode() for user, domain, document in rows} == folded and diffs == total:
+                return True
+            self._local.check()
+            time.sleep(0.5)
+        return False

@@ -1,0 +1,119 @@
+"""What every reader gives: items, and each user's visits in order."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from schemas import Candidate
+from schemas.fields import UserIdField
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+"""The first synthetic time, for data that only says in which order things happened; and the catalogue's time."""
+APART = timedelta(hours=1)
+"""Between two synthetic times."""
+_USER: TypeAdapter[str] = TypeAdapter(UserIdField)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A user met an item. `at` is in UTC."""
+
+    item_id: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A data set in memory.
+
+    Attributes:
+        domain: what the items are, such as `films`.
+        items: the catalogue, in file order.
+        histories: every user's visits, oldest first; users in file order.
+        skipped: what was left out, by reason.
+    """
+
+    domain: str
+    items: dict[str, Candidate]
+    histories: dict[str, list[Visit]]
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def visits(self) -> int:
+        """How many visits there are in all."""
+        return sum(map(len, self.histories.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a file of interactions. `order` is whatever says what came first; `at` where the clock is known."""
+
+    item_id: str
+    order: float
+    at: datetime | None
+
+
+class Histories:
+    """Collects rows into histories.
+
+    Args:
+        items: the catalogue; a visit to any other item is skipped.
+        limit_users: how many users to keep, the first ones of the file; None for all.
+        min_rating: visits with a lower rating are skipped; those without any are kept.
+    """
+
+    def __init__(
+        self, items: Mapping[str, Candidate], limit_users: int | None = None, min_rating: float | None = None
+    ) -> None:
+        self._items = items
+        self._limit = limit_users
+        self._min_rating = min_rating
+        self._rows: dict[str, list[Row]] = {}
+        self.skipped: Counter[str] = Counter()
+
+    def add(self, user_id: str, row: Row, rating: float | None = None) -> None:
+        """Take one row, unless it is to be left out."""
+        if user_id not in self._rows:
+            if self._limit is not None and len(self._rows) >= self._limit:
+                return
+            if not _is_user(user_id):
+                self.skipped["visits of users whose id the schema refuses"] += 1
+                return
+            self._rows[user_id] = []
+        if row.item_id not in self._items:
+            self.skipped["visits to items that are not in the catalogue"] += 1
+        elif self._min_rating is not None and rating is not None and rating < self._min_rating:
+            self.skipped[f"visits rated below {self._min_rating:g}"] += 1
+        else:
+            self._rows[user_id].append(row)
+
+    def result(self) -> dict[str, list[Visit]]:
+        """The histories of all users who have any visit left."""
+        return {user_id: visits for user_id, rows in self._rows.items() if (visits := _visits(rows))}
+
+
+def _is_user(user_id: str) -> bool:
+    try:
+        _USER.validate_python(user_id)
+    except ValidationError:
+        return False
+    return True
+
+
+def _visits(rows: Iterable[Row]) -> list[Visit]:
+    ordered = sorted(rows, key=lambda row: row.order)  # stable: what came first in the file comes first in a tie
+    return [Visit(row.item_id, row.at or BEGINNING + place * APART) for place, row in enumerate(ordered)]
+
+
+def candidate(item: Mapping[str, Any]) -> Candidate | None:
+    """An item as the schemas allow it: overlong texts are cut, anything else that is wrong gives None."""
+    try:
+        return Candidate.model_validate(
+            {**item, "title": item.get("title", "")[:500], "description": item.get("description", "")[:4_000]}
+        )
+    except ValidationError:
+        return None

@@ -1,0 +1,88 @@
+"""What Kafka holds already, and how far the workers are: for imports that can be repeated and do not run ahead."""
+
+import time
+from collections.abc import Callable, Sequence
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from schemas import TOPICS
+from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.kafka import client_config
+from streams.settings import Settings
+from streams.worker.watchdog import lag
+
+SILENT_SECONDS = 30.0
+IDLE_SECONDS = 30.0
+
+
+class NoWorker(StreamsError, RuntimeError):
+    """Nobody takes the events that were sent."""
+
+
+def held_ids(settings: Settings, base: str) -> set[str]:
+    """The event ids of all records on a topic.
+
+    Raises:
+        BrokerUnreachable: it could not be read to its end.
+    """
+    name = settings.topic(base)
+    partitions = range(TOPICS[base].partitions(settings.partitions))
+    consumer = Consumer(
+        client_config(
+            settings,
+            **{"group.id": "sager-import-unused", "enable.auto.commit": False, "enable.partition.eof": True},
+        )
+    )
+    found: set[str] = set()
+    unread = set(partitions)
+    last = time.monotonic()
+    try:
+        consumer.assign([TopicPartition(name, partition, OFFSET_BEGINNING) for partition in partitions])
+        while unread:
+            for message in consumer.consume(500, 0.2):
+                last = time.monotonic()
+                error = message.error()
+                if error is None:
+                    found.update(_event_id(message.value()))
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    unread.discard(int(message.partition() or 0))
+            if time.monotonic() - last > SILENT_SECONDS:
+                raise BrokerUnreachable(f"{name} could not be read to its end from {settings.bootstrap}")
+    finally:
+        consumer.close()
+    return found
+
+
+def _event_id(value: bytes | None) -> list[str]:
+    try:
+        return [str(orjson.loads(value or b"{}")["event_id"])]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return []
+
+
+def wait_for_workers(settings: Settings, bases: Sequence[str], tell: Callable[[int], None] = lambda left: None) -> None:
+    """Wait until the workers have taken everything on these topics; `tell` is given what is left now and then.
+
+    Raises:
+        NoWorker: what is left has not become less for half a minute.
+    """
+    client = AdminClient(client_config(settings))
+    least, last = None, time.monotonic()
+    while True:
+        try:
+            left = sum(lag(settings, client, bases).values())
+        except KafkaException:
+            left = least or 1
+        if not left:
+            return
+        tell(left)
+        if least is None or left < least:
+            least, last = left, time.monotonic()
+        elif time.monotonic() - last > IDLE_SECONDS:
+            raise NoWorker(
+                f"{left} events on {' and '.join(bases)} wait, and no worker takes them: is a `sager worker` running? "
+                "Import again when it is; what was sent is not sent twice"
+            )
+        time.sleep(0.3)

@@ -1,0 +1,198 @@
+"""Every event and state with sensible defaults, so that a test says only what it is about. All data is made up."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from operators.attributes import attribute_id
+from operators.evolve import Proposal, validate
+from operators.merge import DEFAULT_LIMITS, MergeLimits, merge, resolve
+from schemas import (
+    Action,
+    Attribute,
+    Candidate,
+    Contrast,
+    Fact,
+    Interaction,
+    ItemFacts,
+    Kind,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillCommand,
+    SkillDiff,
+    Source,
+    Tier,
+)
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+USER = "ann"
+DOMAIN = "books"
+
+_numbers = count(1)
+
+
+def a_name(prefix: str) -> str:
+    """A fresh id: no two events of a test are the same by accident."""
+    return f"{prefix}-{next(_numbers)}"
+
+
+def a_time(minutes: int = 0) -> datetime:
+    return NOW + timedelta(minutes=minutes)
+
+
+def a_fact(text: str) -> Fact:
+    """`a_fact("genre: noir")`."""
+    dimension, value = text.split(": ", 1)
+    return Fact(dimension=dimension, value=value)
+
+
+def facts(*texts: str) -> tuple[Fact, ...]:
+    return tuple(a_fact(text) for text in texts)
+
+
+def item_facts(item_id: str, *texts: str, title: str = "") -> ItemFacts:
+    return ItemFacts(item_id=item_id, title=title, facts=facts(*texts))
+
+
+def a_candidate(item_id: str = "i1", **metadata: Any) -> Candidate:
+    return Candidate(item_id=item_id, metadata=metadata)
+
+
+def read_item(candidate: Candidate) -> ItemFacts:
+    """A parser for tests: every metadata value is a fact."""
+    pairs = candidate.metadata.items()
+    return ItemFacts(item_id=candidate.item_id, facts=tuple(Fact(dimension=k, value=str(v)) for k, v in pairs))
+
+
+def an_attribute(
+    text: str = "genre: noir", tier: Tier = Tier.MEDIUM, source: Source = Source.PRIOR, **more: Any
+) -> Attribute:
+    """`an_attribute("genre: noir", Tier.HIGH)`: by default a medium preference of the prior."""
+    dimension, value = text.split(": ", 1)
+    kind = more.pop("kind", Kind.PREFERENCE)
+    name = more.pop("attribute_id", attribute_id(kind, dimension, value))
+    return Attribute(attribute_id=name, kind=kind, dimension=dimension, value=value, tier=tier, source=source, **more)
+
+
+def id_of(text: str, kind: Kind = Kind.PREFERENCE) -> str:
+    """The id of the attribute `genre: noir`."""
+    return attribute_id(kind, *text.split(": ", 1))
+
+
+def a_skill(*attributes: Attribute, version: int = 1, contrasts: int | None = None, **more: Any) -> PolicySkill:
+    """A skill that has learned from `contrasts` choices (default: one per version)."""
+    fields = {"event_id": "c0", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    seen = version if contrasts is None else contrasts
+    return PolicySkill(**fields, version=version, contrasts=seen, attributes=attributes)
+
+
+def a_contrast(
+    chosen: Sequence[str] | ItemFacts = ("genre: noir",), unchosen: Iterable[Sequence[str]] = (), **more: Any
+) -> Contrast:
+    """A choice of an item with these facts, past items with those: `a_contrast(["genre: noir"], [["genre: saga"]])`.
+
+    `unchosen` is in the order of a contrast: the last one is the nearest miss.
+    """
+    ranking = more.pop("ranking_id", None) or a_name("r")
+    item = chosen if isinstance(chosen, ItemFacts) else item_facts("taken", *chosen)
+    left = tuple(item_facts(f"left{n}", *each) for n, each in enumerate(unchosen))
+    fields = {
+        "event_id": f"contrast-{ranking}",
+        "occurred_at": NOW,
+        "user_id": USER,
+        "domain": DOMAIN,
+        "chosen_rank": 1,
+        **more,
+    }
+    return Contrast(**fields, ranking_id=ranking, chosen=item, unchosen=left)
+
+
+def a_proposal(
+    reinforced: Iterable[str] = (), discovered: Iterable[str] = (), weakened: Iterable[str] = (), **more: Any
+) -> Proposal:
+    """By texts such as `genre: noir`; what is to be reinforced or weakened may be an id too."""
+    return Proposal(
+        reinforced=tuple(_id(each) for each in reinforced),
+        discovered=facts(*discovered),
+        weakened=tuple(_id(each) for each in weakened),
+        **more,
+    )
+
+
+def _id(text: str) -> str:
+    return id_of(text) if ": " in text else text
+
+
+def evolve(
+    skill: PolicySkill,
+    proposal: Proposal,
+    contrast: Contrast | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+    source: Position | None = None,
+) -> tuple[PolicySkill, SkillDiff]:
+    """The whole step of the agent: validate, resolve, merge. Without a contrast: one that backs all discoveries."""
+    if contrast is None:
+        contrast = a_contrast(ItemFacts(item_id="taken", facts=proposal.discovered))
+    diff = resolve(skill, validate(proposal, skill, contrast), contrast, source, limits)
+    return merge(skill, diff), diff
+
+
+def line(skill: PolicySkill, text: str) -> Attribute:
+    """The line `genre: noir` of a skill.
+
+    Raises:
+        KeyError: it has none.
+    """
+    return {f"{a.dimension}: {a.value}": a for a in skill.attributes}[text]
+
+
+def texts(attributes: Iterable[Attribute]) -> list[str]:
+    return [f"{a.dimension}: {a.value}" for a in attributes]
+
+
+def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: Any) -> SkillCommand:
+    fields = {"event_id": a_name("command"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
+    return SkillCommand(**{**fields, **more}, action=action, attribute_id=_id(text))
+
+
+def a_position(offset: int = 0, topic: str = "sager.contrasts", partition: int = 0, timestamp_ms: int = 0) -> Position:
+    return Position(topic=topic, partition=partition, offset=offset, timestamp_ms=timestamp_ms)
+
+
+def an_interaction(item: Candidate | None = None, **more: Any) -> Interaction:
+    fields = {"event_id": a_name("interaction"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    return Interaction(**fields, item=item or a_candidate())
+
+
+def a_rank_request(*items: str, **more: Any) -> RankRequest:
+    fields = {"event_id": a_name("request"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    candidates = tuple(a_candidate(item) for item in items or ("i1", "i2", "i3"))
+    return RankRequest(**fields, request_id=fields["event_id"], candidates=candidates)
+
+
+def a_ranking(ranking_id: str = "r1", items: Sequence[str] = ("i1", "i2", "i3"), **more: Any) -> Ranking:
+    """These items, first place first; each has the fact `genre: <its id>` for `read_item`."""
+    fields = {"event_id": f"ranking-{ranking_id}", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    return Ranking(**fields, ranking_id=ranking_id, candidates=tuple(a_candidate(i, genre=i) for i in items))
+
+
+def a_selection(ranking_id: str = "r1", item_id: str = "i2", **more: Any) -> Selection:
+    fields = {"event_id": a_name("selection"), "occurred_at": a_time(1), "user_id": USER, **more}
+    return Selection(**fields, ranking_id=ranking_id, item_id=item_id)
+
+
+def open_rankings(**more: Any) -> OpenRankings:
+    return OpenRankings(user_id=USER, slot=0, **more)
+
+
+def words(text: str) -> int:
+    """A tokenizer for tests that need not know o200k: words and separators."""
+    return len(text.split())
+
+
+CountTokens = Callable[[str], int]

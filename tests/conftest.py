@@ -1,0 +1,68 @@
+"""What all tests share: a real broker, one per session, and a pipeline on a prefix of its own."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.kafka.kafka import Kafka, KafkaUnavailable
+from streams.embedded import EmbeddedBroker
+from streams.settings import Settings
+from tests.harness import Harness
+
+APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _clean_environment() -> Iterator[None]:
+    """What a developer has set for their own deployment must not reach the tests."""
+    patch = pytest.MonkeyPatch()
+    for name in list(os.environ):
+        if name.startswith(("SAGER_", "OPENAI_")) and not name.startswith("SAGER_TEST_"):
+            patch.delenv(name)
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Bootstrap servers of the session's broker: the embedded one, or Apache Kafka with SAGER_TEST_BROKER=kafka."""
+    folder = tmp_path_factory.mktemp("broker")
+    if not APACHE:
+        with EmbeddedBroker(folder / "broker.log") as broker:
+            yield broker.bootstrap
+        return
+    try:
+        kafka = Kafka(log=folder / "kafka.log")
+    except KafkaUnavailable as why:
+        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
+            pytest.fail(f"Apache Kafka is required here: {why}")
+        pytest.skip(f"Apache Kafka cannot be started: {why}")
+    with kafka:
+        yield kafka.bootstrap
+
+
+@pytest.fixture
+def settings(bootstrap: str, tmp_path: Path) -> Settings:
+    """A deployment of its own on the session's broker."""
+    name = f"t{uuid.uuid4().hex[:8]}"
+    return Settings(
+        bootstrap=bootstrap,
+        prefix=f"{name}.",
+        app_id=name,
+        embedded=not APACHE,
+        data_dir=tmp_path / "data",
+        session_seconds=6,
+        rebalance_seconds=8,
+        publish_seconds=0.5,
+        batch_seconds=0.2,
+    )
+
+
+@pytest.fixture
+def harness(settings: Settings) -> Iterator[Harness]:
+    """A pipeline whose worker and materializer a test starts, kills and asks."""
+    with Harness(settings) as running:
+        yield running

@@ -1,0 +1,189 @@
+"""Runs the real pipeline for a test: real processes, a real broker, and what came out of them."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+
+from operators.merge import fold
+from schemas import TOPICS, DeadLetter, Model, PolicySkill, SkillDiff, compound_key, decode, encode
+from streams import topics
+from streams.client import EventProducer
+from streams.kafka import client_config, producer_config
+from streams.launch import child
+from streams.materializer import read
+from streams.materializer.exceptions import MaterializerError
+from streams.settings import Settings
+
+PATIENCE_SECONDS = 60.0
+
+
+@dataclass
+class Outputs:
+    """Every record that was read, by topic, in the order of each partition."""
+
+    records: dict[str, list[Message]] = field(default_factory=dict)
+
+    def values(self, model: type[Model]) -> list[Any]:
+        return [decode(model, m.value()) for m in self.records.get(model.TOPIC, []) if m.value() is not None]
+
+    def newest(self, model: type[Model]) -> dict[bytes, bytes]:
+        return {m.key(): m.value() for m in self.records.get(model.TOPIC, [])}
+
+    @property
+    def diffs(self) -> list[SkillDiff]:
+        """Each version once, in each user's order: a repeated delivery is the same diff again."""
+        seen: dict[tuple[str, str, int], SkillDiff] = {}
+        for diff in self.values(SkillDiff):
+            known = seen.setdefault((diff.user_id, diff.domain, diff.version), diff)
+            assert known == diff, "two different diffs of one version"
+        return list(seen.values())
+
+    @property
+    def dead_letters(self) -> list[DeadLetter]:
+        return list({letter.event_id: letter for letter in self.values(DeadLetter)}.values())
+
+
+class Harness:
+    """One deployment under test."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        topics.ensure(settings)
+        self.events = EventProducer(settings=settings)
+        self.raw = Producer(producer_config(settings))
+        self.outputs = Outputs()
+        self.processes: list[subprocess.Popen[bytes]] = []
+        self._consumer = Consumer(
+            client_config(
+                settings, **{"group.id": "test", "enable.auto.commit": False, "fetch.message.max.bytes": 4_000_000}
+            )
+        )
+        self._bases = {settings.topic(base): base for base in TOPICS}
+        self._consumer.assign(
+            [
+                TopicPartition(name, partition, OFFSET_BEGINNING)
+                for name, base in self._bases.items()
+                for partition in range(TOPICS[base].partitions(settings.partitions))
+            ]
+        )
+
+    def start(self, verb: str, name: str = "", **more: Any) -> subprocess.Popen[bytes]:
+        """Start `sager worker` or `sager materialize`, with settings of its own where given."""
+        data_dir = self.settings.data_dir / (name or verb) if verb == "worker" else self.settings.data_dir
+        own = Settings(**{**self.settings.model_dump(exclude_unset=True), "data_dir": data_dir, **more})
+        process = child([verb], own, self.settings.data_dir / f"{name or verb}.log")
+        self.processes.append(process)
+        return process
+
+    def worker(self, name: str = "worker", **more: Any) -> subprocess.Popen[bytes]:
+        return self.start("worker", name, **more)
+
+    def materializer(self) -> subprocess.Popen[bytes]:
+        return self.start("materialize")
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """As a crash would: no good-bye."""
+        process.kill()
+        process.wait(10)
+        self.processes.remove(process)
+
+    def stop(self, process: subprocess.Popen[bytes], seconds: float = 30) -> int:
+        """As an operator would; the exit code."""
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(seconds)
+        self.processes.remove(process)
+        return code
+
+    def poll(self, seconds: float = 0.2) -> int:
+        messages = [m for m in self._consumer.consume(2_000, seconds) if m.error() is None]
+        for message in messages:
+            self.outputs.records.setdefault(self._bases[message.topic()], []).append(message)
+        return len(messages)
+
+    def until(self, done: Callable[[Outputs], bool], what: str, seconds: float = PATIENCE_SECONDS) -> Outputs:
+        """Read outputs until `done`; fails with the tail of the logs when it takes too long."""
+        give_up = time.monotonic() + seconds
+        while not done(self.outputs):
+            self.poll()
+            dead = [p for p in self.processes if p.poll() is not None]
+            assert not dead, f"a process ended with {dead[0].returncode}\n{self.logs()}"
+            assert time.monotonic() < give_up, f"waited {seconds:.0f} s for {what}\n{self.logs()}"
+        return self.outputs
+
+    def count(self, model: type[Model], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
+        """Read outputs until there are so many records of a kind."""
+        base = model.TOPIC
+        return self.until(
+            lambda out: len(out.records.get(base, [])) >= number,
+            f"{number} of {base}, have {len(self.outputs.records.get(base, []))}",
+            seconds,
+        )
+
+    def quiet(self, seconds: float = 1.5) -> Outputs:
+        """Read on until nothing has come for so long."""
+        heard = time.monotonic()
+        while time.monotonic() - heard < seconds:
+            if self.poll():
+                heard = time.monotonic()
+        return self.outputs
+
+    def duckdb(self, query: str, done: Callable[[list[Any]], bool], seconds: float = 30) -> list[Any]:
+        """Ask the published file until the answer is as it should be; the last answer in any case."""
+        give_up, rows = time.monotonic() + seconds, list[Any]()
+        while time.monotonic() < give_up:
+            try:
+                with read.connect(self.settings) as con:
+                    rows = con.execute(query).fetchall()
+            except MaterializerError:
+                rows = []
+            if done(rows):
+                break
+            time.sleep(0.3)
+        return rows
+
+    def skills(self) -> dict[bytes, PolicySkill]:
+        """The offline fold of the log: the oracle."""
+        folded = fold(sorted(self.outputs.diffs, key=lambda diff: diff.version))
+        return {compound_key(user, domain): skill for (user, domain), skill in folded.items()}
+
+    def assert_all_stores_agree(self, duckdb: bool = True) -> None:
+        """Invariant 1: the fold of the log equals the skills topic and DuckDB, byte for byte."""
+        folded = {key: encode(skill) for key, skill in self.skills().items()}
+        assert self.outputs.newest(PolicySkill) == folded
+        if duckdb:
+            wanted = {(s.user_id, s.domain): encode(s) for s in self.skills().values()}
+            rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda got: len(got) == len(wanted))
+            give_up = time.monotonic() + 20
+            while {(u, d): text.encode() for u, d, text in rows} != wanted and time.monotonic() < give_up:
+                time.sleep(0.5)
+                rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda got: True)
+            assert {(u, d): text.encode() for u, d, text in rows} == wanted
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+            for log in sorted(self.settings.data_dir.glob("*.log"))
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.processes:
+            process.terminate()
+        for process in self.processes:
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait(5)
+        self._consumer.close()

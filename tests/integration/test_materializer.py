@@ -1,0 +1,294 @@
+"""The materializer against a broker: every topic arrives, once, and a restart of anything is survived."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+
+from schemas import (
+    TOPICS,
+    Attribute,
+    Candidate,
+    DeadLetter,
+    Evidence,
+    Interaction,
+    Item,
+    Kind,
+    PolicySkill,
+    Ranking,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    Source,
+    Tier,
+    decode,
+    encode,
+    topic_of,
+)
+from streams import topics
+from streams.embedded import EmbeddedBroker, free_port
+from streams.kafka import producer_config
+from streams.materializer import MaterializerError, read, run
+from streams.settings import Settings
+
+pytestmark = pytest.mark.broker
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ENVELOPE = {"occurred_at": NOON, "user_id": "ann", "domain": "books"}
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def broker(tmp_path):
+    with EmbeddedBroker(tmp_path / "broker.log") as running:
+        yield running
+
+
+@pytest.fixture
+def settings(tmp_path, broker):
+    made = Settings(
+        bootstrap=broker.bootstrap,
+        embedded=True,
+        partitions=2,
+        data_dir=tmp_path / "data",
+        publish_seconds=0.2,
+        batch_seconds=0.1,
+    )
+    topics.ensure(made)
+    return made
+
+
+@contextmanager
+def materializing(settings):
+    """Runs the materializer in a thread; what it raises is raised here."""
+    stop, raised = threading.Event(), []
+
+    def target():
+        try:
+            run.materialize(settings, stop)
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=target)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+    if raised:
+        raise raised[0]
+
+
+def produce(settings, *records):
+    producer = Producer(producer_config(settings))
+    for each in records:
+        base, key, value = each if isinstance(each, tuple) else _wire(each)
+        producer.produce(settings.topic(base), value, key)
+    assert producer.flush(10) == 0
+
+
+def _wire(event):
+    topic = topic_of(type(event))
+    return topic.base, topic.key_of(event), encode(event)
+
+
+def query(settings, sql):
+    try:
+        con = read.connect(settings)
+    except MaterializerError:
+        return None
+    try:
+        return con.execute(sql).fetchall()
+    finally:
+        con.close()
+
+
+def eventually(settings, sql, expected, seconds=20):
+    until = time.monotonic() + seconds
+    while (found := query(settings, sql)) != expected:
+        assert time.monotonic() < until, f"{sql}: {found} and not {expected}"
+        time.sleep(0.1)
+
+
+def interaction(number):
+    return Interaction(event_id=f"x{number}", item=Candidate(item_id="dune"), **ENVELOPE | {"user_id": f"u{number}"})
+
+
+def skill(version):
+    sf = Attribute(
+        attribute_id="preference:genre:sf",
+        kind=Kind.PREFERENCE,
+        dimension="genre",
+        value="sf",
+        tier=Tier.HIGH,
+        source=Source.PRIOR,
+    )
+    return PolicySkill(event_id=f"c{version}", version=version, contrasts=version, attributes=(sf,), **ENVELOPE)
+
+
+def diff(version):
+    evidence = Evidence(event_id=f"c{version}")
+    return SkillDiff(event_id=f"c{version}", base_version=version - 1, version=version, evidence=evidence, **ENVELOPE)
+
+
+def test_events_arrive_in_the_snapshot_and_bad_ones_in_dead_letters(settings):
+    candidates = tuple(Candidate(item_id=i) for i in "abc")
+    produce(
+        settings,
+        Item(event_id="i", occurred_at=NOON, domain="books", item=Candidate(item_id="a", title="A")),
+        interaction(1),
+        interaction(1),
+        Ranking(event_id="r", ranking_id="r1", candidates=candidates, **ENVELOPE),
+        Selection(event_id="s", occurred_at=NOON, user_id="ann", ranking_id="r1", item_id="b"),
+        diff(1),
+        diff(2),
+        skill(1),
+        skill(2),
+        SlimSkill(event_id="c2", skill_version=2, text="likes: sf", tokens=3, **ENVELOPE),
+        ("skills", b"\xffkey", b"\xffno json"),
+        ("interactions", b"ann", b"no json, and the agent's to put away"),
+        ("dead-letters", b"ann", b"not even a dead letter"),
+    )
+    with materializing(settings):
+        eventually(settings, "SELECT count(*) FROM dead_letters", [(1,)])
+        eventually(settings, "SELECT user_id, ranking_id, item_rank FROM outcomes", [("ann", "r1", 2)])
+        eventually(settings, "SELECT count(*) FROM interactions", [(1,)])
+        eventually(settings, "SELECT version, high FROM skills", [(2, 1)])
+        eventually(settings, "SELECT text FROM slim_skills", [("likes: sf",)])
+        produce(settings, ("skills", TOPICS["skills"].key_of(skill(2)), None))
+        eventually(settings, "SELECT count(*) FROM skills", [(0,)])
+    assert query(settings, "SELECT stage, reason, source_topic, key, value FROM dead_letters") == [
+        ("materialize", "not-json", "sager.skills", b"\xffkey", b"\xffno json")
+    ]
+    con = read.connect(settings)
+    assert read.diffs(con, "ann") == [diff(1), diff(2)]
+    con.close()
+    [letter] = dead_letters_that_decode(settings)
+    assert (letter.key, letter.value) == (b"\xffkey", b"\xffno json")
+
+
+def dead_letters_that_decode(settings):
+    consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "test"})
+    name = settings.topic("dead-letters")
+    consumer.assign([TopicPartition(name, n, OFFSET_BEGINNING) for n in range(settings.partitions)])
+    found, until = [], time.monotonic() + 30
+    while len(found) < 2 and time.monotonic() < until:
+        found += consumer.consume(10, timeout=0.5)
+    consumer.close()
+    return [decode(DeadLetter, m.value()) for m in found if m.value().startswith(b"{")]
+
+
+def test_a_restarted_materializer_goes_on_where_it_was(settings):
+    produce(settings, *map(interaction, range(100)))
+    with materializing(settings):
+        eventually(settings, "SELECT count(*) FROM interactions", [(100,)])
+    produce(settings, *map(interaction, range(100, 150)))
+    batches = []
+    stop = threading.Event()
+    timer = threading.Timer(15, stop.set)
+    timer.start()
+
+    def on_batch(written):
+        batches.append(written)
+        if sum(each.records for each in batches) >= 50:
+            stop.set()
+
+    run.materialize(settings, stop, on_batch)
+    timer.cancel()
+    assert sum(each.records for each in batches) == 50
+    assert sum(each.rows.get("interactions", 0) for each in batches) == 50
+    assert query(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions") == [(150, 150)]
+
+
+def test_kill_9_of_the_process_loses_and_doubles_nothing(settings):
+    code = "import threading; from streams.materializer.run import *; materialize(Settings(), threading.Event())"
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "SAGER_BOOTSTRAP": settings.bootstrap,
+        "SAGER_DATA_DIR": str(settings.data_dir),
+        "SAGER_PUBLISH_SECONDS": "0.2",
+        "SAGER_BATCH_SECONDS": "0.05",
+        "SAGER_BATCH_ROWS": "50",
+        "SAGER_EMBEDDED": "true",
+    }
+    for round_ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+        produce(settings, *map(interaction, range(round_ * 1_000, round_ * 1_000 + 1_000)))
+        time.sleep(1.5 + round_ / 10)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with materializing(settings):
+        eventually(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions", [(3_000, 3_000)])
+        query_offsets = "SELECT sum(next_offset) FROM sink_offsets WHERE topic = 'sager.interactions'"
+        eventually(settings, query_offsets, [(3_000,)])
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["while it is down", "while it runs"])
+def test_a_broker_that_forgot_everything_is_read_from_the_beginning_and_the_rows_stay(tmp_path, monkeypatch, live):
+    monkeypatch.setattr(run, "CHECK_SECONDS", 0.5)
+    port = free_port()
+    settings = Settings(
+        bootstrap=f"127.0.0.1:{port}",
+        embedded=True,
+        partitions=2,
+        data_dir=tmp_path / "data",
+        publish_seconds=0.2,
+        batch_seconds=0.1,
+    )
+
+    def first_life():
+        produce(settings, *map(interaction, range(100)), skill(1), skill(2))
+        eventually(settings, "SELECT count(*) FROM interactions", [(100,)])
+        eventually(settings, "SELECT version FROM skills", [(2,)])
+
+    def second_life():
+        # Fewer records than before, then as many as before: neither may hide behind the old offsets.
+        produce(settings, *map(interaction, range(90, 110)), skill(1))
+        eventually(settings, "SELECT count(*) FROM interactions", [(110,)])
+        produce(settings, *map(interaction, range(110, 250)), skill(3))
+        eventually(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions", [(250, 250)])
+        eventually(settings, "SELECT version FROM skills", [(3,)])
+        ids = "SELECT count(*), count(DISTINCT topic_id) FROM sink_offsets WHERE topic = 'sager.interactions'"
+        eventually(settings, ids, [(2, 1)])
+
+    broker = EmbeddedBroker(tmp_path / "broker.log", port).start()
+    try:
+        topics.ensure(settings)
+        with materializing(settings):
+            first_life()
+            if live:
+                broker.stop()
+                broker.start()
+                topics.ensure(settings)
+                second_life()
+        if not live:
+            broker.stop()
+            broker.start()
+            topics.ensure(settings)
+            with materializing(settings):
+                second_life()
+    finally:
+        broker.stop()
+
+
+def test_missing_topics_are_named(broker, tmp_path):
+    settings = Settings(bootstrap=broker.bootstrap, data_dir=tmp_path, prefix="tenant.")
+    with pytest.raises(MaterializerError, match=r"12 topics are missing .*tenant\.skills.*SAGER_PREFIX"):
+        run.materialize(settings, threading.Event())
+
+
+def test_a_broker_that_does_not_answer_is_named(tmp_path, capfd):
+    settings = Settings(bootstrap=f"127.0.0.1:{free_port()}", data_dir=tmp_path)
+    began = time.monotonic()
+    with pytest.raises(MaterializerError, match=r"cannot reach Kafka at 127\.0\.0\.1.*SAGER_BOOTSTRAP"):
+        run.materialize(settings, threading.Event())
+    assert time.monotonic() - began < 15
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,156 @@
+"""The spine, end to end: events in, and every store tells the same of what was learned."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from schemas import Contrast, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill
+from streams.client import SlimSkills
+from streams.demo.scenario import Recorded
+from tests.harness import Harness
+from tests.worlds import film, slate
+
+pytestmark = pytest.mark.broker
+
+DATA = Path(os.environ.get("SAGER_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "movielens_small"
+USERS = 12
+
+
+def play_recorded(harness: Harness) -> tuple[int, int]:
+    """A real slice of MovieLens: how many interactions and selections were sent."""
+    scenario = Recorded(DATA, USERS, seed=1)
+    past = list(scenario.past())[-600:]
+    choices = [choice for batch in scenario.rounds() for choice in batch][:500]
+    for event in past:
+        harness.events.interaction(event.user_id, event.domain, event.item, at=event.at)
+    harness.events.flush()
+    harness.until(
+        lambda out: sum(profile.interactions for profile in _newest_profiles(out.newest(Profile))) == len(past),
+        "all interactions counted",
+    )
+    for choice in choices:
+        ranking = harness.events.ranking(
+            choice.user_id, choice.domain, choice.candidates, ranking_id=choice.choice_id, at=choice.at
+        )
+        harness.events.selection(ranking, choice.target, at=choice.at)
+    harness.events.flush()
+    return len(past), len(choices)
+
+
+def _newest_profiles(newest: dict[bytes, bytes]) -> list[Profile]:
+    return [Profile.model_validate_json(value) for value in newest.values()]
+
+
+def play_made_up(harness: Harness) -> tuple[int, int]:
+    """The same on made-up films, where the data set is not at hand."""
+    for number in range(120):
+        harness.events.interaction(f"user-{number % USERS}", "films", film(number))
+    harness.events.flush()
+    harness.count(Profile, 120)
+    for number in range(300):
+        shown = slate(number)
+        ranking = harness.events.ranking(f"user-{number % USERS}", "films", shown)
+        harness.events.selection(ranking, shown[number % 10]["item_id"])
+    harness.events.flush()
+    return 120, 300
+
+
+def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
+    harness.worker()
+    harness.materializer()
+
+    past, selections = (play_recorded if DATA.exists() else play_made_up)(harness)
+
+    outputs = harness.count(SkillDiff, selections, seconds=120)
+    harness.quiet()
+    assert len(outputs.values(Contrast)) == selections
+    assert len(outputs.diffs) == selections
+    assert outputs.dead_letters == []
+    harness.assert_all_stores_agree()
+    slims = {key: SlimSkill.model_validate_json(value) for key, value in outputs.newest(SlimSkill).items()}
+    with SlimSkills(settings=harness.settings) as cache:
+        for slim in slims.values():
+            assert cache.get(slim.user_id, slim.domain) == slim.text
+            assert slim.tokens <= harness.settings.slim_tokens
+    assert len(harness.duckdb("SELECT event_id FROM interactions", lambda rows: len(rows) == past)) == past
+
+
+def test_tables_survive_a_restart(harness: Harness) -> None:
+    first = harness.worker()
+    for number in range(40):
+        harness.events.interaction(f"user-{number % 4}", "films", film(number))
+    harness.events.flush()
+    harness.count(Profile, 40)
+    open_ranking = harness.events.ranking("user-1", "films", slate(99), ranking_id="left-open")
+    for number in range(20):
+        ranking = harness.events.ranking(f"user-{number % 4}", "films", slate(number))
+        harness.events.selection(ranking, slate(number)[0]["item_id"])
+    harness.events.flush()
+    harness.count(SkillDiff, 20)
+    harness.quiet()
+    assert harness.stop(first) == 0
+
+    harness.worker("second")
+    harness.events.selection(open_ranking, slate(99)[3]["item_id"])
+    for number in range(20, 24):
+        ranking = harness.events.ranking(f"user-{number % 4}", "films", slate(number))
+        harness.events.selection(ranking, slate(number)[0]["item_id"])
+    harness.events.flush()
+
+    outputs = harness.count(SkillDiff, 25)
+    versions = {(d.user_id, d.version) for d in outputs.diffs}
+    assert versions == {(f"user-{u}", v) for u in range(4) for v in range(1, 7)} | {("user-1", 7)}
+    harness.assert_all_stores_agree(duckdb=False)
+
+
+def test_interactions_seed_the_first_version(harness: Harness) -> None:
+    harness.worker()
+    westerns = [number for number in range(120) if "Western" in film(number)["metadata"]["genres"]][:8]
+    for number in westerns:
+        harness.events.interaction("ann", "films", film(number))
+    harness.events.flush()
+    harness.count(Profile, 8)
+    ranking = harness.events.ranking("ann", "films", slate(1))
+    harness.events.selection(ranking, slate(1)[0]["item_id"])
+    harness.events.flush()
+
+    [first] = harness.count(SkillDiff, 1).diffs
+
+    assert first.base_version == 0
+    assert first.seed is not None
+    assert "preference:genre:western" in {a.attribute_id for a in first.seed}
+
+
+def test_rank_requests_are_answered_with_the_evolved_skill(harness: Harness) -> None:
+    harness.worker()
+    for number in range(12):
+        shown = slate(number)
+        chosen = next((f for f in shown if "Horror" in f["metadata"]["genres"]), shown[0])
+        harness.events.selection(harness.events.ranking("bob", "films", shown), chosen["item_id"])
+    harness.events.flush()
+    harness.count(SkillDiff, 12)
+
+    request = harness.events.rank_request("bob", "films", slate(500), request_id="ask-1")
+    harness.events.flush()
+    harness.count(Ranking, 13)
+
+    answer = next(r for r in harness.outputs.values(Ranking) if r.ranking_id == "ask-1")
+    assert {c.item_id for c in answer.candidates} == {c.item_id for c in request.candidates}
+    assert answer.ranked_by == "sager"
+    assert answer.injected.skill_version == 12
+    assert answer.injected.slim_skill
+
+
+def test_two_domains_of_one_user_are_two_skills(harness: Harness) -> None:
+    harness.worker()
+    for domain in ("films", "plays"):
+        for number in range(3):
+            ranking = harness.events.ranking("ann", domain, slate(number))
+            harness.events.selection(ranking, slate(number)[0]["item_id"])
+    harness.events.flush()
+
+    harness.count(SkillDiff, 6)
+
+    assert {(s.domain, s.version) for s in harness.skills().values()} == {("films", 3), ("plays", 3)}
+    assert len(harness.quiet().newest(PolicySkill)) == 2

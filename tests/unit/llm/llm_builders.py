@@ -1,0 +1,68 @@
+"""Contrasts, skills and clients, with only what a test cares about."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from operators.attributes import attribute_id
+from operators.llm import CallRecord, LlmClient
+from schemas import Attribute, Contrast, Fact, ItemFacts, Kind, PolicySkill, Source, Tier
+from tests.openai_server import OpenAiServer
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "why": {"type": "string", "maxLength": 40},
+        "fits": {"type": "string", "enum": ["yes", "no"]},
+        "best": {"type": "array", "items": {"type": "string", "enum": ["a", "b", "c"]}, "maxItems": 2},
+    },
+    "required": ["why", "fits", "best"],
+    "additionalProperties": False,
+}
+
+
+def facts(*words: str) -> tuple[Fact, ...]:
+    """`facts("genre: noir", ...)`."""
+    pairs = (each.split(": ", 1) for each in words)
+    return tuple(Fact(dimension=dimension, value=value) for dimension, value in pairs)
+
+
+def attribute(words: str, tier: Tier = Tier.MEDIUM, confirmed_at: int = 0, kind: Kind = Kind.PREFERENCE) -> Attribute:
+    dimension, value = words.split(": ", 1)
+    return Attribute(
+        attribute_id=attribute_id(kind, dimension, value),
+        kind=kind,
+        dimension=dimension,
+        value=value,
+        tier=tier,
+        source=Source.PRIOR,
+        confirmed_at=confirmed_at,
+    )
+
+
+def skill(*attributes: Attribute) -> PolicySkill:
+    return PolicySkill(event_id="s", occurred_at=NOW, user_id="u", domain="books", attributes=attributes)
+
+
+def item(title: str, *words: str) -> ItemFacts:
+    return ItemFacts(item_id="i", title=title, facts=facts(*words))
+
+
+def contrast(chosen: ItemFacts, *unchosen: ItemFacts, instruction: str = "") -> Contrast:
+    return Contrast(
+        event_id="c",
+        occurred_at=NOW,
+        user_id="u",
+        domain="books",
+        ranking_id="r",
+        instruction=instruction,
+        chosen=chosen,
+        chosen_rank=1,
+        unchosen=unchosen,
+    )
+
+
+def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **settings: Any) -> LlmClient:
+    chosen: dict[str, Any] = {"timeout_seconds": 2.0, "attempts": 3, "max_retry_seconds": 0.1} | settings
+    on_call = calls.append if calls is not None else None
+    return LlmClient(base_url=server.base_url, api_key="sk-secret", model="fake", on_call=on_call, **chosen)

@@ -1,0 +1,276 @@
+"""What the client does with everything that an endpoint can do to it: real HTTP, no mocks."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_builders import SCHEMA, client_of
+
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.llm import CallRecord, LlmClient, Outcome, Reply
+from operators.llm.failures import retry_after
+from tests.openai_server import Act, Do, OpenAiServer, threaded
+
+PROMPT = "Is this a secret?"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAiServer]:
+    async with OpenAiServer() as running:
+        yield running
+
+
+async def ask(client: LlmClient) -> Reply:
+    try:
+        return await client.ask(PROMPT, SCHEMA, name="test", max_tokens=50)
+    finally:
+        await client.aclose()
+
+
+async def failure(client: LlmClient) -> ReasonerUnavailable:
+    with pytest.raises(ReasonerUnavailable) as caught:
+        await ask(client)
+    return caught.value
+
+
+async def test_a_good_answer_comes_with_its_record(server: OpenAiServer) -> None:
+    calls: list[CallRecord] = []
+    reply = await ask(client_of(server, calls))
+    assert reply.answer == {"why": "Because of its facts.", "fits": "yes", "best": ["a"]}
+    assert (reply.calls, reply.model, len(reply.prompt_hash)) == (1, "fake", 16)
+    assert reply.prompt_tokens > 0
+    assert reply.completion_tokens > 0
+    assert reply.latency_ms >= calls[0].latency_ms >= 0
+    assert [(c.outcome, c.name, c.prompt_hash) for c in calls] == [(Outcome.OK, "test", reply.prompt_hash)]
+
+
+async def test_the_request_is_strict_and_cold(server: OpenAiServer) -> None:
+    await ask(client_of(server))
+    body = server.bodies[0]
+    wanted = body["response_format"]
+    assert (wanted["type"], wanted["json_schema"]["strict"]) == ("json_schema", True)
+    assert (body["temperature"], body["max_tokens"], body["model"]) == (0, 50, "fake")
+    assert body["messages"] == [{"role": "user", "content": PROMPT}]
+
+
+@pytest.mark.parametrize("sent", [True, False])
+async def test_sizes_are_sent_only_to_endpoints_that_take_them(server: OpenAiServer, sent: bool) -> None:
+    await ask(client_of(server, sizes_in_schema=sent))
+    schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
+    assert ("maxLength" in schema["properties"]["why"], "maxItems" in schema["properties"]["best"]) == (sent, sent)
+    assert schema["required"] == SCHEMA["required"]
+
+
+async def test_fences_thoughts_and_talk_cost_no_second_call(server: OpenAiServer) -> None:
+    server.then(Do.FENCE)
+    assert (await ask(client_of(server))).calls == 1
+
+
+@pytest.mark.parametrize("bad", [Do.BREAK_JSON, Do.TRUNCATE, Do.WRONG_SCHEMA, Do.LIE, Do.NO_CHOICES, Do.NO_CONTENT])
+async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do) -> None:
+    calls: list[CallRecord] = []
+    server.then(bad)
+    reply = await ask(client_of(server, calls))
+    assert reply.calls == 2
+    assert reply.answer["fits"] == "yes"
+    assert [call.outcome for call in calls] == [Outcome.INVALID_REPLY, Outcome.OK]
+    assert reply.prompt_tokens == sum(call.prompt_tokens for call in calls)
+    first, second = server.prompts
+    assert second.startswith(first)
+    assert 0 < len(second) - len(first) <= 300
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (Do.BREAK_JSON, "no complete JSON object"),
+        (Do.TRUNCATE, "cut off"),
+        (Do.WRONG_SCHEMA, "lacks the property 'why'"),
+        (Do.LIE, "fits must be one of the values"),
+        (Do.NO_CHOICES, "empty"),
+    ],
+)
+async def test_the_correction_says_what_was_wrong_and_quotes_nothing(server: OpenAiServer, bad: Do, told: str) -> None:
+    server.then(bad)
+    await ask(client_of(server))
+    assert told in server.prompts[1]
+    assert "made: up" not in server.prompts[1]
+
+
+@pytest.mark.parametrize("bad", [Do.BREAK_JSON, Do.TRUNCATE, Do.WRONG_SCHEMA, Do.LIE, Do.NO_CHOICES, Do.NO_CONTENT])
+async def test_a_second_unusable_reply_ends_it(server: OpenAiServer, bad: Do) -> None:
+    server.always = Act(bad)
+    assert (await failure(client_of(server, attempts=1))).outcome == "invalid-reply"
+    assert len(server.bodies) == 2
+
+
+@pytest.mark.parametrize("no", [Do.REFUSE, Do.FILTER])
+async def test_a_refusal_is_final(server: OpenAiServer, no: Do) -> None:
+    server.always = Act(no)
+    assert (await failure(client_of(server))).outcome == "refused"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "outcome"),
+    [
+        (Act(Do.RATE_LIMIT), "rate-limited"),
+        (Act(Do.FAIL, status=408), "timeout"),
+        (Act(Do.FAIL, status=409), "server-error"),
+        (Act(Do.FAIL, status=500), "server-error"),
+        (Act(Do.FAIL, status=503), "server-error"),
+        (Act(Do.RESET), "connection"),
+        (Act(Do.NOT_JSON), "server-error"),
+    ],
+)
+async def test_what_may_pass_is_retried(server: OpenAiServer, act: Act, outcome: str) -> None:
+    calls: list[CallRecord] = []
+    server.then(act, act)
+    assert (await ask(client_of(server, calls))).calls == 3
+    assert [call.outcome.value for call in calls] == [outcome, outcome, "ok"]
+
+    server.always = act
+    assert (await failure(client_of(server))).outcome == outcome
+    assert len(server.bodies) == 6
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+async def test_other_client_errors_are_final_and_keep_quiet(server: OpenAiServer, status: int) -> None:
+    server.always = Act(Do.FAIL, status=status)
+    failed = await failure(client_of(server))
+    assert failed.outcome == "client-error"
+    assert failed.detail == f"HTTP {status} told_to_fail (1 calls)"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("act", [Act(delay=5.0), Act(Do.DRIP)])
+async def test_a_slow_endpoint_times_out_even_if_it_drips(server: OpenAiServer, act: Act) -> None:
+    server.always = act
+    began = time.monotonic()
+    assert (await failure(client_of(server, timeout_seconds=0.2, attempts=2))).outcome == "timeout"
+    assert 0.4 <= time.monotonic() - began < 1.5
+    assert len(server.bodies) == 2
+
+
+async def test_a_closed_port_is_a_connection_failure(server: OpenAiServer) -> None:
+    client = client_of(server)
+    await server.__aexit__()
+    assert (await failure(client)).outcome == "connection"
+
+
+async def test_retry_after_in_seconds_is_honoured(server: OpenAiServer) -> None:
+    server.then(Act(Do.RATE_LIMIT, retry_after="0.5"))
+    await ask(client_of(server, max_retry_seconds=5.0))
+    assert 0.5 <= server.times[1] - server.times[0] < 1.0
+
+
+async def test_retry_after_as_a_date_is_honoured(server: OpenAiServer) -> None:
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    server.then(Act(Do.FAIL, status=503, retry_after=format_datetime(soon, usegmt=True)))
+    await ask(client_of(server, max_retry_seconds=5.0))
+    assert datetime.now(UTC) >= soon
+    assert server.times[1] - server.times[0] < 3.0
+
+
+@pytest.mark.parametrize("wish", ["3600", "inf", "Fri, 01 Jan 2100 00:00:00 GMT"])
+async def test_retry_after_is_capped(server: OpenAiServer, wish: str) -> None:
+    server.then(Act(Do.RATE_LIMIT, retry_after=wish))
+    await ask(client_of(server, max_retry_seconds=0.2))
+    assert 0.2 <= server.times[1] - server.times[0] < 0.8
+
+
+@given(
+    st.one_of(st.none(), st.text(max_size=40), st.floats().map(str), st.dates().map("{:%a, %d %b %Y} 00:00 GMT".format))
+)
+def test_no_retry_after_header_breaks_us(value: str | None) -> None:
+    seconds = retry_after(value, datetime(2026, 1, 1, tzinfo=UTC))
+    assert seconds is None or seconds >= 0
+
+
+async def test_a_question_never_takes_longer_than_promised(server: OpenAiServer) -> None:
+    server.always = Act(delay=5.0)
+    server.then(Do.LIE, Act(Do.RATE_LIMIT, retry_after="9"))
+    client = client_of(server, timeout_seconds=0.2, attempts=2, max_retry_seconds=0.3)
+    began = time.monotonic()
+    assert (await failure(client)).outcome == "timeout"
+    assert time.monotonic() - began < client.worst_case_seconds + 0.3
+    assert client.worst_case_seconds == pytest.approx(3 * 0.2 + 2 * 0.3)
+    assert len(server.bodies) == 3
+
+
+async def test_the_correction_has_one_call_left_when_retries_used_up_the_others(server: OpenAiServer) -> None:
+    server.then(Do.RESET, Do.LIE)
+    assert (await ask(client_of(server, attempts=2))).calls == 3
+
+
+@pytest.mark.parametrize("act", [Act(delay=5.0), Act(Do.RATE_LIMIT, retry_after="5")])
+async def test_cancellation_passes_through_calls_and_pauses(server: OpenAiServer, act: Act) -> None:
+    calls: list[CallRecord] = []
+    server.always = act
+    asking = asyncio.create_task(ask(client_of(server, calls, timeout_seconds=9.0, max_retry_seconds=9.0)))
+    await asyncio.sleep(0.3)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert len(server.bodies) == 1
+
+
+async def test_many_questions_at_once(server: OpenAiServer) -> None:
+    server.always = Act(delay=0.3)
+    client = client_of(server, timeout_seconds=5.0)
+    began = time.monotonic()
+    await asyncio.gather(*(client.ask(PROMPT, SCHEMA, name="test", max_tokens=50) for _ in range(40)))
+    await client.aclose()
+    assert server.peak > 20
+    assert time.monotonic() - began < 3.0
+
+
+async def test_neither_prompts_nor_keys_are_logged(server: OpenAiServer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    server.then(Act(Do.FAIL), Do.LIE)
+    await ask(client_of(server))
+    server.always = Act(Do.FAIL, status=400)
+    failed = await failure(client_of(server))
+    told = caplog.text + str(failed) + repr(failed.__cause__)
+    assert "secret" not in told
+
+
+async def test_a_schema_that_we_cannot_check_is_refused_before_any_call(server: OpenAiServer) -> None:
+    client = client_of(server)
+    with pytest.raises(ValueError, match="pattern"):
+        await client.ask(PROMPT, {"type": "object", "properties": {"x": {"pattern": "a"}}}, name="t", max_tokens=5)
+    assert not server.bodies
+
+
+def test_the_server_works_from_its_own_thread() -> None:
+    with threaded(OpenAiServer()) as server:
+        assert asyncio.run(ask(client_of(server))).calls == 1
+        assert len(server.bodies) == 1
+
+
+def test_the_server_works_as_a_process() -> None:
+    command = [sys.executable, "tests/openai_server.py", "--delay", "0.1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            port = int(process.stdout.readline().split(":")[-1].removesuffix("/v1\n"))
+            reply = asyncio.run(ask(client_of(OpenAiServer(port=port))))
+            assert reply.latency_ms >= 100
+        finally:
+            process.terminate()
+
+
+@pytest.mark.parametrize("module", ["openai", "tenacity"])
+def test_without_the_extra_the_error_says_what_to_install(module: str) -> None:
+    script = f"import sys; sys.modules[{module!r}] = None; import operators.llm"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "pip install 'sager-streams[llm]'" in done.stderr
+    assert done.returncode == 1

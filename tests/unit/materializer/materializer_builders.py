@@ -1,0 +1,162 @@
+"""Events and records with everything filled in that a test does not care about."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from schemas import (
+    TOPICS,
+    Attribute,
+    BadRecord,
+    Candidate,
+    Change,
+    ChangeKind,
+    Event,
+    Evidence,
+    Interaction,
+    Item,
+    Kind,
+    PolicySkill,
+    Ranking,
+    Refusal,
+    Refused,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    Source,
+    Tier,
+    encode,
+    topic_of,
+)
+from streams.materializer.batch import Batch
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.store import Progress, Store
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MS = int(NOON.timestamp() * 1000)
+
+
+def at(minutes: int) -> datetime:
+    return NOON + timedelta(minutes=minutes)
+
+
+def record(event: Event, offset: int = 0, partition: int = 0) -> Record:
+    topic = topic_of(type(event))
+    return Record(topic, partition, offset, MS, topic.key_of(event), encode(event))
+
+
+def raw(topic: str, value: bytes | None, key: bytes | None = b"ann", offset: int = 0) -> Record:
+    return Record(TOPICS[topic], 0, offset, MS, key, value)
+
+
+def tombstone(event: Event) -> Record:
+    topic = topic_of(type(event))
+    return raw(topic.base, None, topic.key_of(event))
+
+
+def batch_of(*records: Record | Event) -> Batch:
+    batch = Batch()
+    for each in records:
+        batch.add(read(each if isinstance(each, Record) else record(each)))
+    return batch
+
+
+def write(store: Store, *records: Record | Event, **offsets: int) -> dict[str, int]:
+    progress = {(f"sager.{name}", 0): Progress(offset, "id-1") for name, offset in offsets.items()}
+    return store.write(batch_of(*records), progress)
+
+
+def rows(store: Store, query: str) -> list[Any]:
+    return store._db.execute(query).fetchall()
+
+
+def reason_of(refused: Record) -> str:
+    try:
+        read(refused)
+    except BadRecord as error:
+        return error.reason
+    return "accepted"
+
+
+def item(item_id: str = "dune", title: str = "Dune", **metadata: Any) -> Item:
+    candidate = Candidate(item_id=item_id, title=title, metadata=metadata)
+    return Item(event_id=f"item-{item_id}", occurred_at=NOON, domain="books", item=candidate)
+
+
+def interaction(event_id: str = "x1", user: str = "ann") -> Interaction:
+    return Interaction(
+        event_id=event_id, occurred_at=NOON, user_id=user, domain="books", item=Candidate(item_id="dune", title="Dune")
+    )
+
+
+def ranking(ranking_id: str = "r1", user: str = "ann", items: str = "abcde") -> Ranking:
+    return Ranking(
+        event_id=f"rank-{ranking_id}",
+        occurred_at=NOON,
+        user_id=user,
+        domain="books",
+        ranking_id=ranking_id,
+        candidates=tuple(Candidate(item_id=i) for i in items),
+    )
+
+
+def selection(ranking_id: str = "r1", item_id: str = "b", user: str = "ann", minute: int = 1) -> Selection:
+    return Selection(
+        event_id=f"sel-{ranking_id}", occurred_at=at(minute), user_id=user, ranking_id=ranking_id, item_id=item_id
+    )
+
+
+def attribute(value: str = "sf", tier: Tier = Tier.LOW) -> Attribute:
+    return Attribute(
+        attribute_id=f"preference:genre:{value}",
+        kind=Kind.PREFERENCE,
+        dimension="genre",
+        value=value,
+        tier=tier,
+        source=Source.DISCOVERED,
+        evidence=(Evidence(event_id="c1", item_id="dune"),),
+    )
+
+
+def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> SkillDiff:
+    found = attribute("noir")
+    return SkillDiff(
+        event_id=event_id or f"c{version}",
+        occurred_at=at(version),
+        user_id=user,
+        domain="books",
+        base_version=version - 1,
+        version=version,
+        seed=(attribute("sf", Tier.MEDIUM),) if version == 1 else None,
+        changes=(
+            Change(kind=ChangeKind.REINFORCED, attribute_id="preference:genre:sf", before=Tier.MEDIUM, after=Tier.HIGH),
+            Change(kind=ChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found),
+        ),
+        refused=(Refused(attribute_id="pattern:x:y", proposed=ChangeKind.WEAKENED, why=Refusal.UNKNOWN),),
+        evidence=Evidence(event_id=event_id or f"c{version}", item_id="dune"),
+    )
+
+
+def skill(version: int = 1, user: str = "ann", values: tuple[str, ...] = ("sf", "noir")) -> PolicySkill:
+    return PolicySkill(
+        event_id=f"c{version}",
+        occurred_at=at(version),
+        user_id=user,
+        domain="books",
+        version=version,
+        contrasts=version,
+        attributes=tuple(attribute(value, Tier.HIGH if value == "sf" else Tier.LOW) for value in values),
+    )
+
+
+def slim(version: int = 1, text: str = "likes: sf", user: str = "ann") -> SlimSkill:
+    return SlimSkill(
+        event_id=f"c{version}",
+        occurred_at=at(version),
+        user_id=user,
+        domain="books",
+        skill_version=version,
+        text=text,
+        likes=("sf",),
+        tokens=3,
+    )

@@ -1,0 +1,189 @@
+"""Events become rows, and no bytes stop the stream."""
+
+import json
+
+import pytest
+from materializer_builders import (
+    attribute,
+    diff,
+    interaction,
+    item,
+    ranking,
+    raw,
+    reason_of,
+    record,
+    selection,
+    skill,
+    slim,
+    tombstone,
+)
+
+from schemas import (
+    TOPICS,
+    Action,
+    Contrast,
+    DeadLetter,
+    GlobalSkill,
+    ItemFacts,
+    Position,
+    RankRequest,
+    SkillCommand,
+    compound_key,
+)
+from streams.materializer import tables
+from streams.materializer.dead_letters import OWNED, dead_letter
+from streams.materializer.records import Drop, Put
+from streams.materializer.rows import PUBLIC_TOPICS, read
+
+from materializer_builders import MS, NOON  # isort: skip
+
+RANK_REQUEST = RankRequest(
+    event_id="q", occurred_at=NOON, request_id="r1", user_id="ann", domain="books", candidates=ranking().candidates
+)
+CONTRAST = Contrast(
+    event_id="c",
+    occurred_at=NOON,
+    user_id="ann",
+    domain="books",
+    ranking_id="r1",
+    chosen=ItemFacts(item_id="b"),
+    chosen_rank=2,
+    unchosen=(ItemFacts(item_id="c"), ItemFacts(item_id="a")),
+)
+COMMAND = SkillCommand(
+    event_id="k",
+    occurred_at=NOON,
+    user_id="ann",
+    domain="books",
+    action=Action.PIN,
+    attribute_id="preference:genre:sf",
+    actor="ann",
+)
+GLOBAL = GlobalSkill(event_id="g", occurred_at=NOON, domain="books", users=9, attributes=(attribute(),))
+EVERY_EVENT = (
+    item(),
+    interaction(),
+    RANK_REQUEST,
+    ranking(),
+    selection(),
+    CONTRAST,
+    diff(),
+    skill(),
+    slim(),
+    COMMAND,
+    GLOBAL,
+)
+
+
+def as_dict(put: Put | Drop) -> dict[str, object]:
+    assert isinstance(put, Put)
+    return dict(zip(put.table.names, put.row, strict=True))
+
+
+def test_every_public_topic_of_the_registry_becomes_rows():
+    assert {t.base for t in PUBLIC_TOPICS} == {t.base for t in TOPICS.values() if not t.internal}
+
+
+@pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda e: e.TOPIC)
+def test_every_event_fills_every_column_of_its_table_and_of_the_long_ones(event):
+    put = read(record(event, offset=7, partition=3))
+    assert isinstance(put, Put)
+    assert as_dict(put)["kafka_offset"] == 7
+    assert len(put.children) == len(put.table.children)
+    for child, rows in zip(put.table.children, put.children, strict=True):
+        assert rows
+        assert {len(row) for row in rows} == {len(child.columns)}
+        assert {row[: len(put.key)] for row in rows} == {put.key}
+
+
+def test_a_diff_counts_its_changes_and_its_seed_and_keeps_the_exact_bytes():
+    source = record(diff(1))
+    row = as_dict(read(source))
+    assert (row["seeded"], row["reinforced"], row["discovered"], row["weakened"], row["refused"]) == (1, 1, 1, 0, 1)
+    assert str(row["document"]).encode() == source.value
+
+
+def test_changes_are_numbered_with_the_seed_first():
+    put = read(record(diff(1)))
+    assert isinstance(put, Put)
+    assert [(row[3], row[4]) for row in put.children[0]] == [(1, "seeded"), (2, "reinforced"), (3, "discovered")]
+
+
+def test_a_skill_counts_its_tiers():
+    row = as_dict(read(record(skill(values=("sf", "noir", "crime")))))
+    assert (row["attributes"], row["high"], row["medium"], row["low"]) == (3, 1, 0, 2)
+
+
+def test_a_contrast_keeps_the_unchosen_in_its_order():
+    row = as_dict(read(record(CONTRAST)))
+    assert (row["chosen_item_id"], row["chosen_rank"], row["unchosen_item_ids"]) == ("b", 2, ["c", "a"])
+
+
+def test_a_tombstone_drops_the_row_of_its_key():
+    assert read(tombstone(skill())) == Drop(tables.SKILLS, ("ann", "books"))
+    assert read(tombstone(item())) == Drop(tables.ITEMS, ("dune",))
+
+
+@pytest.mark.parametrize("key", [None, b"", b"ann", b'["ann"]', b'["ann",1]', b'"ab"', b"\xff", b'{"a":1,"b":2}'])
+def test_a_tombstone_whose_key_names_no_row_is_a_bad_record(key):
+    assert reason_of(raw("skills", None, key)) == "invalid"
+
+
+def test_no_value_on_a_topic_that_is_not_compacted_is_a_bad_record():
+    assert reason_of(raw("skill-diffs", None)) == "empty"
+    assert reason_of(raw("interactions", b"")) == "empty"
+    assert reason_of(raw("skills", b"", compound_key("ann", "books"))) == "empty"
+
+
+def changed(event, **fields) -> bytes:
+    return json.dumps(json.loads(record(event).value or b"") | fields).encode()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"\x00\xff\xfe",
+        b"null",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        changed(skill(), version=2**63),
+        changed(skill(), contrasts=10**400),
+        changed(skill(), occurred_at="9999-12-31T23:59:59-05:00"),
+        changed(skill(), schema_version=2),
+        changed(skill(), user_id="\ud800"),
+    ],
+    ids=["binary", "null", "deep list", "deep object", "64 bits", "400 digits", "year 9999", "version", "surrogate"],
+)
+def test_hostile_bytes_are_a_bad_record_and_nothing_worse(value):
+    assert reason_of(raw("skills", value)) in ("not-json", "invalid", "unknown-version")
+
+
+def test_metadata_that_are_no_json_become_json():
+    value = (record(item(a="HUGE", b="INF")).value or b"").replace(b'"HUGE"', b"1" * 40).replace(b'"INF"', b"1e999")
+    assert as_dict(read(raw("items", value)))["metadata"] == '{"a":' + "1" * 40 + ',"b":null}'
+
+
+def test_a_dead_letter_holds_the_original_and_has_the_same_id_each_time():
+    refused = raw("skills", b"\xffgarbage", key=b"\x00k", offset=5)
+    with pytest.raises(ValueError, match="not-json") as caught:
+        read(refused)
+    letter, again = (dead_letter(refused, caught.value, "sager.", NOON) for _ in range(2))
+    assert letter == again
+    assert (letter.key, letter.value, letter.stage) == (b"\x00k", b"\xffgarbage", "materialize")
+    assert letter.source == Position(topic="sager.skills", partition=0, offset=5, timestamp_ms=MS)
+    row = as_dict(read(raw("dead-letters", letter.model_dump_json().encode())))
+    assert (row["key"], row["value"], row["source_offset"]) == (b"\x00k", b"\xffgarbage", 5)
+
+
+def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
+    refused = raw("skills", b"x" * 5_000_000, key=b"k" * 5_000_000)
+    with pytest.raises(ValueError, match="not-json") as caught:
+        read(refused)
+    letter = dead_letter(refused, caught.value, "sager.", NOON)
+    size = len(letter.model_dump_json()) + len(letter.key or b"")
+    assert size < TOPICS[DeadLetter.TOPIC].max_message_bytes
+    assert "clipped" in letter.detail
+
+
+def test_the_materializer_owns_the_topics_that_no_agent_reads():
+    assert set(OWNED) == {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}

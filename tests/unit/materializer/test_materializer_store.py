@@ -1,0 +1,222 @@
+"""The DuckDB file: idempotent by key, never older over newer, all or nothing."""
+
+import duckdb
+import pytest
+from materializer_builders import (
+    batch_of,
+    diff,
+    interaction,
+    item,
+    ranking,
+    raw,
+    record,
+    rows,
+    selection,
+    skill,
+    slim,
+    tombstone,
+    write,
+)
+
+from schemas import BadRecord, encode
+from streams.materializer.dead_letters import dead_letter
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.store import Progress, Store
+
+from materializer_builders import NOON  # isort: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "deep" / "live.duckdb"
+
+
+@pytest.fixture
+def store(path):
+    with Store(path, "sager.") as opened:
+        yield opened
+
+
+def count(store, table):
+    return rows(store, f"SELECT count(*) FROM {table}")[0][0]
+
+
+def test_an_event_delivered_twice_is_one_row_in_one_batch_and_over_two(store):
+    assert write(store, record(interaction(), 1), record(interaction(), 2))["interactions"] == 1
+    assert write(store, record(interaction(), 3))["interactions"] == 0
+    assert rows(store, "SELECT event_id, kafka_offset FROM interactions") == [("x1", 1)]
+
+
+def test_two_users_with_the_same_event_id_are_two_events(store):
+    write(store, interaction("1", "ann"), interaction("1", "bob"))
+    assert count(store, "interactions") == 2
+
+
+def test_the_first_diff_of_a_version_is_kept_with_its_changes(store):
+    write(store, diff(1, "first"))
+    assert write(store, diff(1, "second"), diff(2)) == {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1}
+    assert rows(store, "SELECT version, event_id FROM skill_diffs ORDER BY 1") == [(1, "first"), (2, "c2")]
+    assert rows(store, "SELECT DISTINCT event_id FROM skill_changes ORDER BY 1") == [("c2",), ("first",)]
+    assert count(store, "skill_changes") == 5
+
+
+def test_a_newer_skill_replaces_an_older_one_with_its_attributes(store):
+    write(store, skill(1, values=("sf", "noir", "crime")), skill(1, user="bob"))
+    write(store, skill(2, values=("sf",)))
+    assert rows(store, "SELECT user_id, version, attributes FROM skills ORDER BY 1") == [("ann", 2, 1), ("bob", 1, 2)]
+    assert rows(store, "SELECT user_id, version, value FROM skill_attributes ORDER BY ALL") == [
+        ("ann", 2, "sf"),
+        ("bob", 1, "noir"),
+        ("bob", 1, "sf"),
+    ]
+
+
+def test_an_older_skill_never_overwrites_a_newer_one(store):
+    newest = record(skill(3))
+    write(store, record(skill(1)), newest, record(skill(2)))
+    assert write(store, skill(2, values=("crime",)))["skills"] == 0
+    assert rows(store, "SELECT version, document FROM skills") == [(3, (newest.value or b"").decode())]
+    assert rows(store, "SELECT DISTINCT version FROM skill_attributes") == [(3,)]
+
+
+def test_an_older_slim_skill_never_overwrites_a_newer_one_and_an_equal_one_does(store):
+    write(store, slim(2, "likes: sf"))
+    write(store, slim(1, "likes: crime"))
+    write(store, slim(2, "likes: noir"))
+    assert rows(store, "SELECT skill_version, text FROM slim_skills") == [(2, "likes: noir")]
+
+
+def test_a_later_item_replaces_an_earlier_one(store):
+    write(store, item(title="Dune"), item(title="Dune, revised"))
+    write(store, item(title="Dune, again"))
+    assert rows(store, "SELECT item_id, title FROM items") == [("dune", "Dune, again")]
+
+
+def test_a_tombstone_deletes_the_skill_and_its_attributes_and_a_new_life_starts_at_version_one(store):
+    write(store, skill(5), skill(5, user="bob"), slim(5))
+    write(store, tombstone(skill()), tombstone(slim()))
+    assert rows(store, "SELECT user_id FROM skills") == rows(store, "SELECT DISTINCT user_id FROM skill_attributes")
+    assert count(store, "slim_skills") == 0
+    write(store, skill(1))
+    assert rows(store, "SELECT version FROM skills WHERE user_id = 'ann'") == [(1,)]
+
+
+def test_a_tombstone_within_a_batch_counts_in_log_order(store):
+    write(store, skill(5))
+    write(store, skill(6), tombstone(skill()), skill(1), skill(2))
+    assert rows(store, "SELECT version FROM skills") == [(2,)]
+    write(store, skill(3), tombstone(skill()))
+    assert (count(store, "skills"), count(store, "skill_attributes")) == (0, 0)
+
+
+def test_a_dead_letter_of_a_recreated_topic_is_another_one(store):
+    refused = BadRecord("invalid", "x")
+    letters = [dead_letter(raw("skills", b"x", offset=5), refused, "sager.", NOON) for _ in range(2)]
+    later = letters[0].source.model_copy(update={"timestamp_ms": letters[0].source.timestamp_ms + 1})
+    letters.append(letters[0].model_copy(update={"source": later}))
+    write(store, *(raw("dead-letters", encode(letter), offset=n) for n, letter in enumerate(letters)))
+    assert count(store, "dead_letters") == 2
+
+
+def test_text_with_a_nul_and_quotes_comes_back_as_it_was(store):
+    write(store, item(title="D'u\x00n\"e; DROP TABLE items"))
+    assert rows(store, "SELECT title FROM items") == [("D'u\x00n\"e; DROP TABLE items",)]
+
+
+def test_rows_and_offsets_survive_reopening(path):
+    with Store(path, "sager.") as store:
+        write(store, skill(1), skills=10)
+        write(store, skill(2), skills=20, items=5)
+    with Store(path, "sager.") as store:
+        assert store.offsets() == {("sager.skills", 0): Progress(20, "id-1"), ("sager.items", 0): Progress(5, "id-1")}
+        assert rows(store, "SELECT version FROM skills") == [(2,)]
+
+
+def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch):
+    write(store, skill(1), skills=1)
+    insert = store._insert
+
+    def fail(table, found):
+        if table.name == "sink_offsets":
+            raise duckdb.IOException("disk full")
+        return insert(table, found)
+
+    monkeypatch.setattr(store, "_insert", fail)
+    with pytest.raises(duckdb.IOException):
+        write(store, skill(2), diff(2), skills=2)
+    monkeypatch.undo()
+    assert (rows(store, "SELECT version FROM skills"), count(store, "skill_diffs")) == ([(1,)], 0)
+    assert store.offsets() == {("sager.skills", 0): Progress(1, "id-1")}
+    write(store, skill(2), diff(2), skills=2)
+    assert (rows(store, "SELECT version FROM skills"), count(store, "skill_diffs")) == ([(2,)], 1)
+
+
+def test_reading_everything_again_changes_nothing(store):
+    events = [item(), interaction(), ranking(), selection(), diff(1), diff(2), skill(1), skill(2), slim(1)]
+    store.write(batch_of(*events), {})
+    before = {table: rows(store, f"FROM {table} ORDER BY ALL") for table in _tables(store)}
+    for event in events:
+        store.write(batch_of(event), {})
+    assert {table: rows(store, f"FROM {table} ORDER BY ALL") for table in _tables(store)} == before
+
+
+def test_the_views_answer(store):
+    write(store, ranking("r1"), ranking("r2"), ranking("r3"), ranking("r4"))
+    write(store, selection("r1", "b", minute=1), selection("r2", "e", minute=2), selection("r3", "zz", minute=3))
+    write(store, diff(1), diff(2))
+    outcome = "SELECT ranking_id, item_rank, hit_at_1, hit_at_3, hit_at_5 FROM outcomes ORDER BY 1"
+    assert rows(store, outcome) == [
+        ("r1", 2, False, True, True),
+        ("r2", 5, False, False, True),
+        ("r3", None, False, False, False),
+    ]
+    assert rows(store, "SELECT nth, users, hit_at_3 FROM learning_curve ORDER BY 1") == [
+        (1, 1, 1.0),
+        (2, 1, 0.0),
+        (3, 1, 0.0),
+    ]
+    log = rows(store, "SELECT version, kind, after FROM policy_log ORDER BY version, seq")
+    assert log[:2] == [(1, "seeded", "medium"), (1, "reinforced", "high")]
+    assert len(log) == 5
+
+
+def test_every_table_column_and_view_has_a_comment(store):
+    bare = "SELECT table_name, column_name FROM duckdb_columns() WHERE comment IS NULL AND table_name IN ({})"
+    tables = ", ".join(f"'{name}'" for name in _tables(store))
+    assert rows(store, bare.format(tables)) == []
+    assert rows(store, "SELECT table_name FROM duckdb_tables() WHERE comment IS NULL") == []
+    views = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
+    assert rows(store, views) == []
+
+
+def test_a_file_of_another_prefix_is_refused(path):
+    Store(path, "sager.").close()
+    with pytest.raises(MaterializerError, match="SAGER_DATA_DIR"):
+        Store(path, "other.")
+
+
+def test_a_file_of_another_layout_is_refused(path):
+    with Store(path, "sager.") as store:
+        rows(store, "UPDATE meta SET schema_version = 99")
+    with pytest.raises(MaterializerError, match="built again"):
+        Store(path, "sager.")
+
+
+def test_a_file_with_other_tables_is_refused(path):
+    path.parent.mkdir()
+    con = duckdb.connect(str(path))
+    con.execute("CREATE TABLE mine (i INT)")
+    con.close()
+    with pytest.raises(MaterializerError, match="not ours"):
+        Store(path, "sager.")
+
+
+def test_a_file_that_is_no_duckdb_file_is_refused(path):
+    path.parent.mkdir()
+    path.write_bytes(b"no database " * 1_000)
+    with pytest.raises(MaterializerError, match="cannot open"):
+        Store(path, "sager.")
+
+
+def _tables(store):
+    return [name for (name,) in rows(store, "SELECT table_name FROM duckdb_tables()")]
