@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
@@ -33,6 +34,7 @@ def _in_a_word(character: str) -> bool:
     return character.isalnum() or unicodedata.category(character)[0] in "MNS"
 
 
+@lru_cache(maxsize=65_536)
 def attribute_id(kind: Kind, dimension: str, value: str) -> str:
     """The id under which an attribute is known for ever: different values never share one by being cut short.
 

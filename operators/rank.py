@@ -6,7 +6,6 @@ higher ones leave a tie.
 
 import math
 import random
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

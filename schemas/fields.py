@@ -4,7 +4,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Annotated, Any, NewType
 
-from pydantic import AfterValidator, AwareDatetime, Field, JsonValue, PlainSerializer
+from pydantic import AfterValidator, AwareDatetime, Field, JsonValue, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 UserId = NewType("UserId", str)
@@ -76,7 +76,11 @@ Metadata = Annotated[
 ]
 """Raw item facts as they came: at most 128 keys, 32,768 characters, five levels deep."""
 UtcDatetime = Annotated[
-    AwareDatetime, AfterValidator(_in_utc), PlainSerializer(_isoformat, return_type=str, when_used="json")
+    AwareDatetime,
+    AfterValidator(_in_utc),
+    PlainSerializer(_isoformat, return_type=str, when_used="json"),
+    # A validator that does not check formats still sees that the zone may not be left out.
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
 """A moment with a time zone, held and written in UTC with microseconds."""
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]

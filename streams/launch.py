@@ -26,9 +26,10 @@ from streams.kafka import client_config
 from streams.settings import Settings, Store
 
 WORKER, MATERIALIZER = "worker", "materializer"
-WORKER_STOP_SECONDS = 30.0
 MATERIALIZER_STOP_SECONDS = 60.0
 DRAIN_SECONDS = 30.0
+SPARE_SECONDS = 5.0
+"""A worker ends itself after `shutdown_seconds`; only one that does not is killed."""
 LAST_LINES = 8
 
 LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
@@ -213,7 +214,7 @@ class Local:
     def stop(self) -> None:
         """End the worker, then the materializer once it has everything, then the broker."""
         try:
-            _end(self._children.get(WORKER), WORKER_STOP_SECONDS)
+            _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
             if self._broker.alive and MATERIALIZER in self._children:
                 self._drain()
             _end(self._children.get(MATERIALIZER), MATERIALIZER_STOP_SECONDS)

@@ -75,6 +75,7 @@ class Settings(BaseSettings):
     rebalance_seconds: float = Field(default=60.0, ge=1, description="Longer than the longest call with its retries.")
     commit_seconds: float = Field(default=0.5, gt=0)
     linger_seconds: float = Field(default=0.01, ge=0, description="How long the producer waits to fill a batch.")
+    shutdown_seconds: float = Field(default=30.0, gt=0, description="Longest time for finishing what is in flight.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
 
     metrics_host: str = "127.0.0.1"

@@ -17,7 +17,11 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("config", epilog=examples("sager config", "SAGER_CONFIG=sager.toml sager config --json"))(config)
+    app.command(
+        "config",
+        short_help="Print the effective configuration.",
+        epilog=examples("sager config", "SAGER_CONFIG=sager.toml sager config --json"),
+    )(config)
 
 
 def config(as_json: AsJson = False) -> None:

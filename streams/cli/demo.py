@@ -1,6 +1,7 @@
 """`sager demo`: the whole pipeline on this machine, and what it learned."""
 
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -61,6 +62,8 @@ def demo(
     if not as_json:
         console.print(f"[bold]sager demo[/]: {scenario.describe()}")
     settings = Settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
+    # Ended by a signal or not, the processes that we started are ended in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with _Progress(console) as tell:
         tell("starting broker, worker and materializer", 0, 0)
         try:

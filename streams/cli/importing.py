@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, examples, settings
+from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "import",
+        short_help="Stream a data set into Kafka.",
         epilog=examples(
             "sager import ml-latest-small/ --domain films --min-rating 3.5",
             "sager import data/ --as replay --limit-users 50",
@@ -81,7 +82,7 @@ def import_(
     chosen = settings(bootstrap=bootstrap)
     which = None if layout is Layout.AUTO else Format(layout.value)
     data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
-    for name in topics.ensure(chosen):
+    for name in topics.ensure(reachable(chosen)):
         note(f"created {name}")
     began = time.monotonic()
     with Stages() as stages, EventProducer(settings=chosen) as producer:
@@ -117,9 +118,11 @@ class _Import:
         from streams.importers.kafka import held_ids, wait_for_workers  # noqa: PLC0415
 
         held = held_ids(self._settings, "rankings") | held_ids(self._settings, "selections")
-        prior = self.sent.get("interactions", 0)
+        prior = events.count(self._data, share)
         wait_for_workers(
-            self._settings, ["interactions"], lambda left: self._stages.at("learning the past", prior - left, prior)
+            self._settings,
+            ["interactions"],
+            lambda left: self._stages.at("learning the past", max(0, prior - left), prior),
         )
         total, done = self._data.visits - events.count(self._data, share), 0
         for number, choices in enumerate(events.replay(self._data, share)):

@@ -1,6 +1,7 @@
 """What many commands take, and the settings that come of it."""
 
 import os
+import socket
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,8 @@ from streams.cli.errors import Misconfigured
 
 if TYPE_CHECKING:
     from streams.settings import Settings
+
+CONNECT_SECONDS = 5.0
 
 Bootstrap = Annotated[
     str | None, typer.Option(help="Kafka's bootstrap servers, instead of SAGER_BOOTSTRAP.", metavar="HOST:PORT")
@@ -36,6 +39,30 @@ def settings(**given: Any) -> "Settings":
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except SettingsError as error:
         raise Misconfigured(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
+
+
+def reachable(chosen: "Settings") -> "Settings":
+    """The same settings, once somebody listens at one of the bootstrap servers.
+
+    Kafka's clients wait long for a broker that may still come; somebody at a terminal wants to be told at once.
+
+    Raises:
+        BrokerUnreachable: nobody does.
+    """
+    from streams.exceptions import BrokerUnreachable  # noqa: PLC0415
+
+    told = ""
+    for server in chosen.bootstrap.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS):
+                return chosen
+        except (OSError, ValueError) as error:
+            told = str(error)
+    raise BrokerUnreachable(
+        f"nobody listens at {chosen.bootstrap} ({told}): start Kafka, or set SAGER_BOOTSTRAP to where it is; "
+        "`sager up` brings its own"
+    )
 
 
 def config_file() -> dict[str, Any]:

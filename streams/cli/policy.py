@@ -201,7 +201,9 @@ def _change(change: "Change") -> str:
         return f"{line} {change.kind.value}"
     if change.before is not None and change.after == change.before:
         return f"{line} {change.before}, {change.kind.value}"
-    return f"{line} {change.before or 'new'} → {change.after or 'gone'}"
+    if change.after is None:
+        return f"{line} {change.before}, {change.kind.value}"
+    return f"{line} {change.before or 'new'} → {change.after}"
 
 
 def _evidence(diff: "SkillDiff") -> str:

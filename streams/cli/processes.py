@@ -25,12 +25,14 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command(
         "worker",
+        short_help="Run one worker.",
         epilog=examples(
             "sager worker --bootstrap kafka:9092", "SAGER_REASONER=llm SAGER_METRICS_PORT=9101 sager worker"
         ),
     )(worker)
     app.command(
         "materialize",
+        short_help="Keep the DuckDB file up to date.",
         epilog=examples(
             "sager materialize --bootstrap kafka:9092", "SAGER_DUCKDB=/data/sager.duckdb sager materialize"
         ),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.errors import Misconfigured
-from streams.cli.options import AsJson, Bootstrap, Domain, examples, settings
+from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
@@ -23,7 +23,11 @@ class NoSlimSkill(StreamsError, LookupError):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("slim", epilog=examples("sager slim ann", "sager slim ann --domain films", "sager slim --follow"))(slim)
+    app.command(
+        "slim",
+        short_help="Print slim skills, as an app reads them.",
+        epilog=examples("sager slim ann", "sager slim ann --domain films", "sager slim --follow"),
+    )(slim)
 
 
 def slim(
@@ -41,7 +45,7 @@ def slim(
         raise typer.BadParameter("name a USER, or follow everybody with --follow")
     from streams.client import SlimSkills  # noqa: PLC0415
 
-    chosen = settings(bootstrap=bootstrap)
+    chosen = reachable(settings(bootstrap=bootstrap))
     _check_topic(chosen)
     arrived: queue.Queue[SlimSkill] = queue.Queue()
     bare = user is not None and domain is not None and not follow

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streams.cli.options import AsJson, Bootstrap, examples, settings
+from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
 
 if TYPE_CHECKING:
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("topics", epilog=examples("sager topics --create", "sager topics --bootstrap kafka:9092 --json"))(
-        topics
-    )
+    app.command(
+        "topics",
+        short_help="Compare the topics with what we need.",
+        epilog=examples("sager topics --create", "sager topics --bootstrap kafka:9092 --json"),
+    )(topics)
 
 
 def topics(
@@ -31,7 +33,7 @@ def topics(
     """
     from streams import topics as broker  # noqa: PLC0415
 
-    chosen = settings(bootstrap=bootstrap)
+    chosen = reachable(settings(bootstrap=bootstrap))
     if create:
         for name in broker.ensure(chosen):
             note(f"created {name}")

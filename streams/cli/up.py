@@ -30,13 +30,17 @@ class PortTaken(StreamsError, OSError):
     """Somebody else listens where the broker was to."""
 
 
-class _Asked(Exception):
+class _Asked(BaseException):
     """A signal asked us to end."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("up", epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"))(up)
+    app.command(
+        "up",
+        short_help="Run everything on this machine, until Ctrl-C.",
+        epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"),
+    )(up)
 
 
 def up(

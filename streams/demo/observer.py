@@ -44,7 +44,9 @@ class Observer:
         self._check = check
         self.seen = Seen()
         self._consumer = Consumer(
-            client_config(settings, **{"group.id": "sager-demo-unused", "enable.auto.commit": False})
+            client_config(
+                settings, **{"group.id": "sager-demo-unused", "enable.auto.commit": False, "fetch.wait.max.ms": 50}
+            )
         )
         self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
         self._consumer.assign(

@@ -23,6 +23,7 @@ from streams.worker.repairs import DeliveredTable
 logger = logging.getLogger("sager.worker")
 
 PARSED_ITEMS = 20_000
+DECODED_VALUES = 4_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 
@@ -49,6 +50,7 @@ class Pipeline:
     ring_limits: RingLimits = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
+    _decoded: dict[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=dict)
     _parsed: dict[tuple[str, str], tuple[Candidate, ItemFacts]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -83,9 +85,27 @@ class Pipeline:
         metrics.PROGRESS.set_to_current_time()
 
     def read(self, table: DeliveredTable, key: bytes, model: type[ModelT]) -> ModelT | None:
-        """A table's value; None where there is none."""
+        """A table's value; None where there is none.
+
+        Decoding a value costs more than all else that a stage does with it, so what was decoded or written last
+        is kept, and serves as long as the table holds the very same bytes.
+        """
         value = table.get(key)
-        return None if value is None else decode(model, value)
+        if value is None:
+            return None
+        kept = self._decoded.get((model.__name__, key))
+        if kept is not None and kept[0] == value and isinstance(kept[1], model):
+            return kept[1]
+        decoded = decode(model, value)
+        self._keep(key, value, decoded)
+        return decoded
+
+    def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
+        name = (type(value).__name__, key)
+        self._decoded.pop(name, None)
+        self._decoded[name] = (raw, value)
+        if len(self._decoded) > DECODED_VALUES:
+            del self._decoded[next(iter(self._decoded))]
 
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
         """Set a table's value and wait until its changelog has it.
@@ -98,6 +118,7 @@ class Pipeline:
         while True:
             self._fence(event)
             table[key] = raw
+            self._keep(key, raw, value)
             try:
                 await table.delivered()
             except Exception as error:

@@ -20,6 +20,7 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 
 HIGH_WATERMARK_SECONDS = 10.0
+FETCH_WAIT_MS = 50
 
 
 class QuietRecovery(Recovery):
@@ -47,6 +48,12 @@ class QuietTableManager(TableManager):
 
 class TrueEndConsumerThread(driver.AIOKafkaConsumerThread):
     """Repair 2: the end of a partition, by a fetch."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        # The embedded broker answers a fetch over many partitions late; Faust would wait 1.5 s for it.
+        consumer._fetch_max_wait_ms = FETCH_WAIT_MS
+        return consumer
 
     async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
         claimed: Mapping[Any, int] = await super()._highwaters(partitions)

@@ -1,6 +1,8 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
 import logging
+import os
+import threading
 
 import faust
 
@@ -8,7 +10,7 @@ from streams import metrics, topics
 from streams.settings import Settings
 from streams.worker.app import create, quiet_logs
 from streams.worker.pipeline import Pipeline
-from streams.worker.watchdog import Watchdog
+from streams.worker.watchdog import EXIT_CODE, Watchdog
 
 logger = logging.getLogger("sager.worker")
 
@@ -41,4 +43,17 @@ def _watch(pipeline: Pipeline) -> None:
         Watchdog(pipeline.settings, lambda: pipeline.progressed, assigned).start()
         logger.info("worker started")
 
-    pipeline.app.on_worker_init.connect(start_watching)
+    def shut_down_in_time(app: faust.App, **kwargs: object) -> None:
+        """Without a broker Faust would try to commit for ever, and an orphan would burn a core."""
+        seconds = pipeline.settings.shutdown_seconds
+        timer = threading.Timer(seconds, _give_up, [seconds])
+        timer.daemon = True
+        timer.start()
+
+    pipeline.app.on_worker_init.connect(start_watching, weak=False)
+    pipeline.app.on_before_shutdown.connect(shut_down_in_time, weak=False)
+
+
+def _give_up(seconds: float) -> None:
+    logger.critical("not shut down after %.0f s: ending now; what is not acknowledged comes again", seconds)
+    os._exit(EXIT_CODE)

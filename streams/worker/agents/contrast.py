@@ -8,7 +8,7 @@ from operators.contrast import Step, on_ranking, on_selection, slot_of
 from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from schemas.fields import UserId
 from streams.worker.intake import Intake
-from streams.worker.pipeline import Pipeline
+from streams.worker.pipeline import Pipeline, position_of
 
 
 def attach(pipeline: Pipeline) -> None:
@@ -29,7 +29,7 @@ def attach(pipeline: Pipeline) -> None:
             await pipeline.send(event, Contrast.TOPIC, user, encode(step.contrast))
         for waiting, outcome in step.refused:
             detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
-            original = None if waiting.source.offset == event.message.offset else encode(waiting.selection)
+            original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
             await intake.dead_letter(event, waiting.source, outcome.value, detail, original)
         key = compound_key(step.state.user_id, step.state.slot)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)

@@ -1,0 +1,183 @@
+"""JSON Schema and AsyncAPI, as producers and consumers in other languages get them (DESIGN 3)."""
+
+import copy
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from schemas import TOPICS, BadRecord, Topic, decode
+from schemas.export import asyncapi, json_schema, public_topics
+
+GOLDEN = Path(__file__).parent / "golden"
+TOPIC_LIST = sorted(TOPICS.values(), key=lambda topic: topic.base)
+
+
+def example(topic: Topic) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((GOLDEN / f"{topic.base}.json").read_bytes())
+    return found
+
+
+@cache
+def validator(topic: Topic) -> Draft202012Validator:
+    return Draft202012Validator(json_schema(topic))
+
+
+def accepts(topic: Topic, value: Any) -> tuple[bool, bool]:
+    """Whether the exported schema, and whether we ourselves accept this value."""
+    try:
+        decode(topic.model, json.dumps(value).encode())
+    except BadRecord:
+        return validator(topic).is_valid(value), False
+    return validator(topic).is_valid(value), True
+
+
+def by_base(topic: Topic) -> str:
+    return topic.base
+
+
+@pytest.mark.parametrize("topic", TOPIC_LIST, ids=by_base)
+class TestJsonSchema:
+    def test_it_is_a_schema_of_the_draft_that_it_names(self, topic: Topic) -> None:
+        schema = json_schema(topic)
+
+        assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
+        assert schema["$id"] == f"urn:sager-streams:{topic.base}:1"
+        Draft202012Validator.check_schema(schema)
+
+    def test_it_accepts_the_golden_example(self, topic: Topic) -> None:
+        assert [error.message for error in validator(topic).iter_errors(example(topic))] == []
+
+    def test_it_accepts_what_a_newer_producer_adds(self, topic: Topic) -> None:
+        assert accepts(topic, {**example(topic), "added_in_2031": 1}) == (True, True)
+
+    def test_what_is_required_for_us_is_required_there_and_nothing_else(self, topic: Topic) -> None:
+        whole = example(topic)
+        for name in whole:
+            by_schema, by_us = accepts(topic, {key: value for key, value in whole.items() if key != name})
+            assert by_schema == by_us, name
+
+    def test_every_field_of_a_wrong_type_is_rejected_by_both(self, topic: Topic) -> None:
+        for name in example(topic):
+            assert accepts(topic, {**example(topic), name: [["wrong"]]}) == (False, False), name
+
+    def test_text_over_its_bound_is_rejected_by_both(self, topic: Topic) -> None:
+        for name, value in example(topic).items():
+            if isinstance(value, str) and name not in ("value", "key"):
+                assert accepts(topic, {**example(topic), name: "x" * 5_000}) == (False, False), name
+
+
+def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield path
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in children:
+        if key not in ("metadata", "shares", "older", "older_known"):
+            yield from paths(child, (*path, key))
+
+
+@pytest.mark.parametrize("topic", TOPIC_LIST, ids=by_base)
+def test_null_anywhere_is_rejected_by_both_or_by_neither(topic: Topic) -> None:
+    for path in paths(example(topic)):
+        broken: Any = {"root": copy.deepcopy(example(topic))}
+        *way, last = ("root", *path)
+        place = broken
+        for key in way:
+            place = place[key]
+        place[last] = None
+        by_schema, by_us = accepts(topic, broken["root"])
+        assert by_schema == by_us, path
+
+
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        ("rankings", {"candidates": []}),
+        ("rankings", {"candidates": [{"item_id": f"i{n}"} for n in range(101)]}),
+        ("rankings", {"ranked_by": "someone"}),
+        ("skill-commands", {"action": "explode"}),
+        ("skill-commands", {"domain": "Books"}),
+        ("skill-commands", {"user_id": ""}),
+        ("contrasts", {"chosen_rank": 0}),
+        ("slim-skills", {"likes": ["a", "b", "c", "d"]}),
+        ("global-skills", {"shares": {"a:b:c": 1.5}}),
+        ("skills", {"version": -1}),
+        ("dead-letters", {"source": {"topic": "t", "partition": 0, "offset": -1, "timestamp_ms": 0}}),
+        ("open-rankings", {"slot": 64}),
+    ],
+    ids=str,
+)
+def test_broken_records_are_rejected_by_both(base: str, change: dict[str, Any]) -> None:
+    assert accepts(TOPICS[base], {**example(TOPICS[base]), **change}) == (False, False)
+
+
+class TestAsyncApi:
+    def test_every_public_topic_is_a_channel_and_no_table_is(self) -> None:
+        document = asyncapi("tenant-7.", partitions=12)
+
+        assert set(document["channels"]) == {topic.base for topic in TOPICS.values() if not topic.internal}
+        for base, channel in document["channels"].items():
+            kafka = channel["bindings"]["kafka"]
+            assert channel["address"] == kafka["topic"] == f"tenant-7.{base}"
+            assert kafka["partitions"] == (1 if base == "global-skills" else 12)
+
+    def test_all_references_resolve(self) -> None:
+        document = asyncapi()
+        found = list(references(document))
+
+        assert len(found) > len(public_topics())
+        for reference, scope in found:
+            # Within a payload, references are relative to the payload: each is a schema document of its own.
+            assert resolves(reference, scope), reference
+
+    def test_every_message_has_a_payload_that_takes_the_golden_example(self) -> None:
+        messages = asyncapi()["components"]["messages"]
+
+        assert set(messages) == {topic.model.__name__ for topic in public_topics()}
+        for topic in public_topics():
+            payload = messages[topic.model.__name__]["payload"]
+            assert payload["schemaFormat"].endswith("draft-2020-12")
+            Draft202012Validator(payload["schema"]).validate(example(topic))
+
+    def test_apps_write_what_we_receive(self) -> None:
+        actions = {name.partition("-")[2]: operation["action"] for name, operation in asyncapi()["operations"].items()}
+
+        assert {base for base, action in actions.items() if action == "receive"} == {
+            "items", "interactions", "rank-requests", "rankings", "selections", "skill-commands",
+        }  # fmt: skip
+
+    def test_bindings_say_how_long_records_are_kept(self) -> None:
+        channels = asyncapi()["channels"]
+        kept = {base: channel["bindings"]["kafka"]["topicConfiguration"] for base, channel in channels.items()}
+
+        assert kept["skill-diffs"] == {"cleanup.policy": ["delete"], "max.message.bytes": 1_048_576, "retention.ms": -1}
+        assert kept["skills"] == {"cleanup.policy": ["compact"], "max.message.bytes": 1_048_576}
+
+    def test_document_is_plain_json_and_the_same_every_time(self) -> None:
+        assert json.dumps(asyncapi()) == json.dumps(asyncapi())
+
+
+def references(value: Any, scope: Any = None) -> Iterator[tuple[str, Any]]:
+    """Every `$ref` with the document that it is relative to."""
+    scope = value if scope is None or (isinstance(value, dict) and "$schema" in value) else scope
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"], scope
+        for child in value.values():
+            yield from references(child, scope)
+    elif isinstance(value, list):
+        for child in value:
+            yield from references(child, scope)
+
+
+def resolves(reference: str, document: Any) -> bool:
+    place = document
+    assert reference.startswith("#/")
+    for step in reference.removeprefix("#/").split("/"):
+        if step not in place:
+            return False
+        place = place[step]
+    return True

@@ -1,0 +1,135 @@
+"""One example of every event, as bytes. They stand for the records that others have written and that a log keeps.
+
+The data are made up, and tell one story: Ann takes a mystery from a ranking, her skill learns from it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operators.merge import fold, merge
+from operators.slim import slim
+from operators.tokens import count_tokens
+from schemas import (
+    TOPICS,
+    BadRecord,
+    Contrast,
+    DeadLetter,
+    PolicySkill,
+    Ranking,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    Topic,
+    decode,
+    encode,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+BASES = sorted(TOPICS)
+WIRE_CHANGE = """
+The bytes of `{base}` on the wire have changed. Records like {file} are in logs, in compacted topics and in apps that
+we do not deploy: `skill-diffs` are kept for ever, and every skill is rebuilt from them.
+  - A new field needs a default, and old records must stay readable: then this example gets the field too.
+  - A renamed, removed or retyped field is a new SCHEMA_VERSION, with a reader for the old one, and a CHANGELOG entry.
+  - Anything else is a mistake: put it back.
+Do not edit the example just to make this test pass.
+"""
+
+
+def wire(base: str) -> bytes:
+    return (GOLDEN / f"{base}.json").read_bytes().rstrip(b"\n")
+
+
+def read(base: str) -> Any:
+    return decode(TOPICS[base].model, wire(base))
+
+
+def nested(value: Any, extra: dict[str, Any]) -> Any:
+    """The same JSON with unknown fields in every object; not in `metadata`, `shares` and such, where keys are data."""
+    if isinstance(value, list):
+        return [nested(entry, extra) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    free = {"metadata", "shares", "older", "older_known"}
+    return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
+
+
+def test_every_topic_has_its_example_and_every_example_its_topic() -> None:
+    assert sorted(file.stem for file in GOLDEN.glob("*.json")) == BASES
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_example_is_read_and_written_byte_for_byte(base: str) -> None:
+    explained = WIRE_CHANGE.format(base=base, file=f"tests/contract/golden/{base}.json")
+    try:
+        event = read(base)
+    except BadRecord as error:
+        pytest.fail(f"{explained}\nIt cannot be read any more: {error}")
+    assert encode(event) == wire(base), explained
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_example_uses_every_field_so_that_every_field_is_under_contract(base: str) -> None:
+    assert set(json.loads(wire(base))) == set(TOPICS[base].model.model_fields)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_fields_that_we_do_not_know_are_ignored_at_every_level(base: str) -> None:
+    newer = nested(json.loads(wire(base)), {"added_in_2031": {"by": ["someone"]}})
+
+    assert encode(decode(TOPICS[base].model, json.dumps(newer).encode())) == wire(base)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_spelling_of_the_json_does_not_matter(base: str) -> None:
+    loose = json.dumps(
+        json.loads(wire(base)), indent=2, ensure_ascii=True, sort_keys="metadata" not in wire(base).decode()
+    )
+
+    again = decode(TOPICS[base].model, loose.encode())
+
+    assert again == read(base)
+
+
+@pytest.mark.parametrize("topic", [t for t in TOPICS.values() if "schema_version" in t.model.model_fields], ids=str)
+def test_newer_version_is_told_apart_from_a_broken_record(topic: Topic) -> None:
+    newer = {**json.loads(wire(topic.base)), "schema_version": 2}
+
+    with pytest.raises(BadRecord) as caught:
+        decode(topic.model, json.dumps(newer).encode())
+
+    assert caught.value.reason == "unknown-version"
+
+
+class TestStory:
+    """What the examples say about each other: the operators of today on the records of then."""
+
+    def test_log_of_then_folds_into_the_skill_of_then(self) -> None:
+        """Invariant 1 across releases: if this fails, a rebuild from `skill-diffs` gives users other skills."""
+        diff, skill = decode(SkillDiff, wire("skill-diffs")), decode(PolicySkill, wire("skills"))
+
+        assert encode(fold([diff])[diff.user_id, diff.domain]) == encode(skill)
+        assert merge(skill, diff) is skill
+
+    def test_slim_skill_of_then_follows_from_the_skill_of_then(self) -> None:
+        assert slim(read("skills"), count_tokens) == decode(SlimSkill, wire("slim-skills"))
+
+    def test_contrast_joins_the_ranking_and_the_selection(self) -> None:
+        contrast, ranking = decode(Contrast, wire("contrasts")), decode(Ranking, wire("rankings"))
+        selection = decode(Selection, wire("selections"))
+
+        assert contrast.ranking_id == ranking.ranking_id == selection.ranking_id
+        assert contrast.chosen.item_id == selection.item_id
+        shown = [candidate.item_id for candidate in ranking.candidates]
+        assert shown[contrast.chosen_rank - 1] == selection.item_id
+        left = [item.item_id for item in contrast.unchosen]
+        assert left == [name for name in reversed(shown) if name != selection.item_id]
+
+    def test_dead_letter_holds_the_bytes_as_they_came(self) -> None:
+        letter = decode(DeadLetter, wire("dead-letters"))
+
+        assert (letter.key, letter.value) == (b"ann-17", b"\x00\xff{not json>?")
+        assert json.loads(wire("dead-letters"))["value"] == "AP97bm90IGpzb24-Pw=="

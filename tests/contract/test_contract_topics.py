@@ -1,0 +1,65 @@
+"""The topic registry against the table in DESIGN 3, written out here once more on purpose."""
+
+from datetime import timedelta
+
+import pytest
+
+from schemas import TOPICS
+
+DAY = timedelta(days=1)
+FOR_EVER = None
+USER, USER_DOMAIN = "user_id", "user_id, domain"
+
+# base: (key, body, kept, compacted)
+PUBLIC = {
+    "items": ("item_id", "Item", FOR_EVER, True),
+    "interactions": (USER, "Interaction", 30 * DAY, False),
+    "rank-requests": (USER, "RankRequest", 7 * DAY, False),
+    "rankings": (USER, "Ranking", 7 * DAY, False),
+    "selections": (USER, "Selection", 30 * DAY, False),
+    "contrasts": (USER, "Contrast", 30 * DAY, False),
+    "skill-diffs": (USER, "SkillDiff", FOR_EVER, False),
+    "skills": (USER_DOMAIN, "PolicySkill", FOR_EVER, True),
+    "slim-skills": (USER_DOMAIN, "SlimSkill", FOR_EVER, True),
+    "skill-commands": (USER, "SkillCommand", 90 * DAY, False),
+    "global-skills": ("domain", "GlobalSkill", FOR_EVER, True),
+    "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),
+}
+TABLES = {
+    "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
+    "open-rankings": ("user_id, slot", "OpenRankings", FOR_EVER, True),
+}
+
+
+def test_registry_has_these_topics_and_no_others() -> None:
+    assert set(TOPICS) == {*PUBLIC, *TABLES}
+    assert {base for base, topic in TOPICS.items() if topic.internal} == set(TABLES)
+
+
+@pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items()])
+def test_topic_is_keyed_and_kept_as_designed(base: str, expected: tuple[str, str, timedelta | None, bool]) -> None:
+    topic = TOPICS[base]
+
+    assert (topic.key.value, topic.model.__name__, topic.retention, topic.compact) == expected
+
+
+def test_log_of_truth_is_kept_for_ever() -> None:
+    assert TOPICS["skill-diffs"].config()["retention.ms"] == "-1"
+    assert TOPICS["skill-diffs"].config()["cleanup.policy"] == "delete"
+
+
+def test_all_topics_of_users_have_the_same_partition_count() -> None:
+    """They are joined by partition: one with another count, and a user's records never meet."""
+    assert {t.partitions(12) for t in TOPICS.values() if t.key.value.startswith("user_id")} == {12}
+
+
+def test_dead_letter_holds_the_largest_record_of_any_public_topic() -> None:
+    """In base64, four bytes for three, with its envelope."""
+    largest = max(t.max_message_bytes for base, t in TOPICS.items() if base in ("rankings", "items", "selections"))
+
+    assert TOPICS["dead-letters"].max_message_bytes > largest * 4 / 3 + 4_096
+
+
+def test_names_carry_the_deployments_prefix() -> None:
+    assert TOPICS["skills"].name() == "sager.skills"
+    assert TOPICS["skills"].name("tenant-7.") == "tenant-7.skills"

@@ -1,0 +1,139 @@
+"""The command line as a user has it: a process, its output, its exit code."""
+
+import contextlib
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from schemas import PolicySkill, SkillDiff
+from streams.embedded import free_port
+from streams.materializer import read
+from streams.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+BASE = {
+    **{name: value for name, value in os.environ.items() if not name.startswith(("SAGER_", "OPENAI_"))},
+    "PYTHONPATH": str(ROOT),
+    "COLUMNS": "160",
+}
+
+
+def sager(*args: str, env: Mapping[str, str] | None = None, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "streams.cli", *args],
+        env={**BASE, **(env or {})},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def answer(*args: str, env: Mapping[str, str] | None = None) -> Any:
+    """What a command prints with --json."""
+    done = sager(*args, "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class Up:
+    """`sager up` in a session of its own, as in a terminal of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out, self.err = folder / "up.out", folder / "up.err"
+        self.data = folder / "data"
+        env = {**BASE, "SAGER_PUBLISH_SECONDS": "0.5", "SAGER_BATCH_SECONDS": "0.2"}
+        with self.out.open("w") as out, self.err.open("w") as err:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "streams.cli",
+                    "up",
+                    "--data-dir",
+                    str(self.data),
+                    "--port",
+                    str(free_port()),
+                ],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        until(lambda: "Ctrl-C ends it" in self.out.read_text() or self.process.poll() is not None, "sager up")
+        assert self.process.poll() is None, self.told()
+
+    def told(self) -> str:
+        return self.out.read_text() + self.err.read_text()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables that it tells its user to set."""
+        words = [word for line in self.out.read_text().splitlines() if "export" in line for word in line.split()]
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def ends(self) -> int:
+        return self.process.wait(25)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(5)
+
+
+def stored(data: Path, user: str) -> tuple[list[PolicySkill], list[SkillDiff]]:
+    """The user's skills and diffs in the newest snapshot, read without starting a process."""
+    if not (data / "sager.duckdb").exists():
+        return [], []
+    con = read.connect(Settings(data_dir=data))
+    try:
+        return read.skill(con, user), read.diffs(con, user)
+    finally:
+        con.close()
+
+
+def until(true: Callable[[], Any], what: str, seconds: float = 30) -> Any:
+    give_up = time.monotonic() + seconds
+    while not (result := true()):
+        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
+        time.sleep(0.2)
+    return result
+
+
+GENRES = ("Comedy", "Drama", "Horror", "Western")
+
+
+def items(count: int = 24) -> Iterator[dict[str, Any]]:
+    for number in range(count):
+        yield {
+            "item_id": f"f{number}",
+            "title": f"Film {number} ({1970 + number})",
+            "domain": "films",
+            "genres": GENRES[number % 4],
+            "directors": f"Director {number % 6}",
+        }
+
+
+def data_set(folder: Path) -> Path:
+    """A made-up data set: ann has seen comedies, bob dramas, and so on."""
+    folder.mkdir()
+    with gzip.open(folder / "items.jsonl.gz", "wt") as out:
+        out.writelines(json.dumps(item) + "\n" for item in items())
+    with gzip.open(folder / "interactions.jsonl.gz", "wt") as out:
+        for taste, user in enumerate(("ann", "bob", "cleo", "dan")):
+            for order, number in enumerate(range(taste, 24, 4)):
+                row = {"user_id": user, "item_id": f"f{number}", "timestamp": 1_700_000_000 + order}
+                out.write(json.dumps(row) + "\n")
+    return folder

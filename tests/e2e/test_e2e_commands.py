@@ -1,0 +1,159 @@
+"""What every command owes its user: help with an example, codes that mean something, never a traceback."""
+
+import json
+import socket
+import subprocess
+import sys
+
+import jsonschema
+import pytest
+from cli_user import BASE, sager
+
+COMMANDS = (
+    "",
+    "up",
+    "worker",
+    "materialize",
+    "topics",
+    "import",
+    "policy",
+    "policy show",
+    "policy log",
+    "slim",
+    "config",
+    "schemas",
+    "schemas export",
+    "demo",
+)
+NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_shows_an_example(command):
+    done = sager(*command.split(), "--help")
+
+    assert done.returncode == 0
+    assert "Example" in done.stdout
+    assert f"sager {command}".strip() in done.stdout.split("Example")[1]
+
+
+def test_help_needs_nothing_that_is_slow_to_import():
+    slow = "duckdb faust confluent_kafka aiokafka pydantic rich.markdown"
+    code = f"import sys, streams.cli; sys.exit(' '.join(n for n in '{slow}'.split() if n in sys.modules) or 0)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=BASE, capture_output=True, text=True, timeout=20, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+def test_version():
+    done = sager("--version")
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("sager")
+
+
+@pytest.mark.parametrize("args", [["nope"], ["topics", "--nope"], ["slim"], ["policy", "show"], ["up", "--port", "0"]])
+def test_a_wrong_command_line_is_code_2(args):
+    done = sager(*args)
+
+    assert done.returncode == 2
+    assert "Usage: sager" in done.stderr
+    assert not done.stdout
+
+
+def failure(*args, env=None):
+    """The message of a command that fails as it should."""
+    done = sager(*args, env=env)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not done.stdout
+    [line] = done.stderr.splitlines()
+    return line
+
+
+def test_a_wrong_setting_is_told_by_its_variable_and_without_its_value():
+    assert "SAGER_PARTITIONS" in failure("config", env={"SAGER_PARTITIONS": "many"})
+    assert "many" not in failure("config", env={"SAGER_PARTITIONS": "many"}).replace("SAGER", "")
+    assert "parsers" in failure("config", env={"SAGER_PARSERS": "{"})
+
+
+def test_a_missing_or_broken_configuration_file_is_told(tmp_path):
+    broken = tmp_path / "sager.toml"
+    broken.write_text("partitions = = 4")
+
+    assert "SAGER_CONFIG names /nope" in failure("config", env={"SAGER_CONFIG": "/nope"})
+    assert "no TOML" in failure("topics", env={"SAGER_CONFIG": str(broken)})
+
+
+def test_no_snapshot_is_told_with_what_to_do(tmp_path):
+    line = failure("policy", "show", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
+
+    assert "sager materialize" in line
+
+
+def test_a_snapshot_that_is_none_is_told(tmp_path):
+    (tmp_path / "sager.duckdb").write_text("nonsense")
+
+    assert "DuckDB says" in failure("policy", "log", "ann", env={"SAGER_DATA_DIR": str(tmp_path)})
+
+
+def test_no_broker_is_told_with_what_to_do():
+    line = failure("topics", env=NOBODY)
+
+    assert "127.0.0.1:1" in line
+    assert "sager up" in line
+
+
+def test_a_folder_without_a_data_set_is_told(tmp_path):
+    assert "movies.csv" in failure("import", str(tmp_path), env=NOBODY)
+
+
+def test_a_taken_port_is_told(free_listener):
+    assert "--port" in failure("up", "--port", str(free_listener))
+
+
+@pytest.fixture
+def free_listener():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def test_config_hides_secrets_and_tells_where_values_come_from(tmp_path):
+    file = tmp_path / "sager.toml"
+    file.write_text('partitions = 8\napp_id = "shop"\n')
+    env = {
+        "SAGER_CONFIG": str(file),
+        "SAGER_APP_ID": "other",
+        "OPENAI_API_KEY": "sk-hush",
+        "OPENAI_BASE_URL": "https://me:hush@llm.example/v1",
+    }
+
+    shown = sager("config", "--json", env=env)
+    table = sager("config", env=env)
+
+    values = json.loads(shown.stdout)
+    assert values["partitions"] == {"value": 8, "source": str(file)}
+    assert values["app_id"] == {"value": "other", "source": "SAGER_APP_ID"}
+    assert values["llm_api_key"]["source"] == "OPENAI_API_KEY"
+    assert values["prefix"] == {"value": "sager.", "source": "default"}
+    assert "hush" not in shown.stdout + table.stdout
+    assert "SAGER_PARTITIONS" in table.stdout
+
+
+def test_schemas_are_exported_as_files_and_as_one_document(tmp_path):
+    done = sager("schemas", "export", "--out", str(tmp_path / "out"), env={"SAGER_PREFIX": "shop."})
+    printed = sager("schemas", "export", env={"SAGER_PREFIX": "shop."})
+
+    assert done.returncode == 0, done.stderr
+    document = json.loads(printed.stdout)
+    assert document == json.loads((tmp_path / "out" / "asyncapi.json").read_text())
+    assert document["channels"]["skills"]["address"] == "shop.skills"
+    files = {file.name for file in (tmp_path / "out").glob("*.schema.json")}
+    assert "selections.schema.json" in files
+    assert "profiles.schema.json" not in files
+    for name in files:
+        jsonschema.Draft202012Validator.check_schema(json.loads((tmp_path / "out" / name).read_text()))

