@@ -20,6 +20,7 @@ from streams.launch import child
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
+from streams.worker.watchdog import lag
 
 PATIENCE_SECONDS = 60.0
 
@@ -167,7 +168,12 @@ class Harness:
             assert {(u, d): text.encode() for u, d, text in rows} == wanted
 
     def logs(self) -> str:
-        return "\n".join(
+        """What a failed wait needs to be understood: what came out, what is not committed, how the logs end."""
+        counts = {base: len(records) for base, records in self.outputs.records.items()}
+        waiting = {
+            f"{tp.topic}/{tp.partition}": n for tp, n in lag(self.settings, topics.admin(self.settings)).items() if n
+        }
+        return f"read {counts}\nlag {waiting}\n" + "\n".join(
             f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:])
             for log in sorted(self.settings.data_dir.glob("*.log"))
         )

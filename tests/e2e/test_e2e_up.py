@@ -1,7 +1,6 @@
 """One evening with `sager up`: import, choose, look, end, come back."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -64,7 +63,6 @@ def test_an_evening(folder):
         env = up.env
         assert env["SAGER_DATA_DIR"] == str(up.data)
         assert all(state["state"] == "ok" for state in answer("topics", env=env))
-        assert "missing" in sager("topics", env={**env, "SAGER_PREFIX": "other."}).stdout
 
         first = answer("import", str(data), env=env)
         again = answer("import", str(data), env=env)
@@ -94,7 +92,6 @@ def test_an_evening(folder):
         assert slim.returncode == 0, slim.stderr
         assert slim.stdout.startswith("likes: comedy")
         assert len(slim.stdout.splitlines()) == 1
-        assert json.loads(sager("slim", "ann", "--json", env=env).stdout)["skill_version"] == 1
         nobody = sager("slim", "anne", env=env)
         assert nobody.returncode == 1
         assert "ann" in nobody.stderr.split("nearest")[1]
@@ -112,7 +109,7 @@ def test_an_evening(folder):
         with following(env) as line:
             choose(env, "ann", 2)
             choose(env, "bob", 2)
-            assert line().split()[:3] == ["bob", "films", "v1"], "ann's slim skill has not changed"
+            until(lambda: line().split()[:3] == ["bob", "films", "v1"], "bob's slim skill")
         until(lambda: len(stored(up.data, "ann")[1]) == 2, "ann's skill going on")
         assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2]
         until(lambda: stored(up.data, "bob")[1], "bob's skill")

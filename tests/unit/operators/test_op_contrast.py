@@ -31,9 +31,10 @@ from schemas import (
 from tests.builders import USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
 
 Event = Ranking | Selection
+DEFAULT = RingLimits()
 
 
-def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = RingLimits()) -> Step:
+def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits = DEFAULT) -> Step:
     """One record of its topic."""
     source = a_position(offset, topic=f"sager.{event.TOPIC}")
     if isinstance(event, Ranking):
@@ -41,7 +42,7 @@ def feed(state: OpenRankings, event: Event, offset: int = 0, limits: RingLimits 
     return on_selection(state, event, source, limits)
 
 
-def run(*events: Event, limits: RingLimits = RingLimits()) -> list[Step]:
+def run(*events: Event, limits: RingLimits = DEFAULT) -> list[Step]:
     """These events in this order, from nothing."""
     steps: list[Step] = []
     for offset, event in enumerate(events):
@@ -114,7 +115,7 @@ class TestAnyOrder:
     def test_any_order_of_two_rankings_and_their_selections_gives_the_same_contrasts(
         self, order: tuple[int, ...]
     ) -> None:
-        events = [
+        events: list[Event] = [
             a_ranking("r1", ["a", "b"]),
             a_ranking("r2", ["c", "d"]),
             a_selection("r1", "b", event_id="s1"),

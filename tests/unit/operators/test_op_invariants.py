@@ -76,8 +76,9 @@ PATTERN = Attribute(
 SEED = st.lists(SEED_LINE, max_size=12, unique_by=lambda a: a.attribute_id).map(lambda lines: (*lines, PATTERN))
 
 
-TIGHT = MergeLimits(attributes=5, characters=800, seed_characters=200, pinned=2, weaken_window=2)
-LIMITS = st.sampled_from([DEFAULT_LIMITS, TIGHT, TIGHT])
+FEW_LINES = MergeLimits(attributes=3, characters=800, seed_characters=200, pinned=2, weaken_window=2)
+FEW_CHARACTERS = MergeLimits(characters=520, seed_characters=100, pinned=1)
+LIMITS = st.sampled_from([DEFAULT_LIMITS, FEW_LINES, FEW_CHARACTERS])
 """The real ones, and such as make a history of thirty records call for evictions."""
 
 
@@ -92,6 +93,7 @@ class Told:
     command: Action | None = None
     line: int = 0
     again: int | None = None
+    moved: bool = False
 
 
 NAMES = st.lists(st.integers(0, 30) | st.text(max_size=12), max_size=4).map(tuple)
@@ -100,9 +102,10 @@ CHOICE = st.builds(
     st.lists(FACT, max_size=6).map(tuple), st.lists(FACT, max_size=2), NAMES, NAMES,
 )  # fmt: skip
 WEAKENING = st.builds(Told, weakened=st.lists(st.integers(0, 30), min_size=1, max_size=20).map(tuple))
-COMMAND = st.builds(Told, command=st.sampled_from(list(Action)), line=st.integers(0, 60))
-AGAIN = st.builds(Told, again=st.integers(0, 100))
-HISTORY = st.lists(CHOICE | CHOICE | WEAKENING | COMMAND | AGAIN, max_size=30)
+COMMAND = st.builds(Told, command=st.sampled_from([Action.PIN, *Action]), line=st.integers(0, 60))
+AGAIN = st.builds(Told, again=st.integers(0, 100), moved=st.booleans())
+"""An earlier record once more: delivered again, or sent again by its producer, to another place of the topic."""
+HISTORY = st.lists(CHOICE | WEAKENING | COMMAND | AGAIN, max_size=30) | st.lists(CHOICE | COMMAND, max_size=30)
 
 
 @dataclass
@@ -120,7 +123,9 @@ class Stream:
         for told in history:
             if told.again is not None:
                 if self.told:
-                    self.deliver(*self.told[told.again % len(self.told)])
+                    record, proposal, source = self.told[told.again % len(self.told)]
+                    elsewhere = source.model_copy(update={"offset": 10_000, "timestamp_ms": 10_000})
+                    self.deliver(record, proposal, elsewhere if told.moved else source)
                 continue
             record, proposal = self.record(told)
             number = len(self.told)

@@ -446,7 +446,7 @@ class TestHolds:
 
 class TestFold:
     def test_users_and_domains_fold_apart(self) -> None:
-        diffs = []
+        diffs: list[SkillDiff] = []
         for user, domain in itertools.product(("ann", "bo"), ("books", "films")):
             given = start(user, domain, (), a_contrast(user_id=user, domain=domain))
             diffs.append(evolve(given, a_proposal(discovered=[f"genre: {user} {domain}"]))[1])
@@ -459,7 +459,8 @@ class TestFold:
         }
 
     def test_fold_is_blind_to_limits_that_were_changed_since(self) -> None:
-        skill, diffs = start(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast()), []
+        diffs: list[SkillDiff] = []
+        skill = start(USER, DOMAIN, (an_attribute(NOIR, HIGH),), a_contrast())
         for limits in (MergeLimits(protect_contradictions=1), MergeLimits(attributes=1), MergeLimits()):
             skill, diff = evolve(skill, a_proposal(weakened=[NOIR], discovered=[f"genre: g{len(diffs)}"]), None, limits)
             diffs.append(diff)

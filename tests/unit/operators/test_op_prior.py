@@ -9,11 +9,12 @@ from operators.statinit.prior import PriorLimits
 from schemas import TOPICS, Attribute, Fact, Kind, Profile, Source, Tier, decode, encode
 from tests.builders import a_position, an_interaction, facts, texts
 
+DEFAULT = PriorLimits()
 WEIGHTS = (1.8, 1.8, 1.8, *[1.0] * 12, 0.6)
 """By age: the last three, the fourth to the fifteenth, older (App. D)."""
 
 
-def history(*items: str | tuple[str, ...], limits: PriorLimits = PriorLimits()) -> Profile:
+def history(*items: str | tuple[str, ...], limits: PriorLimits = DEFAULT) -> Profile:
     """A profile of interactions with these facts, oldest first: `history("genre: noir", ("genre: a", "mood: b"))`."""
     profile = None
     for item in items:

@@ -89,7 +89,7 @@ class TestThreeTiers:
         twice = item_facts("t", "genre: noir", "genre: Noir")
         liked = an_attribute("genre: noir", Tier.MEDIUM)
 
-        scores = {item.item_id: score.skill for item, score in rank([NOIR, twice], [liked])}
+        scores: dict[str, float] = {item.item_id: score.skill for item, score in rank([NOIR, twice], [liked])}
 
         assert scores["n"] == scores["t"]
 
@@ -126,8 +126,6 @@ class TestInstruction:
 
 
 class TestRepair:
-    CANDIDATES = [a_candidate(name) for name in "abc"]
-
     @pytest.mark.parametrize(
         ("said", "made", "unknown", "repeated", "missing"),
         [
@@ -142,7 +140,7 @@ class TestRepair:
     def test_order_is_made_a_permutation_and_each_repair_is_counted(
         self, said: str, made: str, unknown: int, repeated: int, missing: int
     ) -> None:
-        repaired = repair(list(said), self.CANDIDATES)
+        repaired = repair(list(said), [a_candidate(name) for name in "abc"])
 
         assert "".join(repaired.order) == made
         assert (repaired.unknown, repaired.repeated, repaired.missing) == (unknown, repeated, missing)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import TOPICS, BadRecord, DeadLetter, Interaction, Item, SkillCommand, decode, derived_id, encode
+from schemas import TOPICS, BadRecord, DeadLetter, Interaction, Item, Model, SkillCommand, decode, derived_id, encode
 from tests.builders import NOW, a_candidate, a_position, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))
@@ -160,36 +160,33 @@ JSON = st.recursive(
 FIELDS = st.sampled_from([*GOOD, "candidates", "chosen", "source", "attributes", "changes", "value", "ranking_id"])
 
 
+def tried(model: type[Model], value: bytes) -> str | None:
+    """The reason for which the bytes were refused; None if they are an event, which is then written and read again."""
+    try:
+        event = decode(model, value)
+    except BadRecord as error:
+        return error.reason
+    assert encode(decode(model, encode(event))) == encode(event)
+    return None
+
+
 class TestHostile:
     @settings(max_examples=150, deadline=None, derandomize=True)
     @given(st.sampled_from(sorted(TOPICS)), st.binary(max_size=200))
     def test_any_bytes_on_any_topic_are_an_event_or_a_bad_record(self, base: str, value: bytes) -> None:
-        try:
-            decode(TOPICS[base].model, value)
-        except BadRecord as error:
-            assert error.reason in BadRecord.REASONS
+        assert tried(TOPICS[base].model, value) in {*BadRecord.REASONS, None}
 
     @settings(max_examples=300, deadline=None, derandomize=True)
     @given(st.sampled_from(sorted(TOPICS)), st.dictionaries(FIELDS, JSON, max_size=3))
     def test_any_json_in_any_field_is_an_event_or_a_bad_record(self, base: str, fields: dict[str, Any]) -> None:
-        try:
-            event = decode(TOPICS[base].model, changed(**fields))
-        except BadRecord as error:
-            assert error.reason in BadRecord.REASONS
-        else:
-            raw = encode(event)
-            assert encode(decode(TOPICS[base].model, raw)) == raw
+        assert tried(TOPICS[base].model, changed(**fields)) in {*BadRecord.REASONS, None}
 
     @settings(max_examples=150, deadline=None, derandomize=True)
     @given(st.datetimes(), st.integers(-1_439, 1_439))
     def test_any_date_with_any_offset_is_a_moment_or_a_bad_record(self, moment: Any, minutes: int) -> None:
         offset = f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
-        try:
-            event = decode(Interaction, changed(occurred_at=moment.isoformat() + offset))
-        except BadRecord as error:
-            assert error.reason == "invalid"
-        else:
-            assert encode(decode(Interaction, encode(event))) == encode(event)
+
+        assert tried(Interaction, changed(occurred_at=moment.isoformat() + offset)) in {"invalid", None}
 
 
 class TestDerivedId:

@@ -12,7 +12,7 @@ from tests.builders import NOW, a_candidate, a_contrast, a_skill, an_interaction
 def test_every_model_knows_the_topic_that_carries_it() -> None:
     for base, topic in TOPICS.items():
         assert topic.base == base
-        assert topic.model.TOPIC == base  # type: ignore[attr-defined]
+        assert base == topic.model.TOPIC  # type: ignore[attr-defined]
     assert topic_of(Contrast) is TOPICS["contrasts"]
 
 

@@ -1,0 +1,53 @@
+# `make help` lists everything. The first use of any target makes .venv with what requirements.lock pins.
+PYTHON ?= python3
+VENV   ?= .venv
+RUN    := $(VENV)/bin
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-kafka test-fast lint format lock bench clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)
+
+$(VENV)/ready: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "making $(VENV): some 300 MB of wheels, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
+	@$(RUN)/sager demo
+
+test: $(VENV)/ready ## all tests, on the embedded broker
+	@$(RUN)/python -m pytest
+
+test-fast: $(VENV)/ready ## only the tests that need no broker
+	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract
+
+test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
+	@SAGER_TEST_BROKER=kafka $(RUN)/python -m pytest -m broker tests/integration tests/faults
+
+lint: $(VENV)/ready ## style, types and formatting, changing nothing
+	@$(RUN)/ruff check .
+	@$(RUN)/ruff format --check .
+	@$(RUN)/mypy
+
+format: $(VENV)/ready ## put the code into its format
+	@$(RUN)/ruff check --fix .
+	@$(RUN)/ruff format .
+
+lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock
+	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+		--all-extras --group dev --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+
+bench: $(VENV)/ready ## what a worker costs per contrast, and how far LLM calls overlap (minutes)
+	@$(RUN)/python -m benchmarks.throughput rules
+	@$(RUN)/python -m benchmarks.throughput llm
+
+clean: ## remove what the others made
+	rm -rf $(VENV) .kafka .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

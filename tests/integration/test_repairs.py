@@ -1,0 +1,108 @@
+"""Each repair of Faust in `streams/worker/repairs.py`, against a real broker."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+
+from schemas import SkillDiff
+from streams.settings import Settings
+from streams.worker import app as worker_app
+from streams.worker.repairs import QuietTableManager, TrueEndConsumerThread
+from tests.conftest import APACHE
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = pytest.mark.broker
+
+
+def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
+    """Repair 1, faust-streaming #596: without it, most such runs lose events when recovery ends."""
+    harness.worker("first")
+    total = 240
+    for number in range(total):
+        shown = slate(number)
+        ranking = harness.events.ranking(f"user-{number % 60}", "films", shown)
+        harness.events.selection(ranking, shown[0]["item_id"])
+        if number == total // 4:
+            harness.events.flush()
+            harness.count(SkillDiff, 10)
+            harness.worker("second")
+        time.sleep(0.02)
+    harness.events.flush()
+
+    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs", seconds=90)
+
+    assert outputs.dead_letters == []
+    harness.assert_all_stores_agree(duckdb=False)
+
+
+def test_the_repaired_recovery_is_the_one_in_use(settings: Settings) -> None:
+    app = worker_app.create(settings).app
+
+    assert isinstance(app.tables, QuietTableManager)
+
+
+@pytest.mark.skipif(APACHE, reason="Apache Kafka reports true ends: this repair is for the embedded broker")
+async def test_the_true_end_is_read_where_the_broker_tells_too_low_a_one(harness: Harness) -> None:
+    """Repair 2. If the first assertion fails, the broker has learned to tell, and the repair can go."""
+    topic = harness.settings.topic("contrasts")
+    for batch in (1, 10, 5, 100):
+        for _ in range(batch):
+            harness.raw.produce(topic, b"x", partition=0)
+        harness.raw.flush(10)
+    thread = _Unstarted(harness.settings)
+    tp = TopicPartition(topic, 0)
+
+    claimed = await thread.claimed([tp])
+    true = await TrueEndConsumerThread._highwaters(thread, [tp])  # type: ignore[arg-type]
+
+    await thread.stop()
+    assert claimed[tp] < 116
+    assert true[tp] == 116
+
+
+class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
+    """The consumer thread's view of a broker, without Faust around it."""
+
+    def __init__(self, settings: Settings) -> None:
+        import aiokafka  # noqa: PLC0415
+
+        self._consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=settings.bootstrap, enable_auto_commit=False)
+        self.consumer = _Consumer(settings)
+
+    async def claimed(self, partitions: list[Any]) -> dict[Any, int]:
+        await self._consumer.start()
+        ends: dict[Any, int] = await self._consumer.end_offsets(partitions)
+        return ends
+
+    def _ensure_consumer(self) -> Any:
+        return self._consumer
+
+    async def stop(self) -> None:
+        await self._consumer.stop()
+
+
+class _Consumer:
+    in_transaction = False
+
+    def __init__(self, settings: Settings) -> None:
+        from yarl import URL  # noqa: PLC0415
+
+        self.transport = type("Transport", (), {"url": [URL(f"kafka://{settings.bootstrap}")], "default_port": 9092})()
+
+
+async def test_a_tables_last_write_can_be_awaited(settings: Settings) -> None:
+    """Repair 3: without it, nobody knows when a changelog record has arrived."""
+    table = worker_app.create(settings).skills
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    table.last_write = future
+    waiting = asyncio.create_task(table.delivered())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    future.set_result(None)
+
+    await asyncio.wait_for(waiting, 1)
