@@ -63,6 +63,9 @@ class Settings(BaseSettings):
     llm_model: str = "gpt-4o-mini"
     llm_timeout_seconds: float = Field(default=30.0, gt=0, description="For one call.")
     llm_attempts: int = Field(default=3, ge=1, le=10, description="Calls per contrast before it is given up.")
+    llm_sizes_in_schema: bool = Field(
+        default=False, description="Send maxLength and maxItems too: llama.cpp and vLLM want them, OpenAI refuses them."
+    )
     llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
 
     in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved at once by one worker.")

@@ -48,12 +48,12 @@ def demo(
     """
     # Imported here: DuckDB, Kafka and rich are slow to import, and `sager --help` needs none of them.
     from rich.console import Console  # noqa: PLC0415
-    from streams.launch import Local  # noqa: PLC0415
 
     from streams.demo.observer import Stalled  # noqa: PLC0415
     from streams.demo.report import show, summary  # noqa: PLC0415
     from streams.demo.run import Demo  # noqa: PLC0415
     from streams.exceptions import StreamsError  # noqa: PLC0415
+    from streams.launch import Local  # noqa: PLC0415
     from streams.settings import Settings  # noqa: PLC0415
 
     console = Console(stderr=as_json)

@@ -96,14 +96,14 @@ class Demo:
         seen = self._observer.seen
         diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         skills = fold(diffs)
-        firsts = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
+        firsts: dict[tuple[str, str], SkillDiff] = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
         agrees = self._fold_agrees(skills)
         self._observer.close()
         return Result(
             events_in=self._counts,
             seen=seen,
             skills=skills,
-            firsts={(str(user), str(domain)): diff for (user, domain), diff in firsts.items()},
+            firsts=firsts,
             selections=self._selections,
             before=before,
             after=after,
@@ -140,8 +140,8 @@ class Demo:
         wanted = {self._ask(choice, f"{when}-{choice.choice_id}").request_id: choice for choice in held}
         answers = self._answers(wanted, f"ranking, {when} evolution")
         places = [
-            [candidate.item_id for candidate in answers[name].candidates].index(wanted[name].target) + 1
-            for name in wanted
+            1 + [str(shown.item_id) for shown in answers[name].candidates].index(choice.target)
+            for name, choice in wanted.items()
         ]
 
         def share(top: int) -> float:

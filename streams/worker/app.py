@@ -11,7 +11,7 @@ from streams.settings import Settings, Store
 from streams.worker.agents import contrast, evolve, prior, rank
 from streams.worker.pipeline import Pipeline, raw_topic
 from streams.worker.reasoning import Reasoning, reasoner_of
-from streams.worker.repairs import DeliveredTable, QuietTableManager, RepairedApp, server_urls
+from streams.worker.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
 REQUEST_BYTES = 4 * 1024 * 1024
@@ -45,7 +45,7 @@ def create(settings: Settings) -> Pipeline:
 def _app(settings: Settings, datadir: Path) -> faust.App:
     if settings.store is Store.ROCKSDB:
         _check_rocksdb()
-    kind = RepairedApp if settings.embedded else faust.App
+    kind = EmbeddedApp if settings.embedded else RepairedApp
     return kind(
         settings.app_id,
         broker=list(server_urls(settings.bootstrap)),
@@ -103,5 +103,5 @@ def _table(app: faust.App, settings: Settings, base: str) -> DeliveredTable:
 
 def quiet_logs() -> None:
     """Faust and aiokafka tell every partition's story; keep what an operator acts on."""
-    for name in ("faust", "mode", "aiokafka"):
+    for name in ("faust", "mode", "aiokafka", "streams.worker.repairs"):
         logging.getLogger(name).setLevel(logging.WARNING)

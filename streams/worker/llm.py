@@ -27,6 +27,7 @@ def llm_reasoner(settings: Settings) -> Reasoner:
         timeout_seconds=settings.llm_timeout_seconds,
         attempts=settings.llm_attempts,
         max_retry_seconds=settings.llm_retry_seconds,
+        sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=_count,
     )
     return LlmReasoner(client, count_tokens=count_tokens)

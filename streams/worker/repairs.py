@@ -4,7 +4,11 @@
    are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes.
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
    short of the last records. The high watermark of a fetch response is right, and is asked instead.
-3. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
+3. When the flow stops while a fetch is under way (at every rebalance, and by repair 1), Faust drops what the fetch
+   brings and relies on a seek to the committed offsets to get it again. aiokafka does nothing for a partition
+   that has none, or 0: on a fresh group everything produced before the worker joined could be passed over. Such
+   partitions are read again from their beginning.
+4. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
    overtake it). The table keeps the future of its last write for whoever has to be sure.
 """
 
@@ -46,7 +50,33 @@ class QuietTableManager(TableManager):
         return self._recovery
 
 
-class TrueEndConsumerThread(driver.AIOKafkaConsumerThread):
+class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
+    """Repair 3: a partition without a committed offset is read again from its beginning."""
+
+    async def seek_to_committed(self) -> Mapping[Any, int]:
+        """Seek every partition to where its group stands, which for a fresh one is the beginning."""
+        consumer = self._ensure_consumer()
+        committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
+        fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
+        if fresh:
+            await self.call_thread(consumer.seek_to_beginning, *fresh)
+        return committed
+
+
+class SeekingConsumer(driver.Consumer):
+    """The consumer that reads by `SeekingConsumerThread`."""
+
+    def _new_consumer_thread(self) -> SeekingConsumerThread:
+        return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class SeekingTransport(driver.Transport):
+    """The transport to Apache Kafka."""
+
+    Consumer = SeekingConsumer
+
+
+class TrueEndConsumerThread(SeekingConsumerThread):
     """Repair 2: the end of a partition, by a fetch."""
 
     def _create_worker_consumer(self, transport: Any) -> Any:
@@ -86,20 +116,27 @@ class TrueEndConsumer(driver.Consumer):
 
 
 class TrueEndTransport(driver.Transport):
-    """The transport of the embedded broker."""
+    """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
 
 
 class RepairedApp(faust.App):
-    """A Faust app for the embedded broker; for Apache Kafka `faust.App` itself reads the true ends."""
+    """A Faust app that reads everything from Apache Kafka."""
 
-    def _new_transport(self) -> TrueEndTransport:
+    def _new_transport(self) -> driver.Transport:
+        return SeekingTransport(self.conf.broker_consumer, self)
+
+
+class EmbeddedApp(faust.App):
+    """A Faust app that reads everything, and to the true end, from the embedded broker."""
+
+    def _new_transport(self) -> driver.Transport:
         return TrueEndTransport(self.conf.broker_consumer, self)
 
 
 class DeliveredTable(faust.Table):
-    """Repair 3: a table whose last write can be awaited."""
+    """Repair 4: a table whose last write can be awaited."""
 
     last_write: asyncio.Future[Any] | None = None
 

@@ -29,7 +29,7 @@ def run(settings: Settings) -> None:
     metrics.serve(settings)
     _watch(pipeline)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
-    worker = faust.Worker(pipeline.app, loglevel="info", redirect_stdouts=False, quiet=True)
+    worker = faust.Worker(pipeline.app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
     quiet_logs()
     worker.execute_from_commandline()
 

@@ -27,7 +27,7 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCE
     """How many records of each source partition the workers have not committed yet.
 
     Raises:
-        KafkaException: the broker does not answer.
+        KafkaException, TimeoutError: the broker does not answer.
     """
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
@@ -84,7 +84,7 @@ class Watchdog(threading.Thread):
             return False
         try:
             waiting = lag(self._settings, self._client)
-        except KafkaException as error:
+        except (KafkaException, TimeoutError) as error:
             # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
             logger.warning("cannot ask for lag: %s", error)
             return False
