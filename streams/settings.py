@@ -3,7 +3,6 @@
 import os
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
@@ -46,21 +45,27 @@ class Settings(BaseSettings):
     embedded: bool = Field(default=False, description="The broker is the embedded one: repair its end offsets.")
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
-    store: Store = Store.MEMORY
+    store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(default=15.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
     batch_seconds: float = Field(default=1.0, gt=0, description="Longest wait before a DuckDB transaction.")
 
-    reasoner: ReasonerName = ReasonerName.RULES
-    on_llm_failure: OnLlmFailure = OnLlmFailure.RULES
+    reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="Who reads contrasts: rules, or llm.")
+    on_llm_failure: OnLlmFailure = Field(
+        default=OnLlmFailure.RULES, description="Without an answer: rules in its stead, wait, or dead-letter."
+    )
     llm_base_url: str | None = Field(
-        default=None, validation_alias=AliasChoices("SAGER_LLM_BASE_URL", "OPENAI_BASE_URL", "llm_base_url")
+        default=None,
+        description="An OpenAI-compatible endpoint; OPENAI_BASE_URL is read too. [OpenAI's own]",
+        validation_alias=AliasChoices("SAGER_LLM_BASE_URL", "OPENAI_BASE_URL", "llm_base_url"),
     )
     llm_api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("SAGER_LLM_API_KEY", "OPENAI_API_KEY", "llm_api_key")
+        default=None,
+        description="Its key; OPENAI_API_KEY is read too.",
+        validation_alias=AliasChoices("SAGER_LLM_API_KEY", "OPENAI_API_KEY", "llm_api_key"),
     )
-    llm_model: str = "gpt-4o-mini"
+    llm_model: str = Field(default="gpt-4o-mini", description="The model's name at the endpoint.")
     llm_timeout_seconds: float = Field(default=30.0, gt=0, description="For one call.")
     llm_attempts: int = Field(default=3, ge=1, le=10, description="Calls per contrast before it is given up.")
     llm_sizes_in_schema: bool = Field(
@@ -75,15 +80,19 @@ class Settings(BaseSettings):
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
 
     session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long is taken for dead.")
-    rebalance_seconds: float = Field(default=60.0, ge=1, description="Longer than the longest call with its retries.")
-    commit_seconds: float = Field(default=0.5, gt=0)
-    linger_seconds: float = Field(default=0.01, ge=0, description="How long the producer waits to fill a batch.")
+    rebalance_seconds: float = Field(
+        default=60.0, ge=1, description="Longest wait for events in flight on a rebalance."
+    )
+    commit_seconds: float = Field(default=0.5, gt=0, description="How often finished events are committed.")
+    linger_seconds: float = Field(default=0.0, ge=0, description="How long the producer waits to fill a batch.")
     shutdown_seconds: float = Field(default=30.0, gt=0, description="Longest time for finishing what is in flight.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
 
-    metrics_host: str = "127.0.0.1"
+    metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics.")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="Prometheus port of this process; 0: none.")
-    log_level: Annotated[str, Field(pattern="^(DEBUG|INFO|WARNING|ERROR)$")] = "INFO"
+    log_level: str = Field(
+        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="The least that is logged."
+    )
 
     @classmethod
     def settings_customise_sources(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
+from streams.cli.options import examples
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
@@ -20,15 +22,16 @@ USERS = 45
 ROUNDS = 16
 LINE_SECONDS = 2.0
 
-_EPILOG = (
-    "Examples:  sager demo   |   sager demo --users 90 --rounds 20   |   "
-    "sager demo --data path/to/movielens --users 200 --json"
-)
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("demo", epilog=_EPILOG)(demo)
+    app.command(
+        "demo",
+        short_help="Stream choices through a local pipeline.",
+        epilog=examples(
+            "sager demo", "sager demo --users 90 --rounds 20", "sager demo --data path/to/movielens --users 200 --json"
+        ),
+    )(demo)
 
 
 def demo(

@@ -7,7 +7,7 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
-from streams.settings import Settings, Store
+from streams.settings import ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, rank
 from streams.worker.pipeline import Pipeline, raw_topic
 from streams.worker.reasoning import Reasoning, reasoner_of
@@ -60,7 +60,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         TableManager=QuietTableManager,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
-        broker_rebalance_timeout=settings.rebalance_seconds,
+        broker_rebalance_timeout=rebalance_seconds(settings),
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
@@ -75,6 +75,15 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         web_enabled=False,
         web_tables_enabled=False,
     )
+
+
+def rebalance_seconds(settings: Settings) -> float:
+    """How long a moving partition waits for events in flight: at least as long as an LLM question can take."""
+    if settings.reasoner is not ReasonerName.LLM:
+        return settings.rebalance_seconds
+    calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
+    longest = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
+    return max(settings.rebalance_seconds, longest)
 
 
 def _check_rocksdb() -> None:
