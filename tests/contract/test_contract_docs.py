@@ -1,0 +1,265 @@
+"""What the documents promise is there: settings, metrics, commands, files; and nothing of a developer's machine."""
+
+import ast
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from prometheus_client.metrics import MetricWrapperBase
+
+from schemas import MAX_FACTS, Candidate, Fact
+from streams import metrics as worker_metrics
+from streams.cli import app
+from streams.materializer import metrics as materializer_metrics
+from streams.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
+OPERATING = ROOT / "docs" / "operating.md"
+NOT_SETTINGS = {"SAGER_CONFIG"}
+"""Read by the settings themselves: the file that holds the others."""
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def name(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+def blocks(file: Path, language: str) -> list[str]:
+    return [text for found, text in FENCE.findall(file.read_text(encoding="utf-8")) if found == language]
+
+
+def prose(file: Path) -> str:
+    return FENCE.sub("", file.read_text(encoding="utf-8"))
+
+
+def table(file: Path, first_column: str) -> Iterator[list[str]]:
+    """The rows of all tables whose first heading this is, without their backticks."""
+    inside = False
+    for line in file.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().replace("`", "") for cell in line.strip("|").split(" | ")]
+        if line.startswith("|") and cells[0].strip(" |") == first_column:
+            inside = True
+        elif not line.startswith("|"):
+            inside = False
+        elif inside and not line.startswith("|-"):
+            yield cells
+
+
+# --- settings
+
+
+def default_of(setting: str) -> str:
+    """A default as the table has it, and as an environment variable would."""
+    value: Any = Settings.model_fields[setting].get_default(call_default_factory=True)
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case Enum():
+            return str(value.value)
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def test_the_table_of_settings_has_each_with_its_default() -> None:
+    told = {row[0]: row[1] for row in table(OPERATING, "setting")}
+
+    assert told == {f"SAGER_{setting.upper()}": default_of(setting) for setting in Settings.model_fields}
+
+
+@pytest.mark.parametrize("file", [*DOCUMENTS, *DEPLOYMENT], ids=name)
+def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
+    known = {f"SAGER_{setting.upper()}" for setting in Settings.model_fields} | NOT_SETTINGS
+    named = set(re.findall(r"SAGER_[A-Z0-9_]*[A-Z0-9]", file.read_text(encoding="utf-8")))
+
+    assert {variable for variable in named if not variable.startswith("SAGER_TEST_")} <= known
+
+
+# --- metrics
+
+
+def exported(module: Any) -> dict[str, tuple[str, str]]:
+    """Type and labels by the name under which Prometheus finds a metric."""
+    found: dict[str, tuple[str, str]] = {}
+    for metric in vars(module).values():
+        if isinstance(metric, MetricWrapperBase):
+            (family,) = metric.describe()
+            suffix = "_total" if family.type == "counter" else ""
+            found[family.name + suffix] = (family.type, ", ".join(metric._labelnames))
+    return found
+
+
+def test_the_tables_of_metrics_are_what_is_exported() -> None:
+    told = {row[0]: (row[1], row[2]) for row in table(OPERATING, "metric")}
+
+    assert told == exported(worker_metrics) | exported(materializer_metrics)
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
+def test_every_metric_that_is_named_exists(file: Path) -> None:
+    known = set(exported(worker_metrics) | exported(materializer_metrics))
+    named = set(re.findall(r"\bsager_[a-z_]+[a-z]\b", file.read_text(encoding="utf-8")))
+
+    assert named <= known
+
+
+# --- commands
+
+
+def commands() -> dict[str, set[str]]:
+    """Every command of `sager` with its options."""
+    found: dict[str, set[str]] = {}
+
+    def walk(command: Any, path: str) -> None:
+        found[path] = {option for parameter in command.params for option in parameter.opts}
+        found[path] |= {"--help", "-h"}
+        for verb, inner in getattr(command, "commands", {}).items():
+            walk(inner, f"{path} {verb}")
+
+    walk(typer.main.get_command(app), "sager")
+    return found
+
+
+def called(line: str) -> Iterator[tuple[str, list[str]]]:
+    """The `sager` command in a line, and the options that it is given."""
+    words = shlex.split(line.removeprefix("$ "), comments=True)
+    start = next((n for n, word in enumerate(words) if word.rpartition("/")[2] == "sager"), None)
+    if start is None or not all("=" in word for word in words[:start]):
+        return
+    known, path = commands(), "sager"
+    rest = words[start + 1 :]
+    while rest and f"{path} {rest[0]}" in known:
+        path += f" {rest.pop(0)}"
+    yield path, [word.partition("=")[0] for word in rest if word.startswith("-")]
+    if path in ("sager", "sager policy", "sager schemas") and rest and not rest[0].startswith("-"):
+        yield f"{path} {rest[0]}", []
+
+
+def lines_with_commands(file: Path) -> Iterator[str]:
+    for block in blocks(file, "console"):
+        yield from (line for line in block.splitlines() if "sager" in line)
+    yield from re.findall(r"`((?:SAGER_\w+=\S+ )*sager(?: [^`]+)?)`", prose(file))
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
+def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
+    known = commands()
+
+    wrong = [
+        f"{path} {option}"
+        for line in lines_with_commands(file)
+        for path, options in called(line)
+        for option in [*options, None]
+        if path not in known or (option is not None and option not in known[path])
+    ]
+
+    assert wrong == []
+
+
+def test_the_readme_shows_every_command() -> None:
+    shown = {path for line in lines_with_commands(ROOT / "README.md") for path, _ in called(line)}
+
+    assert set(commands()) - {"sager", "sager policy", "sager schemas"} <= shown
+
+
+def test_a_command_that_does_not_exist_is_found() -> None:
+    assert [path for path, _ in called("$ SAGER_PREFIX=a. sager polcy show ann")] == ["sager", "sager polcy"]
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
+def test_every_make_target_that_is_named_exists(file: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    consoles = "\n".join(blocks(file, "console"))
+    named = set(re.findall(r"`make ([a-z-]+)`", prose(file))) | set(
+        re.findall(r"^\$ make ([a-z-]+)", consoles, re.MULTILINE)
+    )
+
+    assert named <= targets
+
+
+# --- links and code
+
+
+def anchor(heading: str) -> str:
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
+def test_every_relative_link_resolves(file: Path) -> None:
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose(file)):
+        if "://" in link:
+            continue
+        path, _, section = link.partition("#")
+        target = (file.parent / path).resolve() if path else file
+        if not target.exists():
+            broken.append(link)
+        elif section:
+            headings = re.findall(r"^#+ (.+)$", prose(target), re.MULTILINE)
+            broken += [] if section in map(anchor, headings) else [link]
+
+    assert broken == []
+
+
+@pytest.mark.parametrize("file", DOCUMENTS, ids=name)
+def test_every_python_example_is_python(file: Path) -> None:
+    for block in blocks(file, "python"):
+        ast.parse(block)
+
+
+def test_the_template_of_a_domain_works() -> None:
+    template = next(block for block in blocks(ROOT / "docs" / "domains.md", "python") if "def parse" in block)
+    scope: dict[str, Any] = {}
+    exec(template, scope)
+    recipe = Candidate(
+        item_id="r1", metadata={"cuisine": "Thai", "diet": ["vegan"], "main": "tofu|basil", "minutes": 20, "x": None}
+    )
+
+    assert scope["parse"](recipe) == (
+        Fact(dimension="cuisine", value="thai"),
+        Fact(dimension="diet", value="vegan"),
+        Fact(dimension="ingredient", value="tofu"),
+        Fact(dimension="ingredient", value="basil"),
+        Fact(dimension="effort", value="quick"),
+    )
+    assert len(scope["parse"](Candidate(item_id="r2", metadata={"cuisine": {}, "minutes": "long"}))) <= MAX_FACTS
+
+
+# --- nothing of a machine
+
+MACHINE = ("/wo" + "rk/", "/ro" + "ot/", "/tmp" + "/w/", "pypi.org" + "/simple", "files.python" + "hosted.org")
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git repository")
+    return [path for part in listed.stdout.decode().split("\0") if part and (path := ROOT / part).is_file()]
+
+
+def test_no_file_names_a_machine_or_a_package_host() -> None:
+    found = [
+        f"{name(file)}:{number}: {needle}"
+        for file in tracked()
+        for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
+        for needle in MACHINE
+        if needle in line
+    ]
+
+    assert found == []
