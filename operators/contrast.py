@@ -3,9 +3,9 @@
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
 answers a ranking; the same one again is a repeat, another one is refused.
 
-Both topics are read at once, and either may run ahead of the other by what the consumer has buffered: the rings
-have to hold that much of one busy user. They are cut into slots by the ranking's id, so that each event writes
-only its slot.
+Both topics are read at once, and either may run ahead of the other. Whoever calls these operators holds an event
+back whose step `overflows` a ring while the other topic has more to come. The rings are cut into slots by the
+ranking's id, so that each event writes only its slot.
 """
 
 from collections.abc import Callable, Sequence
@@ -82,6 +82,11 @@ class Step:
     contrast: Contrast | None = None
     refused: tuple[tuple[WaitingSelection, Outcome], ...] = ()
     expired: int = 0
+
+    @property
+    def overflows(self) -> bool:
+        """Whether something falls out of a full ring that may yet be matched, if the other topic is only late."""
+        return self.expired > 0 or any(outcome is Outcome.NO_RANKING for _, outcome in self.refused)
 
 
 def reverse_rank(candidates: Sequence[ItemFacts], chosen: str) -> tuple[ItemFacts, ...]:

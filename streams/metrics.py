@@ -10,6 +10,8 @@ EVENTS = Counter("sager_events", "Events that a stage has finished, by what beca
 DEAD_LETTERS = Counter("sager_dead_letters", "Records that a stage refused, by reason.", ["stage", "reason"])
 REROUTED = Counter("sager_rerouted", "Records found on another partition than their user's and sent on.", ["stage"])
 STALE = Counter("sager_stale", "Events given up because their partition moved to another worker.", ["stage"])
+EXPIRED = Counter("sager_rankings_expired", "Rankings that fell out of a user's ring without a selection.")
+HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to come up, by stage.", ["stage"])
 STAGE_SECONDS = Histogram(
     "sager_stage_seconds", "From taking an event to its results' delivery.", ["stage"], buckets=_LATENCY
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-from schemas import Contrast, DeadLetter, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill, decode
+from schemas import Contrast, DeadLetter, PolicySkill, Profile, RankedBy, Ranking, SkillDiff, SlimSkill, decode
 from streams.kafka import client_config
 from streams.settings import Settings
 
@@ -24,7 +24,8 @@ class Seen:
     """What has come out so far, repeated deliveries folded away."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
-    rankings: dict[str, Ranking] = field(default_factory=dict)
+    rankings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Our ranker's answers: item ids, best first, by ranking id."""
     contrasts: set[str] = field(default_factory=set)
     diffs: dict[str, SkillDiff] = field(default_factory=dict)
     skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -91,8 +92,9 @@ class Observer:
         if model is Profile:
             seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
         elif model is Ranking:
-            ranking = decode(Ranking, value)
-            seen.rankings[ranking.ranking_id] = ranking
+            ranking = orjson.loads(value)
+            if ranking["ranked_by"] == RankedBy.SAGER:
+                seen.rankings[ranking["ranking_id"]] = tuple(c["item_id"] for c in ranking["candidates"])
         elif model is Contrast:
             seen.contrasts.add(orjson.loads(value)["event_id"])
         elif model is SkillDiff:

@@ -15,26 +15,18 @@ from streams.demo.scenario import Scenario, Simulated
 SHOWN_USERS = 3
 SHOWN_LINES = 8
 SHOWN_DIFFS = 3
-QUERIES = (
-    (
-        "how often the ranker was right, by version of the skill",
-        "SELECT skill_version, count(*) AS choices, avg(hit_at_1) AS hit_at_1 FROM outcomes GROUP BY ALL ORDER BY ALL",
-    ),
-    (
-        "what most users turned out to want",
-        (
-            "SELECT attribute_id, count(*) AS users FROM skill_attributes WHERE tier <> 'low' "
-            "GROUP BY ALL ORDER BY users DESC LIMIT 10"
-        ),
-    ),
-    (
-        "how one user's policy came about",
-        (
-            "SELECT version, kind, attribute_id, before, after, reason FROM skill_changes WHERE user_id = '{user}' "
-            "ORDER BY version"
-        ),
-    ),
-)
+QUERIES = {
+    "how often the ranker was right, by version of the skill": """
+        SELECT skill_version, count(*) AS choices, round(avg(hit_at_1::INT), 3) AS hit_at_1
+        FROM outcomes GROUP BY ALL ORDER BY ALL""",
+    "what most users turned out to want": """
+        SELECT attribute_id, count(*) AS users FROM skill_attributes
+        WHERE tier <> 'low' GROUP BY ALL ORDER BY users DESC LIMIT 10""",
+    "how one user's policy came about": """
+        SELECT version, kind, attribute_id, before, after, reason FROM skill_changes
+        WHERE user_id = '{user}' ORDER BY version""",
+}
+"""Three questions for the DuckDB file, with their SQL."""
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -167,7 +159,7 @@ def _figures(result: Result) -> Table:
 def _next(result: Result) -> Group:
     user = next(iter(_telling(result)), ("", ""))[0]
     parts: list[RenderableType] = [Text(f"DuckDB file: {result.duckdb}", style="bold"), Text("Try, for instance:")]
-    for what, query in QUERIES:
+    for what, query in QUERIES.items():
         parts.append(Text(f"  -- {what}", style="dim"))
-        parts.append(Text(f"  {query.format(user=user)};"))
+        parts.extend(Text(f"  {line.strip()}") for line in f"{query};".format(user=user).strip().splitlines())
     return Group(*parts)

@@ -1,7 +1,7 @@
 """The demo: one machine, the whole pipeline, an app that produces and a report of what was learned."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -139,10 +139,7 @@ class Demo:
         """Ask our ranker for the held-back choices; nothing is selected, so nothing is learned from them."""
         wanted = {self._ask(choice, f"{when}-{choice.choice_id}").request_id: choice for choice in held}
         answers = self._answers(wanted, f"ranking, {when} evolution")
-        places = [
-            1 + [str(shown.item_id) for shown in answers[name].candidates].index(choice.target)
-            for name, choice in wanted.items()
-        ]
+        places = [1 + answers[name].index(choice.target) for name, choice in wanted.items()]
 
         def share(top: int) -> float:
             return sum(place <= top for place in places) / len(places) if places else 0.0
@@ -155,7 +152,7 @@ class Demo:
             choice.user_id, choice.domain, choice.candidates, request_id=request_id, at=choice.at
         )
 
-    def _answers(self, wanted: dict[str, Choice], what: str) -> dict[str, Ranking]:
+    def _answers(self, wanted: Mapping[str, object], what: str) -> dict[str, tuple[str, ...]]:
         self._events.flush()
         rankings = self._observer.seen.rankings
 
@@ -170,8 +167,9 @@ class Demo:
     def _stream(self, choices: Sequence[Choice]) -> None:
         """One round of choices: shown as our ranker orders them, or as the app does; then taken."""
         if self._scenario.closed_loop:
-            wanted = {self._ask(choice, choice.choice_id).request_id: choice for choice in choices}
-            shown = [(answer, wanted[name]) for name, answer in self._answers(wanted, "choosing").items()]
+            asked = [(self._ask(choice, choice.choice_id), choice) for choice in choices]
+            self._answers({request.request_id: choice for request, choice in asked}, "choosing")
+            shown: Sequence[tuple[RankRequest | Ranking, Choice]] = asked
         else:
             shown = [(self._show(choice), choice) for choice in choices]
         for ranking, choice in shown:

@@ -60,7 +60,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         TableManager=QuietTableManager,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
-        broker_rebalance_timeout=rebalance_seconds(settings),
+        broker_rebalance_timeout=max(settings.rebalance_seconds, longest_question_seconds(settings)),
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
@@ -77,13 +77,12 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
     )
 
 
-def rebalance_seconds(settings: Settings) -> float:
-    """How long a moving partition waits for events in flight: at least as long as an LLM question can take."""
+def longest_question_seconds(settings: Settings) -> float:
+    """How long one contrast can keep the reasoner busy, with all retries: partitions and the watchdog wait for it."""
     if settings.reasoner is not ReasonerName.LLM:
-        return settings.rebalance_seconds
+        return 0.0
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
-    longest = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
-    return max(settings.rebalance_seconds, longest)
+    return calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
 
 
 def _check_rocksdb() -> None:

@@ -41,10 +41,10 @@ class Intake:
         self._handlers = handlers
         self._in_flight = in_flight
 
-    def attach(self) -> None:
-        """Make it an agent of the app, over all topics that it has handlers for."""
+    def attach(self, name: str = "") -> None:
+        """Make it an agent of the app, named as its stage if not otherwise, over all topics that it handles."""
         source = self._pipeline.source(*self._handlers)
-        self._pipeline.app.agent(source, name=self._stage)(self._run)
+        self._pipeline.app.agent(source, name=name or self._stage)(self._run)
 
     async def _run(self, stream: Any) -> None:
         """Take every event of a stream; never raises on account of an event."""

@@ -30,6 +30,7 @@ class KeyOrdered:
         current_generation: the consumer generation now; an event of another one is not acknowledged.
         on_error: what is to become of an event whose handler raised; must not raise.
         on_progress: called whenever an event is finished.
+        on_acknowledged: called with the message of every event that is acknowledged.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class KeyOrdered:
         current_generation: Callable[[], int],
         on_error: Callable[[Any, Exception], Awaitable[None]],
         on_progress: Callable[[], None],
+        on_acknowledged: Callable[[Any], None],
     ) -> None:
         self._stream = stream
         self._stage = stage
@@ -47,6 +49,7 @@ class KeyOrdered:
         self._generation = current_generation
         self._on_error = on_error
         self._on_progress = on_progress
+        self._on_acknowledged = on_acknowledged
         self._last_of_key: dict[str, asyncio.Task[None]] = {}
         self._pending: dict[Any, deque[Any]] = defaultdict(deque)
         self._done: set[Any] = set()
@@ -110,6 +113,7 @@ class KeyOrdered:
             self._unacked.dec()
             if not self._is_stale(event):
                 await self._stream.ack(event)
+                self._on_acknowledged(event.message)
         if not pending:
             self._pending.pop(queue, None)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import faust
+from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
 from operators.merge import MergeLimits
@@ -50,6 +51,7 @@ class Pipeline:
     ring_limits: RingLimits = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
+    _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: dict[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=dict)
     _parsed: dict[tuple[str, str], tuple[Candidate, ItemFacts]] = field(default_factory=dict)
 
@@ -156,7 +158,27 @@ class Pipeline:
 
     def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
         """The runner of one agent's handlers."""
-        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch)
+        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch, self._note_acknowledged)
+
+    def _note_acknowledged(self, message: Any) -> None:
+        self._next_offset[message.topic, message.partition] = message.offset + 1
+
+    def has_more(self, base: str, partition: int) -> bool:
+        """Whether a topic's partition holds records that this worker has fetched or seen the end of, but not finished.
+
+        The end is the one that the last fetch told, so a record produced this moment may be missed.
+        """
+        tp = TP(self.settings.topic(base), partition)
+        try:
+            end = self.app.consumer.highwater(tp)
+        except (AssertionError, LookupError):  # not assigned to this worker, or not any more
+            return False
+        if end is None:
+            return True
+        return int(end) > self._next_offset.get((tp.topic, partition), self._committed(tp))
+
+    def _committed(self, tp: TP) -> int:
+        return int(self.app.consumer._committed_offset.get(tp) or 0)
 
 
 def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:

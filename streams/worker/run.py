@@ -3,16 +3,20 @@
 import logging
 import os
 import threading
+from typing import Any
 
 import faust
+from faust.exceptions import ConsumerNotStarted
 
 from streams import metrics, topics
 from streams.settings import Settings
-from streams.worker.app import create, quiet_logs
+from streams.worker.app import create, longest_question_seconds, quiet_logs
 from streams.worker.pipeline import Pipeline
 from streams.worker.watchdog import EXIT_CODE, Watchdog
 
 logger = logging.getLogger("sager.worker")
+
+MARGIN_SECONDS = 30.0
 
 
 def run(settings: Settings) -> None:
@@ -29,29 +33,51 @@ def run(settings: Settings) -> None:
     metrics.serve(settings)
     _watch(pipeline)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
-    worker = faust.Worker(pipeline.app, loglevel="info", redirect_stdouts=False, override_logging=False, quiet=True)
+    worker = PunctualWorker(
+        pipeline.app,
+        settings.shutdown_seconds,
+        loglevel="info",
+        redirect_stdouts=False,
+        override_logging=False,
+        quiet=True,
+    )
     quiet_logs()
     worker.execute_from_commandline()
 
 
 def _watch(pipeline: Pipeline) -> None:
+    """Start the watchdog. Faust's own start signals are only sent by its command line."""
+
     def assigned() -> set[tuple[str, int]]:
-        return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
+        try:
+            return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
+        except ConsumerNotStarted:
+            return set()
 
-    def start_watching(app: faust.App, **kwargs: object) -> None:
-        pipeline.touch()
-        Watchdog(pipeline.settings, lambda: pipeline.progressed, assigned).start()
-        logger.info("worker started")
+    pipeline.touch()
+    settings = pipeline.settings
+    patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
+    Watchdog(settings.model_copy(update={"watchdog_seconds": patience}), lambda: pipeline.progressed, assigned).start()
+    logger.info("watching for lag without progress for %.0f s", patience)
 
-    def shut_down_in_time(app: faust.App, **kwargs: object) -> None:
-        """Without a broker Faust would try to commit for ever, and an orphan would burn a core."""
-        seconds = pipeline.settings.shutdown_seconds
-        timer = threading.Timer(seconds, _give_up, [seconds])
+
+class PunctualWorker(faust.Worker):
+    """A Faust worker that ends in time, also where Kafka is gone and it would wait for ever to commit.
+
+    Args:
+        app: what it runs.
+        seconds: how long after a signal it may still work.
+    """
+
+    def __init__(self, app: faust.App, seconds: float, **kwargs: Any) -> None:
+        super().__init__(app, **kwargs)
+        self._seconds = seconds
+
+    def _schedule_shutdown(self, signal: Any) -> None:
+        timer = threading.Timer(self._seconds, _give_up, [self._seconds])
         timer.daemon = True
         timer.start()
-
-    pipeline.app.on_worker_init.connect(start_watching, weak=False)
-    pipeline.app.on_before_shutdown.connect(shut_down_in_time, weak=False)
+        super()._schedule_shutdown(signal)
 
 
 def _give_up(seconds: float) -> None:

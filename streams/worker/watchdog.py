@@ -67,6 +67,7 @@ class Watchdog(threading.Thread):
         self._assigned = assigned
         self._end = end
         self._client = AdminClient(client_config(settings))
+        self._waiting_since: float | None = None
 
     def run(self) -> None:
         """Look every few seconds, until the process ends."""
@@ -79,14 +80,20 @@ class Watchdog(threading.Thread):
         self._end(EXIT_CODE)
 
     def is_stuck(self) -> bool:
-        """Whether records wait on our partitions and nothing has been finished for too long."""
-        if time.monotonic() - self._progressed() < self._settings.watchdog_seconds:
-            return False
+        """Whether records have waited on our partitions for too long without anything being finished.
+
+        Not the time since the last progress alone: an idle worker whose first record in hours arrives is not stuck.
+        """
         try:
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
             # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
             logger.warning("cannot ask for lag: %s", error)
+            self._waiting_since = None
             return False
-        ours = self._assigned()
-        return any(count for tp, count in waiting.items() if (tp.topic, tp.partition) in ours)
+        ours, now = self._assigned(), time.monotonic()
+        if not any(count for tp, count in waiting.items() if (tp.topic, tp.partition) in ours):
+            self._waiting_since = None
+        elif self._waiting_since is None or self._progressed() > self._waiting_since:
+            self._waiting_since = now
+        return self._waiting_since is not None and now - self._waiting_since >= self._settings.watchdog_seconds

@@ -1,52 +1,100 @@
-"""Agent `contrast`: rankings and selections, in any order, into contrasts (paper 2.5)."""
+"""Agent `contrast`: rankings and selections, in any order, into contrasts (paper 2.5).
 
+Two Faust agents over one table, so that one topic can be held back while the other catches up.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from operators.applied import is_applied
 from operators.contrast import Step, on_ranking, on_selection, slot_of
 from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
-from schemas.fields import UserId
+from streams import metrics
 from streams.worker.intake import Intake
 from streams.worker.pipeline import Pipeline, position_of
 
+STAGE = "contrast"
+HOLD_SECONDS = 30.0
+LOOK_AGAIN_SECONDS = 0.02
+
 
 def attach(pipeline: Pipeline) -> None:
-    """Add the agent to the worker."""
+    """Add the agents to the worker."""
+    Contrasts(pipeline).attach()
 
-    def rings(user_id: UserId, ranking_id: str, position: Position) -> OpenRankings | None:
-        """The user's rings for this ranking; None if they hold this record already."""
-        slot = slot_of(ranking_id)
-        state = pipeline.read(pipeline.open_rankings, compound_key(user_id, slot), OpenRankings)
-        if state is None:
-            return OpenRankings(user_id=user_id, slot=slot)
-        return None if is_applied(state.applied, position) else state
 
-    async def settle(event: Any, step: Step) -> str:
+class Contrasts:
+    """The join's two handlers, and the lock under which they share a user's rings."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
+        self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking})
+        self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection})
+
+    def attach(self) -> None:
+        """Make both handlers agents of the app."""
+        self._rankings.attach("contrast-rankings")
+        self._selections.attach("contrast-selections")
+
+    async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
+        parse = partial(self._pipeline.facts_of, ranking.domain)
+        limits = self._pipeline.ring_limits
+
+        def take(state: OpenRankings) -> Step:
+            return on_ranking(state, ranking, parse, position, limits)
+
+        return await self._take(event, ranking, position, take, Selection.TOPIC)
+
+    async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
+        limits = self._pipeline.ring_limits
+
+        def take(state: OpenRankings) -> Step:
+            return on_selection(state, selection, position, limits)
+
+        return await self._take(event, selection, position, take, Ranking.TOPIC)
+
+    async def _take(
+        self,
+        event: Any,
+        record: Ranking | Selection,
+        position: Position,
+        take: Callable[[OpenRankings], Step],
+        other: str,
+    ) -> str:
+        """Apply an event to its rings; if that would push something out, wait for the other topic to come up."""
+        slot = slot_of(record.ranking_id)
+        key = compound_key(record.user_id, slot)
+        lock = self._locks.setdefault(key, asyncio.Lock())
+        give_up = time.monotonic() + HOLD_SECONDS
+        held = False
+        while True:
+            async with lock:
+                state = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)
+                if state is not None and is_applied(state.applied, position):
+                    return "repeated"
+                step = take(state or OpenRankings(user_id=record.user_id, slot=slot))
+                late = step.overflows and self._pipeline.has_more(other, position.partition)
+                if not late or time.monotonic() > give_up:
+                    return await self._settle(event, key, step)
+            if not held:
+                held = True
+                metrics.HELD_BACK.labels(STAGE).inc()
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def _settle(self, event: Any, key: bytes, step: Step) -> str:
         """Send first, then forget: after a crash between the two the same contrast is sent again, and known."""
-        user = step.state.user_id.encode()
+        pipeline = self._pipeline
         if step.contrast is not None:
-            await pipeline.send(event, Contrast.TOPIC, user, encode(step.contrast))
+            await pipeline.send(event, Contrast.TOPIC, step.state.user_id.encode(), encode(step.contrast))
         for waiting, outcome in step.refused:
             detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
-            await intake.dead_letter(event, waiting.source, outcome.value, detail, original)
-        key = compound_key(step.state.user_id, step.state.slot)
+            await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
+        metrics.EXPIRED.inc(step.expired)
         return step.outcome.value
-
-    async def ranking_shown(event: Any, ranking: Ranking, position: Position) -> str:
-        state = rings(ranking.user_id, ranking.ranking_id, position)
-        if state is None:
-            return "repeated"
-        parse = partial(pipeline.facts_of, ranking.domain)
-        return await settle(event, on_ranking(state, ranking, parse, position, pipeline.ring_limits))
-
-    async def item_selected(event: Any, selection: Selection, position: Position) -> str:
-        state = rings(selection.user_id, selection.ranking_id, position)
-        if state is None:
-            return "repeated"
-        return await settle(event, on_selection(state, selection, position, pipeline.ring_limits))
-
-    intake = Intake(pipeline, "contrast", {Ranking.TOPIC: ranking_shown, Selection.TOPIC: item_selected})
-    intake.attach()
