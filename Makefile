@@ -23,13 +23,13 @@ demo: $(VENV)/ready ## stream choices of simulated users through the whole pipel
 	@$(RUN)/sager demo
 
 test: $(VENV)/ready ## all tests, on the embedded broker
-	@$(RUN)/python -m pytest
+	@$(RUN)/python -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/ready ## only the tests that need no broker
 	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
-	@SAGER_TEST_BROKER=kafka $(RUN)/python -m pytest -m broker tests/integration tests/faults
+	@SAGER_TEST_BROKER=kafka $(RUN)/python -m pytest -n 2 --dist worksteal -m broker tests/integration tests/faults
 
 lint: $(VENV)/ready ## style, types and formatting, changing nothing
 	@$(RUN)/ruff check .

@@ -47,7 +47,9 @@ def slim(
 
     lines = sorted(eligible(skill), key=order)
     likes = [safe for a in lines if a.kind is Kind.PREFERENCE and (safe := plain(a.value))]
-    styles = [safe for a in lines if a.kind is not Kind.PREFERENCE and (safe := plain(a.value))]
+    # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
+    styles = [safe for a in lines if a.kind is Kind.PATTERN and (safe := plain(a.value))]
+    styles += [f"prefers {safe}" for a in lines if a.kind is Kind.CRITERION and (safe := plain(a.value))]
     likes, style = list(dict.fromkeys(likes)), (styles[0] if styles else "")
     chosen: list[str] = []
     for like in likes:

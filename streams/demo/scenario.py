@@ -179,7 +179,7 @@ class Recorded:
     folder: Path
     users: int
     seed: int
-    past_share: float = 0.5
+    past_share: float = 0.8
     closed_loop: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:

@@ -358,7 +358,10 @@ def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
     short = slim(a_skill(*attributes), count_tokens, budget, population)
 
     sure = {plain(a.value) for a in attributes if a.tier >= Tier.MEDIUM}
-    assert {*short.likes, short.style} - {""} <= sure
+    assert {*short.likes, short.style.removeprefix("prefers ")} - {""} <= {
+        *sure,
+        *(v.removeprefix("prefers ") for v in sure),
+    }
     assert count_tokens(short.text) == short.tokens <= budget
     assert short.text == compose(list(short.likes), short.style)
     assert len(short.text.splitlines()) <= 1

@@ -38,8 +38,11 @@ class TestForm:
 
         assert (short.text, short.likes, short.style, short.tokens) == ("", (), "", 0)
 
-    def test_style_is_the_surest_pattern_or_criterion(self) -> None:
-        assert slim(a_skill(STYLE, CRITERION), count_tokens).style == "1990s"
+    def test_style_is_a_pattern_before_any_criterion(self) -> None:
+        assert slim(a_skill(STYLE, CRITERION), count_tokens).style == "explores many genres"
+
+    def test_style_is_the_surest_criterion_where_there_is_no_pattern(self) -> None:
+        assert slim(a_skill(CRITERION), count_tokens).style == "prefers 1990s"
 
     def test_it_is_dated_as_the_skill_is(self) -> None:
         skill = a_skill(NOIR)
