@@ -51,7 +51,7 @@ def test_the_examples_work(deployment: Harness, capsys: pytest.CaptureFixture[st
     (slim,) = deployment.count(SlimSkill, 1).values(SlimSkill)
     prompt = run(inject)["prompt"]
 
-    assert slim.text == "likes: sci-fi | style: 2010s"
+    assert slim.text == "likes: sci-fi | style: prefers 2010s"
     assert prompt.splitlines()[-1].endswith(slim.text)
     # What the README says is printed is what is printed.
     assert capsys.readouterr().out.strip() == prompt
