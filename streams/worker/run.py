@@ -6,7 +6,6 @@ import threading
 from typing import Any
 
 import faust
-from faust.exceptions import ConsumerNotStarted
 
 from streams import metrics, topics
 from streams.settings import Settings
@@ -46,19 +45,20 @@ def run(settings: Settings) -> None:
 
 
 def _watch(pipeline: Pipeline) -> None:
-    """Start the watchdog. Faust's own start signals are only sent by its command line."""
+    """Set the watchdog on guard once the app runs: Faust makes its consumer in the thread that asks for it first."""
 
     def assigned() -> set[tuple[str, int]]:
-        try:
-            return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
-        except ConsumerNotStarted:
-            return set()
+        return {(tp.topic, tp.partition) for tp in pipeline.app.consumer.assignment()}
 
-    pipeline.touch()
-    settings = pipeline.settings
-    patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
-    Watchdog(settings.model_copy(update={"watchdog_seconds": patience}), lambda: pipeline.progressed, assigned).start()
-    logger.info("watching for lag without progress for %.0f s", patience)
+    async def on_guard() -> None:
+        pipeline.touch()
+        settings = pipeline.settings
+        patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
+        patient = settings.model_copy(update={"watchdog_seconds": patience})
+        Watchdog(patient, lambda: pipeline.progressed, assigned).start()
+        logger.info("watching for lag without progress for %.0f s", patience)
+
+    pipeline.app.task(on_guard)
 
 
 class PunctualWorker(faust.Worker):
