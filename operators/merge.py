@@ -7,6 +7,7 @@ after the limits were changed (invariant 1).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from operators.applied import is_applied, remember, with_applied
 from operators.attributes import fact_id, from_fact
@@ -132,20 +133,29 @@ def resolve(
         else:
             refused.append(Refused(attribute_id=name, proposed=ChangeKind.WEAKENED, why=change))
     changes, full = _make_room(skill, changes, evidence, now, limits)
-    return SkillDiff(
-        event_id=contrast.event_id,
-        occurred_at=contrast.occurred_at,
-        user_id=skill.user_id,
-        domain=skill.domain,
-        base_version=skill.version,
-        version=skill.version + 1,
-        seed=skill.attributes if skill.version == 0 else None,
+    return _next_diff(
+        skill,
+        contrast,
         changes=tuple(changes),
         refused=(*refused, *full),
         evidence=evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         source=source,
+    )
+
+
+def _next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) -> SkillDiff:
+    """The diff that leads from this version to the next; the first one carries the seed."""
+    return SkillDiff(
+        event_id=event.event_id,
+        occurred_at=event.occurred_at,
+        user_id=skill.user_id,
+        domain=skill.domain,
+        base_version=skill.version,
+        version=skill.version + 1,
+        seed=skill.attributes if skill.version == 0 else None,
+        **found,
     )
 
 
@@ -217,14 +227,9 @@ def resolve_command(
         # A pin's word, or the likes that move up after a removal, may be the ones too many.
         changes = tuple(_make_room(skill, changes, evidence, skill.contrasts, limits)[0])
     refused = () if why is None else (Refused(attribute_id=command.attribute_id, proposed=kind, why=why),)
-    return SkillDiff(
-        event_id=command.event_id,
-        occurred_at=command.occurred_at,
-        user_id=skill.user_id,
-        domain=skill.domain,
-        base_version=skill.version,
-        version=skill.version + 1,
-        seed=skill.attributes if skill.version == 0 else None,
+    return _next_diff(
+        skill,
+        command,
         changes=changes,
         refused=refused,
         evidence=evidence,
