@@ -8,6 +8,8 @@
    brings and relies on a seek to the committed offsets to get it again. aiokafka does nothing for a partition
    that has none, or 0: on a fresh group everything produced before the worker joined could be passed over. Such
    partitions are read again from their beginning.
+   Faust's livelock detector, which only logs, asks such a partition for its position; while the seek is under way
+   there is none, aiokafka asserts that there is, and the worker dies of it. It asks once there is one.
 4. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
    overtake it). The table keeps the future of its last write for whoever has to be sure.
 """
@@ -61,6 +63,13 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         if fresh:
             await self.call_thread(consumer.seek_to_beginning, *fresh)
         return committed
+
+    def verify_event_path(self, now: float, tp: Any) -> None:
+        """Look for a stream that stands still, unless `tp` is between two positions."""
+        assignment = self._ensure_consumer()._fetcher._subscriptions.subscription.assignment
+        state = assignment and assignment.state_value(aiokafka.TopicPartition(tp.topic, tp.partition))
+        if state and state.has_valid_position:
+            super().verify_event_path(now, tp)
 
 
 class SeekingConsumer(driver.Consumer):
