@@ -82,7 +82,8 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     profiler = _profile(worker.pid, args.profile) if args.profile else None
     produce(settings, args.contrasts, args.users)
     observer.wait(lambda: len(observer.seen.diffs) >= warm + args.contrasts, "diffs")
-    seconds, cpu = time.monotonic() - began, cpu_seconds(worker.pid) - before
+    seconds, busy = time.monotonic() - began, cpu_seconds(worker.pid) - before
+    cpu = _settled(worker.pid) - before
     if profiler:
         profiler.send_signal(signal.SIGINT)
         profiler.wait(30)
@@ -90,17 +91,26 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     total = warm + args.contrasts
     worker.terminate()
     worker.wait(30)
-    produced = {t: counts[t] for t in ("open-rankings", "contrasts", "skills", "skill-diffs", "slim-skills")}
+    read = ("rankings", "selections", "contrasts", "item-touches", "item-signals")
+    written = [base for base in counts if base not in ("rankings", "selections")]
     return {
         "contrasts": args.contrasts,
         "contrasts_per_second": round(args.contrasts / seconds, 1),
         "cpu_ms_per_contrast": round(1000 * cpu / args.contrasts, 2),
-        "cores": round(cpu / seconds, 2),
-        "messages_read_per_contrast": round(
-            (counts["rankings"] + counts["selections"] + counts["contrasts"]) / total, 2
-        ),
-        "messages_written_per_contrast": {t: round(n / total, 2) for t, n in produced.items()},
+        "cores": round(busy / seconds, 2),
+        "messages_read_per_contrast": {base: round(counts[base] / total, 2) for base in read},
+        "messages_written_per_contrast": {base: round(counts[base] / total, 2) for base in sorted(written)},
     }
+
+
+def _settled(pid: int) -> float:
+    """A process's CPU seconds once it has next to nothing to do: the graph hears of choices after their diffs."""
+    now = cpu_seconds(pid)
+    while True:
+        time.sleep(2)
+        before, now = now, cpu_seconds(pid)
+        if now - before < 0.2:
+            return now
 
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:

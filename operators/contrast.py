@@ -125,6 +125,7 @@ def on_ranking(
         instruction=ranking.instruction,
         candidates=tuple(facts_of(candidate) for candidate in ranking.candidates),
         skill_version=ranking.injected.skill_version,
+        facets=ranking.injected.facets,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
     if waiting is not None:
@@ -196,6 +197,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         chosen_rank=rank,
         unchosen=reverse_rank(ranking.candidates, selection.item_id),
         skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
+        facets=ranking.facets,
     )
     answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))
     settled = state.model_copy(

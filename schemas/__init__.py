@@ -5,10 +5,30 @@ from schemas.codec import decode, derived_id, encode
 from schemas.commands import Action, SkillCommand
 from schemas.contrasts import Contrast
 from schemas.dead_letters import DeadLetter
-from schemas.diffs import Change, ChangeKind, PolicySkill, ReasonedBy, Refusal, Refused, SkillDiff
+from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
 from schemas.events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from schemas.exceptions import BadRecord, SchemaError, UnknownTopic
+from schemas.facets import MAX_FACETS, MAX_SUPPORTERS, Facet
 from schemas.items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
+from schemas.memory import (
+    MAX_COMPANIONS,
+    MAX_CROWD,
+    MAX_MEMORY_FACTS,
+    MAX_SIGNALS,
+    MAX_TAKEN,
+    MAX_TAKERS,
+    MAX_TASTES,
+    Crowd,
+    ItemMemory,
+    ItemSignal,
+    Memory,
+    Neighbourhood,
+    Taken,
+    Taker,
+    Taste,
+    Touch,
+)
+from schemas.reasoned import ReasonedBy
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
@@ -17,6 +37,7 @@ from schemas.skills import (
     Evidence,
     GlobalSkill,
     Kind,
+    Persona,
     Position,
     SlimSkill,
     Source,
@@ -28,9 +49,18 @@ from schemas.topics import TOPICS, Key, Topic, compound_key, topic_of
 
 __all__ = [
     "MAX_ATTRIBUTES",
+    "MAX_COMPANIONS",
+    "MAX_CROWD",
     "MAX_EVIDENCE",
+    "MAX_FACETS",
     "MAX_FACTS",
+    "MAX_MEMORY_FACTS",
     "MAX_RECENT",
+    "MAX_SIGNALS",
+    "MAX_SUPPORTERS",
+    "MAX_TAKEN",
+    "MAX_TAKERS",
+    "MAX_TASTES",
     "SCHEMA_VERSION",
     "TOPICS",
     "Action",
@@ -41,20 +71,27 @@ __all__ = [
     "Change",
     "ChangeKind",
     "Contrast",
+    "Crowd",
     "DeadLetter",
     "Event",
     "Evidence",
+    "Facet",
     "Fact",
     "GlobalSkill",
     "Injected",
     "Interaction",
     "Item",
     "ItemFacts",
+    "ItemMemory",
+    "ItemSignal",
     "Key",
     "Kind",
+    "Memory",
     "Model",
+    "Neighbourhood",
     "OpenRanking",
     "OpenRankings",
+    "Persona",
     "PolicySkill",
     "Position",
     "Profile",
@@ -71,8 +108,12 @@ __all__ = [
     "SlimSkill",
     "Source",
     "Strategy",
+    "Taken",
+    "Taker",
+    "Taste",
     "Tier",
     "Topic",
+    "Touch",
     "UnknownTopic",
     "WaitingSelection",
     "compound_key",

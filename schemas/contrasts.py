@@ -6,6 +6,7 @@ from pydantic import Field
 
 from schemas.base import Event
 from schemas.events import MAX_CANDIDATES
+from schemas.facets import MAX_FACETS, Facet
 from schemas.fields import DomainField, Identifier, Instruction, UserIdField
 from schemas.items import ItemFacts
 
@@ -27,3 +28,6 @@ class Contrast(Event):
     chosen_rank: int = Field(ge=1, description="The place at which the chosen item was shown; 1 is the top.")
     unchosen: tuple[ItemFacts, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")
+    facets: tuple[Facet, ...] = Field(
+        default=(), max_length=MAX_FACETS, description="The collaborative context that the ranking was made in."
+    )

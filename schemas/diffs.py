@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.base import Event, Model
 from schemas.fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from schemas.reasoned import ReasonedBy
 from schemas.skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
 
 
@@ -54,21 +55,6 @@ class Refused(Model):
     attribute_id: AttributeId
     proposed: ChangeKind
     why: Refusal
-
-
-class ReasonedBy(Model):
-    """How a diff came about: which reasoner, and for an LLM the call's record."""
-
-    reasoner: Identifier = "rules"
-    model: Identifier | None = None
-    prompt_hash: Identifier | None = None
-    prompt_tokens: int = Field(default=0, ge=0)
-    completion_tokens: int = Field(default=0, ge=0)
-    calls: int = Field(default=0, ge=0)
-    latency_ms: int = Field(default=0, ge=0)
-    fallback: Annotated[str, Field(max_length=200)] | None = Field(
-        default=None, description="Why another reasoner than the configured one answered."
-    )
 
 
 class SkillDiff(Event):

@@ -7,8 +7,10 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Event, Model
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, Text, UserIdField
+from schemas.facets import MAX_FACETS, Facet
+from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
 from schemas.items import Candidate
+from schemas.reasoned import ReasonedBy
 
 MAX_CANDIDATES = 100
 
@@ -53,11 +55,23 @@ class RankedBy(StrEnum):
 
 
 class Injected(Model):
-    """What influenced a ranking: the log of which skill and which words had their say."""
+    """What influenced a ranking: the log of which skill, which facets and which words had their say (paper 2.4)."""
 
     skill_version: int = Field(default=0, ge=0, description="0: the prior alone.")
     slim_skill: Text = ""
     reasoner: Identifier | None = None
+    facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
+    companions: dict[ItemIdField, Share] = Field(
+        default_factory=dict,
+        max_length=MAX_CANDIDATES,
+        description="Candidates that others took together with what this user took: how strongly, 1 at most.",
+    )
+    memory_version: int = Field(default=0, ge=0)
+    graph_epoch: int = Field(default=0, ge=0)
+    ranked_by: ReasonedBy | None = Field(default=None, description="How the order came about, and what it cost.")
+    facets_by: ReasonedBy | None = Field(default=None, description="Only where an LLM wrote the facets.")
+    slim_by: ReasonedBy | None = Field(default=None, description="Only where an LLM wrote the slim skill.")
+    repaired: int = Field(default=0, ge=0, description="Ids that a model left out, invented or repeated.")
 
 
 class Ranking(Event):

@@ -9,6 +9,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from schemas.base import Event, Model
 from schemas.fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
+from schemas.reasoned import ReasonedBy
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
@@ -125,6 +126,14 @@ class SlimSkill(Event):
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
 
 
+class Persona(Model):
+    """A kind of user in the domain, by how much they did (App. D): how many are, and how to decide for them."""
+
+    name: Label
+    share: Share
+    strategy: Annotated[str, Field(max_length=300)] = ""
+
+
 class GlobalSkill(Event):
     """A domain's population template, for users without history (paper 2.3, App. D)."""
 
@@ -134,3 +143,6 @@ class GlobalSkill(Event):
     users: int = Field(ge=0, description="How many users it was computed from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
+    personas: tuple[Persona, ...] = Field(default=(), max_length=8)
+    guidance: Text = Field(default="", description="How to decide for somebody new, in words, for people and prompts.")
+    reasoned_by: ReasonedBy = ReasonedBy()

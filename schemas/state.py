@@ -9,6 +9,7 @@ from pydantic import Field
 
 from schemas.base import Model
 from schemas.events import MAX_CANDIDATES, Selection
+from schemas.facets import MAX_FACETS, Facet
 from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from schemas.items import Fact, ItemFacts
 from schemas.skills import Position
@@ -44,6 +45,7 @@ class OpenRanking(Model):
     instruction: Instruction = ""
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0)
+    facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     size_bytes: Count = Field(default=0, description="Its size in the ring; what all of them may take is bounded.")
 
 

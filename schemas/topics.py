@@ -22,6 +22,7 @@ from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.exceptions import UnknownTopic
 from schemas.items import Item
+from schemas.memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
 from schemas.skills import GlobalSkill, SlimSkill
 from schemas.state import OpenRankings, Profile
 
@@ -36,23 +37,25 @@ class Key(StrEnum):
     USER_AND_DOMAIN = "user_id, domain"
     USER_AND_SLOT = "user_id, slot"
     ITEM = "item_id"
+    ITEM_AND_DOMAIN = "item_id, domain"
     DOMAIN = "domain"
     ORIGINAL = "the original record's key"
 
 
-def compound_key(user_id: str, part: str | int) -> bytes:
-    """The key of a record that is one per user and domain, or slot: a JSON array of the two.
+def compound_key(owner: str, part: str | int) -> bytes:
+    """The key of a record that is one per user and domain, user and slot, or item and domain: an array of the two.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'
     """
-    return orjson.dumps([user_id, part])
+    return orjson.dumps([owner, part])
 
 
 _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER: lambda event: event.user_id.encode(),
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
     Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
+    Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
     Key.ITEM: lambda event: event.item.item_id.encode(),
     Key.DOMAIN: lambda event: event.domain.encode(),
 }
@@ -112,6 +115,11 @@ class Topic:
             raise TypeError(f"{self.base} is keyed by {self.key.value}")
         return _KEYS[self.key](event)
 
+    def owner_of(self, event: Any) -> str:
+        """Whose partition the event belongs on: its user's, or for the graph's item side its item's."""
+        owner: str = event.item_id if self.key is Key.ITEM_AND_DOMAIN else event.user_id
+        return owner
+
 
 _ALL = (
     Topic("items", Item, Key.ITEM, "app", compact=True),
@@ -136,6 +144,11 @@ _ALL = (
         max_message_bytes=4 * MEBIBYTE,
         internal=True,
     ),
+    Topic("memories", Memory, Key.USER_AND_DOMAIN, "the agents prior and evolve", compact=True, internal=True),
+    Topic("item-touches", Touch, Key.ITEM_AND_DOMAIN, "the agents prior and evolve", timedelta(days=7), internal=True),
+    Topic("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "the agent propagate", compact=True, internal=True),
+    Topic("item-signals", ItemSignal, Key.USER, "the agent propagate", timedelta(days=7), internal=True),
+    Topic("neighbourhoods", Neighbourhood, Key.USER_AND_DOMAIN, "the agent retrieve", compact=True, internal=True),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}

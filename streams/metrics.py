@@ -27,9 +27,13 @@ SLIM_TOKENS = Histogram(
 END_TO_END_SECONDS = Histogram(
     "sager_end_to_end_seconds", "From a selection's occurred_at to its skill's delivery.", buckets=_LATENCY
 )
-LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by outcome.", ["outcome"])
-LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received.", ["direction"])
-LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call.", buckets=_LATENCY)
+LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by prompt and outcome.", ["prompt", "outcome"])
+LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.", ["prompt", "direction"])
+LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
+GATED = Counter("sager_llm_gated", "Choices that the LLM was not asked about: they could teach it nothing.")
+FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
+RANK_FALLBACKS = Counter("sager_rank_fallbacks", "Rankings for which the LLM had no answer.")
+RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
 REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )

@@ -7,6 +7,8 @@ from pathlib import Path
 from pydantic import AliasChoices, Field, SecretStr
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from operators.retrieve import Preset
+
 
 class Store(StrEnum):
     """Where a worker keeps its tables; the changelog topics hold them in either case."""
@@ -28,6 +30,37 @@ class OnLlmFailure(StrEnum):
     RULES = "rules"
     WAIT = "wait"
     DEAD_LETTER = "dead-letter"
+
+
+class By(StrEnum):
+    """Who writes facets and task-conditioned slim skills: a rule, or the LLM."""
+
+    RULES = "rules"
+    LLM = "llm"
+
+
+class RankerName(StrEnum):
+    """How rank requests are answered."""
+
+    DETERMINISTIC = "deterministic"
+    FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
+    LISTWISE = "listwise"
+    POINTWISE = "pointwise"
+
+
+class RankSkill(StrEnum):
+    """Which lines of a skill rank: all medium and high ones, those of the slim skill, none."""
+
+    FULL = "full"
+    SLIM = "slim"
+    NONE = "none"
+
+
+class EvolveMode(StrEnum):
+    """How a choice changes a skill: by a diff, or anew from the choice alone (the paper's Table 5)."""
+
+    INCREMENTAL = "incremental"
+    REPLACE = "replace"
 
 
 class Settings(BaseSettings):
@@ -72,6 +105,31 @@ class Settings(BaseSettings):
         default=False, description="Send maxLength and maxItems too: llama.cpp and vLLM want them, OpenAI refuses them."
     )
     llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
+
+    retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
+    propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
+    preset: Preset = Field(default=Preset.FULL, description="By which rules neighbours are pruned: full, memrec-code.")
+    support_floor: int = Field(default=3, ge=1, le=48, description="Fewest others behind anything told of them.")
+    fan_out: int = Field(default=2, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
+    facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
+    extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
+    task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
+    ranker: RankerName = Field(
+        default=RankerName.DETERMINISTIC,
+        description="Who answers rank requests: deterministic; an LLM as first-token, listwise or pointwise.",
+    )
+    rank_orders: int = Field(default=2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
+    rank_skill: RankSkill = Field(
+        default=RankSkill.FULL,
+        description="The skill's lines that rank: full, slim, none. An LLM gets slim or none.",
+    )
+    statinit: bool = Field(default=True, description="Start skills from a user's history.")
+    cold_start: bool = Field(default=True, description="Start users without history from the domain's global skill.")
+    evolve_mode: EvolveMode = Field(default=EvolveMode.INCREMENTAL, description="incremental, or replace (Table 5).")
+    warmup_rounds: int | None = Field(
+        default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"
+    )
+    gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
 
     in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved at once by one worker.")
     slim_tokens: int = Field(default=30, ge=8, le=400, description="Token budget of a slim skill.")

@@ -15,6 +15,7 @@ For load tests, as a process: `python tests/openai_server.py --port 8091 --delay
 import argparse
 import asyncio
 import json
+import math
 import re
 import threading
 import time
@@ -45,6 +46,14 @@ class Do(StrEnum):
     FILTER = "filter"
     NO_CHOICES = "no-choices"
     NO_CONTENT = "no-content"
+    NO_LOGPROBS = "no-logprobs"
+    """Leave out the probabilities that were asked for."""
+    JUNK_TOKENS = "junk-tokens"
+    """Probabilities of tokens that are no choice, and entries of the wrong form."""
+    ECHO = "echo"
+    """See only what stands first: rank in the order of presentation."""
+    REPEAT = "repeat"
+    """Name the first place again and again."""
     NOT_JSON = "not-json"
     """A proxy's page instead of the protocol, with status 200."""
     RATE_LIMIT = "rate-limit"
@@ -156,9 +165,13 @@ async def _drip(request: web.Request) -> web.StreamResponse:
 
 def completion(body: dict[str, Any], do: Do) -> dict[str, Any]:
     """The chat completion that answers this request."""
+    if body.get("logprobs"):
+        return first_token(body, do)
     prompt = body["messages"][-1]["content"]
     schema = body["response_format"]["json_schema"]["schema"]
     answer = fill(schema, schema, "", do)
+    if "ranking" in answer and do is not Do.LIE:
+        answer["ranking"] = _ranked(answer["ranking"], prompt, do)
     text = json.dumps(answer)
     finish: str = "stop"
     message: dict[str, Any] = {"role": "assistant", "refusal": None}
@@ -185,6 +198,88 @@ def completion(body: dict[str, Any], do: Do) -> dict[str, Any]:
         "choices": choices,
         "usage": tokens | {"total_tokens": sum(tokens.values())},
     }
+
+
+def first_token(body: dict[str, Any], do: Do) -> dict[str, Any]:
+    """The completion of one token that answers this request, with its alternatives' log-probabilities.
+
+    The candidates of the prompt share the probability by their relevance; the best one's share is spread over the
+    tokens that spell its letter, as tokenizers have them.
+    """
+    prompt = body["messages"][-1]["content"]
+    told = _alternatives(prompt, do)[: body["top_logprobs"]]
+    logprobs: Any = {"content": [{**told[0], "top_logprobs": told}]} if told else None
+    if do is Do.WRONG_SCHEMA:
+        logprobs = {"tokens": ["A"], "token_logprobs": [-0.1], "top_logprobs": [{"A": -0.1}]}
+    elif do is Do.TRUNCATE:
+        logprobs = {"content": []}
+    elif do is Do.BREAK_JSON:
+        logprobs["content"][0]["top_logprobs"] = []
+    elif do is Do.NO_LOGPROBS:
+        logprobs = None
+    refusal = "I would rather not." if do is Do.REFUSE else None
+    choice = {
+        "index": 0,
+        "finish_reason": "content_filter" if do is Do.FILTER else "length",
+        "message": {"role": "assistant", "content": "A", "refusal": refusal},
+        "logprobs": logprobs,
+    }
+    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": 1}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_750_000_000,
+        "model": body["model"],
+        "choices": [] if do is Do.NO_CHOICES else [choice],
+        "usage": tokens | {"total_tokens": sum(tokens.values())},
+    }
+
+
+def _alternatives(prompt: str, do: Do) -> list[Any]:
+    if do is Do.JUNK_TOKENS:
+        words = [{"token": token, "logprob": -1.0} for token in ("The", "<think>", "\n", "", "Sure")]
+        odd = [{"token": "A", "logprob": number} for number in ("high", None, True, [])]
+        return [*words, *odd, {"token": 7, "logprob": -1.0}, {"logprob": -1.0}, "A", None]
+    scores = {"Y": 9.0, "Z": 8.0, "AB": 7.0} if do is Do.LIE else relevances(prompt, do)
+    total = sum(math.exp(score) for score in scores.values())
+    shares = {letter: 0.95 * math.exp(score) / total for letter, score in scores.items()} | {"The": 0.05}
+    best = max(scores, key=lambda letter: scores[letter], default="The")
+    share = shares.pop(best)
+    shares |= {best: 0.7 * share, f" {best}": 0.2 * share, best.lower(): 0.1 * share}
+    told = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
+    return sorted(told, key=lambda entry: -entry["logprob"])
+
+
+def relevances(prompt: str, do: Do = Do.ANSWER) -> dict[str, float]:
+    """How well each candidate of the prompt suits, by its key: words that it shares with the other tags' contents.
+
+    As models do, it favours what stands first, a little. Told to obey, it takes what an injected text might ask for:
+    what suits least. Told to echo, it sees nothing but places.
+    """
+    lines = re.findall(r"^([A-Z]|c\d+)(?:: (.*))?$", _tag(prompt, "candidates"), re.MULTILINE)
+    wanted = [(1.5, _tag(prompt, "request")), (1.0, _tag(prompt, "community")), (0.5, _tag(prompt, "taste"))]
+    sign = {Do.ECHO: 0.0, Do.OBEY: -1.0}.get(do, 1.0)
+    scores: dict[str, float] = {}
+    for place, (key, told) in enumerate(lines):
+        shared = sum(weight * len(_words(told) & _words(text)) for weight, text in wanted)
+        scores[key] = sign * shared - 0.4 * place / len(lines)
+    return scores
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def _tag(prompt: str, name: str) -> str:
+    found = re.search(rf"^<{name}>\n(.*?)\n</{name}>$", prompt, re.DOTALL | re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _ranked(entries: list[Any], prompt: str, do: Do) -> list[Any]:
+    scores = relevances(prompt, do)
+    order = sorted(scores, key=lambda key: -scores[key])
+    order = order[:1] * len(order) if do is Do.REPEAT else order
+    return [{**entries[0], "key": key} for key in order] if isinstance(entries[0], dict) else order
 
 
 def fill(schema: dict[str, Any], root: dict[str, Any], name: str, do: Do = Do.ANSWER) -> Any:

@@ -1,7 +1,20 @@
 """Evolve (paper 2.5, C.1): a reasoner reads a contrast and proposes, one validation keeps it honest."""
 
+from operators.evolve.gate import GatedReasoner, nothing_new
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
+from operators.evolve.replace import Replacement, Replacer, RulesReplacer
 from operators.evolve.rules import RulesReasoner
 from operators.evolve.validate import validate
 
-__all__ = ["Proposal", "Reasoner", "ReasonerUnavailable", "RulesReasoner", "validate"]
+__all__ = [
+    "GatedReasoner",
+    "Proposal",
+    "Reasoner",
+    "ReasonerUnavailable",
+    "Replacement",
+    "Replacer",
+    "RulesReasoner",
+    "RulesReplacer",
+    "nothing_new",
+    "validate",
+]

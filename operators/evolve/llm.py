@@ -1,27 +1,34 @@
 """The reasoner with a model: one call per contrast, and it can name only what code offers it (paper 2.5, C.1)."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from operators.asks import Answer, Asks, assert_room, reply_tokens
 from operators.attributes import fact_id
-from operators.evolve.prompts import as_data
-from operators.evolve.prompts.question import MAX_ANALYSIS_CHARS, NONE, PROMPT, Question, question
+from operators.evolve.choice import Choice
+from operators.evolve.draft import MAX_ANALYSIS_CHARS
+from operators.evolve.patterns import exploration
 from operators.evolve.proposal import Proposal
-from operators.llm import LlmClient
+from operators.evolve.question import NONE, PROMPT, Question, question
+from operators.evolve.replace import Replacement
+from operators.evolve.rewrite import PROMPT as REPLACE_PROMPT
+from operators.evolve.rewrite import Rewrite, replacement, rewrite
+from operators.prompts import as_data
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy
 
-MIN_PROMPT_TOKENS = 1_100
+MIN_PROMPT_TOKENS = 1_200
 """The prompt's own words, a corrective retry's, one fact and one line at their longest."""
 
 
-class LlmReasoner:
-    """Lets a model judge what a choice says about a skill.
+class _Asker:
+    """What both ways of asking share: the client, the budget, the record.
 
     Args:
         client: how to reach the model; whoever made it closes it.
         count_tokens: how many tokens a text has.
         max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
-        max_attributes: most lines of the skill that one call judges.
+        max_attributes: most lines of the skill that one call shows.
 
     Raises:
         ValueError: `max_prompt_tokens` leaves no room for the input.
@@ -31,21 +38,32 @@ class LlmReasoner:
 
     def __init__(
         self,
-        client: LlmClient,
+        client: Asks,
         *,
         count_tokens: Callable[[str], int],
         max_prompt_tokens: int = 1_500,
         max_attributes: int = 24,
     ) -> None:
-        if max_prompt_tokens < MIN_PROMPT_TOKENS:
-            raise ValueError(f"max_prompt_tokens must be at least {MIN_PROMPT_TOKENS}, not {max_prompt_tokens}")
+        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
         self._client = client
         self._count_tokens = count_tokens
         self._max_prompt_tokens = max_prompt_tokens
         self._max_attributes = max_attributes
 
+    async def _ask(self, prompt: str, asked: Question | Rewrite) -> Answer:
+        return await self._client.ask(
+            asked.prompt,
+            asked.schema,
+            name=prompt.replace(".", "_"),
+            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
+        )
+
+
+class LlmReasoner(_Asker):
+    """Lets a model judge what a choice says about a skill; whether it explores, code counts."""
+
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """What this choice says about this skill. Without anything to judge, an empty proposal and no call.
+        """What this choice says about this skill. Without anything to judge there is no call.
 
         Raises:
             ReasonerUnavailable: there is no usable answer; nothing has been changed.
@@ -58,27 +76,38 @@ class LlmReasoner:
             max_attributes=self._max_attributes,
         )
         if asked is None:
-            return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
-        reply = await self._client.ask(
-            asked.prompt,
-            asked.schema,
-            name=PROMPT.replace(".", "_"),
-            # Twice as much as we count: another tokenizer, and white space that some endpoints indent with.
-            max_tokens=64 + 2 * self._count_tokens(asked.longest_answer),
+            judged = Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
+        else:
+            reply = await self._ask(PROMPT, asked)
+            judged = proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
+        habits = exploration(Choice.of(contrast), skill)
+        return replace(
+            judged,
+            reinforced=(*judged.reinforced, *habits.confirmed),
+            weakened=(*judged.weakened, *habits.contradicted),
         )
-        return proposal(
-            asked,
-            reply.answer,
-            ReasonedBy(
-                reasoner=self.name,
-                model=reply.model,
-                prompt_hash=reply.prompt_hash,
-                prompt_tokens=reply.prompt_tokens,
-                completion_tokens=reply.completion_tokens,
-                calls=reply.calls,
-                latency_ms=reply.latency_ms,
-            ),
+
+
+class LlmReplacer(_Asker):
+    """Lets a model write a skill anew from one choice (paper 3.4, Table 5)."""
+
+    async def replace(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
+        """The skill that this choice gives; of a chosen item without facts an empty one, without a call.
+
+        Raises:
+            ReasonerUnavailable: there is no usable answer; nothing has been changed.
+        """
+        asked = rewrite(
+            contrast,
+            skill,
+            count_tokens=self._count_tokens,
+            max_tokens=self._max_prompt_tokens,
+            max_attributes=self._max_attributes,
         )
+        if asked is None:
+            return Replacement(reasoned_by=ReasonedBy(reasoner=self.name))
+        reply = await self._ask(REPLACE_PROMPT, asked)
+        return replacement(asked, reply.answer, reply.reasoned_by(REPLACE_PROMPT))
 
 
 def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy) -> Proposal:

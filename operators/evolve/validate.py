@@ -20,9 +20,15 @@ def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """The text with lone surrogates replaced: JSON may spell them, UTF-8 cannot, and the diff must be written."""
     return text.encode("utf-8", "replace").decode()
+
+
+def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal) -> Refused:
+    """The record of what did not stand on evidence, whatever the name is made of."""
+    name = encodable(attribute_id)[:200].ljust(3, "?")
+    return Refused(attribute_id=name, proposed=proposed, why=why)
 
 
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Validated:
@@ -36,8 +42,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
     refused: list[Refused] = []
 
     def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
-        name = _encodable(attribute_id)[:200].ljust(3, "?")
-        refused.append(Refused(attribute_id=name, proposed=proposed, why=why))
+        refused.append(refusal(attribute_id, proposed, why))
 
     reinforced: list[str] = []
     for name in _distinct(proposal.reinforced):
@@ -68,8 +73,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
         reinforced=_distinct(reinforced),
         discovered=tuple(discovered.values()),
         weakened=tuple(weakened),
-        reasons={name: _encodable(reason) for name, reason in proposal.reasons.items()},
-        analysis=_encodable(proposal.analysis),
+        reasons={name: encodable(reason) for name, reason in proposal.reasons.items()},
+        analysis=encodable(proposal.analysis),
     )
     # A lying model can name thousands of ids; the log keeps enough of them to see it.
     return Validated(honest, tuple(refused[:64]))

@@ -5,6 +5,6 @@ Raises:
 """
 
 from operators.llm.client import LlmClient
-from operators.llm.records import CallRecord, Outcome, Reply
+from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
 
-__all__ = ["CallRecord", "LlmClient", "Outcome", "Reply"]
+__all__ = ["CallRecord", "FirstToken", "LlmClient", "Outcome", "Reply"]

@@ -3,17 +3,18 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import orjson
 
 from operators.evolve.proposal import ReasonerUnavailable
+from operators.llm.bodies import TOP_LOGPROBS, answer, choice_logprobs, usage
 from operators.llm.failures import CallFailed, status_failure
-from operators.llm.records import CallRecord, Outcome, Reply
-from operators.llm.replies import BadReply, assert_supported, read, without_sizes
+from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
+from operators.llm.replies import assert_supported, without_sizes
 
 try:
     import openai
@@ -23,10 +24,14 @@ except ImportError as missing:
 
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
 """Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
+CHOICE_CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with one of these only: {choices}."
+"""The same for a question of which only the first token counts."""
+
+_T = TypeVar("_T")
 
 
 class LlmClient:
-    """Asks a model for JSON that fits a schema. Belongs to the event loop in which it is first used.
+    """Asks a model for JSON that fits a schema, or for a first token. Belongs to the event loop of its first use.
 
     Args:
         base_url: of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8091/v1`.
@@ -89,35 +94,78 @@ class LlmClient:
             ValueError: the schema uses keywords that are not checked.
         """
         assert_supported(schema)
-        question = _Question(prompt, schema, name, max_tokens, prompt_hash(prompt, schema))
-        spent = _Spent()
-        began = time.monotonic()
-        try:
-            try:
-                answer = await self._insist(question, spent, limit=self.attempts)
-            except CallFailed as failed:
-                if failed.outcome is not Outcome.INVALID_REPLY:
-                    raise
-                corrected = replace(question, prompt=prompt + CORRECTION.format(why=failed.detail[:180]))
-                answer = await self._insist(corrected, spent, limit=self.attempts + 1)
-        except CallFailed as failed:
-            # The cause is left out on purpose: an endpoint's error may quote the prompt or the key.
-            raise ReasonerUnavailable(failed.outcome.value, f"{failed.detail} ({spent.calls} calls)") from None
-        return Reply(
-            answer=answer,
-            model=self.model,
-            prompt_hash=question.prompt_hash,
-            prompt_tokens=spent.prompt_tokens,
-            completion_tokens=spent.completion_tokens,
-            latency_ms=_milliseconds_since(began),
-            calls=spent.calls,
+        sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
+        form = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": sent}}
+        question: _Question[Mapping[str, Any]] = _Question(
+            prompt,
+            name,
+            prompt_hash(prompt, schema),
+            {"response_format": form, "max_tokens": max_tokens},
+            lambda body: answer(body, schema),
+            CORRECTION,
         )
+        spent = _Spent()
+        return Reply(answer=await self._answer_to(question, spent), **self._cost(question, spent))
+
+    async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
+        """How probable the model finds each choice as the first token of its answer, at the price of one token.
+
+        Args:
+            prompt: the one user message; it names the choices and asks for one of them and nothing else.
+            choices: short words that are one token each, such as letters, and differ in more than case; at most 20,
+                because OpenAI tells no more alternatives of a token.
+            name: what is asked, as in `ask`.
+
+        Raises:
+            ReasonerUnavailable: there is no usable answer; its outcome is a value of `Outcome`, `no-logprobs` if the
+                endpoint has answered but does not tell probabilities.
+            ValueError: there are no choices, too many, or two that are the same but for case.
+        """
+        if not 0 < len({choice.casefold() for choice in choices}) == len(choices) <= TOP_LOGPROBS:
+            raise ValueError(f"choices must be 1 to {TOP_LOGPROBS} different words")
+        question = _Question(
+            prompt,
+            name,
+            prompt_hash(prompt, {"choices": list(choices)}),
+            {"logprobs": True, "top_logprobs": TOP_LOGPROBS, "max_tokens": 1},
+            lambda body: choice_logprobs(body, choices),
+            CHOICE_CORRECTION.replace("{choices}", ", ".join(choices)),
+        )
+        spent = _Spent()
+        logprobs, seen = await self._answer_to(question, spent)
+        return FirstToken(logprobs=logprobs, seen=seen, **self._cost(question, spent))
 
     async def aclose(self) -> None:
         """Closes the connections. The client cannot be used afterwards."""
         await self._openai.close()
 
-    async def _insist(self, question: "_Question", spent: "_Spent", limit: int) -> dict[str, Any]:
+    async def _answer_to(self, question: "_Question[_T]", spent: "_Spent") -> _T:
+        """The answer, after one correction if it takes one."""
+        try:
+            try:
+                return await self._insist(question, spent, limit=self.attempts)
+            except CallFailed as failed:
+                if failed.outcome is not Outcome.INVALID_REPLY:
+                    raise
+                corrected = replace(
+                    question, prompt=question.prompt + question.correction.replace("{why}", failed.detail[:180])
+                )
+                return await self._insist(corrected, spent, limit=self.attempts + 1)
+        except CallFailed as failed:
+            # The cause is left out on purpose: an endpoint's error may quote the prompt or the key.
+            raise ReasonerUnavailable(failed.outcome.value, f"{failed.detail} ({spent.calls} calls)") from None
+
+    def _cost(self, question: "_Question[Any]", spent: "_Spent") -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "prompt_hash": question.prompt_hash,
+            "prompt_tokens": spent.prompt_tokens,
+            "completion_tokens": spent.completion_tokens,
+            "latency_ms": _milliseconds_since(spent.began),
+            "calls": spent.calls,
+        }
+
+    async def _insist(self, question: "_Question[_T]", spent: "_Spent", limit: int) -> _T:
         """Calls until there is a reply, a failure that retrying does not heal, or `limit` calls have been spent."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
@@ -138,7 +186,7 @@ class LlmClient:
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
         return min(pause, self.max_retry_seconds)
 
-    async def _call(self, question: "_Question", spent: "_Spent") -> dict[str, Any]:
+    async def _call(self, question: "_Question[_T]", spent: "_Spent") -> _T:
         """One HTTP call and its record."""
         began = time.monotonic()
         outcome: Outcome | None = None
@@ -146,10 +194,10 @@ class LlmClient:
         spent.calls += 1
         try:
             body = await self._post(question)
-            prompt_tokens, completion_tokens = _usage(body)
+            prompt_tokens, completion_tokens = usage(body)
             spent.prompt_tokens += prompt_tokens
             spent.completion_tokens += completion_tokens
-            answer = _answer(body, question.schema)
+            found = question.read(body)
             outcome = Outcome.OK
         except CallFailed as failed:
             outcome = failed.outcome
@@ -167,22 +215,17 @@ class LlmClient:
                         latency_ms=_milliseconds_since(began),
                     )
                 )
-        return answer
+        return found
 
-    async def _post(self, question: "_Question") -> object:
-        schema = dict(question.schema) if self._sizes_in_schema else without_sizes(question.schema)
+    async def _post(self, question: "_Question[Any]") -> object:
         try:
             # The library's own timeout is per read: an endpoint that drips bytes would never reach it.
             async with asyncio.timeout(self.timeout_seconds):
                 response = await self._openai.chat.completions.with_raw_response.create(
                     model=self.model,
                     messages=[{"role": "user", "content": question.prompt}],
-                    response_format={
-                        "type": "json_schema",
-                        "json_schema": {"name": question.name, "strict": True, "schema": schema},
-                    },
                     temperature=0,
-                    max_tokens=question.max_tokens,
+                    **question.wanted,
                 )
             # Raw, because the library builds its models without checking: any field could be anything.
             body: object = orjson.loads(response.http_response.content)
@@ -190,7 +233,11 @@ class LlmClient:
             late = f"no reply within {self.timeout_seconds:g} s"
             raise CallFailed(Outcome.TIMEOUT, late, may_pass=True) from None
         except openai.APIStatusError as error:
-            raise status_failure(error.status_code, error.response.headers, (error.code, error.param)) from None
+            failed = status_failure(error.status_code, error.response.headers, (error.code, error.param))
+            # Some endpoints refuse to tell probabilities instead of leaving them out, each in its own words.
+            if failed.outcome is Outcome.CLIENT_ERROR and "logprobs" in question.wanted and "logprobs" in error.message:
+                raise CallFailed(Outcome.NO_LOGPROBS, f"{failed.detail}: no log-probabilities") from None
+            raise failed from None
         except openai.APIConnectionError:
             raise CallFailed(Outcome.CONNECTION, "the connection failed or broke", may_pass=True) from None
         except (openai.OpenAIError, orjson.JSONDecodeError):
@@ -199,12 +246,15 @@ class LlmClient:
 
 
 @dataclass(frozen=True)
-class _Question:
+class _Question(Generic[_T]):
+    """What one question sends, and how it reads the response's body."""
+
     prompt: str
-    schema: Mapping[str, object]
     name: str
-    max_tokens: int
     prompt_hash: str
+    wanted: Mapping[str, Any]
+    read: Callable[[object], _T]
+    correction: str
 
 
 @dataclass
@@ -212,36 +262,12 @@ class _Spent:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    began: float = field(default_factory=time.monotonic)
 
 
 def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
     """Blake2b of all that the model is told, 16 hex digits."""
     return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
-
-
-def _answer(body: object, schema: Mapping[str, Any]) -> dict[str, Any]:
-    match body:
-        case {"choices": [{"message": {"refusal": str(why)}}, *_]} if why:
-            raise CallFailed(Outcome.REFUSED, "the model refused")
-        case {"choices": [{"finish_reason": "content_filter"}, *_]}:
-            raise CallFailed(Outcome.REFUSED, "the endpoint's content filter stepped in")
-        case {"choices": [{"message": {"content": str(text)}} as choice, *_]} if text:
-            try:
-                return read(text, schema)
-            except BadReply as bad:
-                cut_off = choice.get("finish_reason") == "length"
-                why = "it was too long and was cut off" if cut_off else str(bad)
-                raise CallFailed(Outcome.INVALID_REPLY, why) from None
-        case _:
-            raise CallFailed(Outcome.INVALID_REPLY, "it was empty")
-
-
-def _usage(body: object) -> tuple[int, int]:
-    match body:
-        case {"usage": {"prompt_tokens": int(read_in), "completion_tokens": int(written)}}:
-            return max(0, read_in), max(0, written)
-        case _:
-            return 0, 0
 
 
 def _milliseconds_since(began: float) -> int:

@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from streams.cli import config, demo, importing, policy, processes, schema_files, slim, topics, up
+from streams.cli import (
+    config,
+    coverage,
+    demo,
+    global_skill,
+    importing,
+    policy,
+    processes,
+    schema_files,
+    slim,
+    topics,
+    up,
+)
 from streams.cli.errors import ReportingGroup
 from streams.cli.options import examples
 
@@ -47,7 +59,7 @@ def sager(
     """
 
 
-for module in (demo, up, importing, policy, slim, processes, topics, config, schema_files):
+for module in (demo, up, coverage, importing, policy, slim, global_skill, processes, topics, config, schema_files):
     module.register(app)
 
 

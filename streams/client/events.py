@@ -8,7 +8,19 @@ from typing import Any, Self, TypeVar
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from schemas import Candidate, Event, Interaction, Item, Ranking, RankRequest, Selection, encode, topic_of
+from schemas import (
+    Candidate,
+    Event,
+    Injected,
+    Interaction,
+    Item,
+    Ranking,
+    RankRequest,
+    Selection,
+    SlimSkill,
+    encode,
+    topic_of,
+)
 from streams.exceptions import NotProduced
 from streams.kafka import partition_of, producer_config
 from streams.settings import Settings
@@ -73,9 +85,13 @@ class EventProducer:
         instruction: str = "",
         *,
         ranking_id: str | None = None,
+        skill: SlimSkill | None = None,
         at: datetime | None = None,
     ) -> Ranking:
-        """What the user was shown, first place first, where the app ranks by itself."""
+        """What the user was shown, first place first, where the app ranks by itself.
+
+        Say with `skill` which slim skill had its say in the order: then choices with and without one can be compared.
+        """
         envelope = _envelope(at)
         event = {
             "ranking_id": ranking_id or envelope["event_id"],
@@ -83,6 +99,7 @@ class EventProducer:
             "domain": domain,
             "instruction": instruction,
             "candidates": [_candidate(candidate) for candidate in candidates],
+            "injected": Injected(skill_version=skill.skill_version, slim_skill=skill.text) if skill else Injected(),
         }
         return self.send(Ranking.model_validate({**envelope, **event}))
 

@@ -1,19 +1,12 @@
 """A local copy of the slim skills: follows the compacted topic, answers from memory."""
 
-import threading
-import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
-
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
+from typing import Self
 
 from schemas import BadRecord, SlimSkill, decode
-from streams.exceptions import BrokerUnreachable
-from streams.kafka import client_config
+from streams.follow import READY_SECONDS, Follower
 from streams.settings import Settings
-
-READY_SECONDS = 30.0
 
 
 class SlimSkills:
@@ -35,14 +28,11 @@ class SlimSkills:
         on_change: Callable[[SlimSkill], None] | None = None,
     ) -> None:
         chosen = settings or Settings()
-        self._settings = chosen.model_copy(update={"bootstrap": bootstrap}) if bootstrap else chosen
+        chosen = chosen.model_copy(update={"bootstrap": bootstrap}) if bootstrap else chosen
         self._on_change = on_change
         self._held: dict[bytes, SlimSkill] = {}
         self._by_user: dict[tuple[str, str], SlimSkill] = {}
-        self._stop = threading.Event()
-        self._ready = threading.Event()
-        self._unread: set[int] = set()
-        self._thread = threading.Thread(target=self._follow, name="slim-skills", daemon=True)
+        self._follower = Follower(chosen, SlimSkill.TOPIC, self._take)
 
     def get(self, user_id: str, domain: str) -> str:
         """The text to inject into this user's prompt; empty while nothing is known of them."""
@@ -62,65 +52,14 @@ class SlimSkills:
         Raises:
             BrokerUnreachable: that took longer than `seconds`.
         """
-        self._thread.start()
-        if not self._ready.wait(seconds):
-            self.stop()
-            raise BrokerUnreachable(
-                f"the slim skills could not be read within {seconds:.0f} s from {self._settings.bootstrap}: "
-                "is Kafka up, and do the topics exist? `sager topics` tells"
-            )
+        self._follower.start(seconds)
         return self
 
     def stop(self) -> None:
         """End the reading thread; what was read can still be asked for."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(10)
+        self._follower.stop()
 
-    def _follow(self) -> None:
-        name = self._settings.topic(SlimSkill.TOPIC)
-        consumer = Consumer(
-            client_config(
-                self._settings,
-                **{
-                    "group.id": "sager-slim-skills-unused",
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                },
-            )
-        )
-        try:
-            partitions = self._partitions(consumer, name)
-            self._unread = set(partitions)
-            consumer.assign([TopicPartition(name, partition, OFFSET_BEGINNING) for partition in partitions])
-            while not self._stop.is_set():
-                for message in consumer.consume(500, 0.2):
-                    self._take(message)
-                if not self._unread:
-                    self._ready.set()
-        finally:
-            consumer.close()
-
-    def _partitions(self, consumer: Consumer, name: str) -> list[int]:
-        while not self._stop.is_set():
-            try:
-                found = consumer.list_topics(name, timeout=5).topics[name]
-            except Exception:  # the broker may still be starting; start() has the deadline
-                time.sleep(0.2)
-                continue
-            if found.error is None and found.partitions:
-                return sorted(found.partitions)
-            time.sleep(0.2)
-        return []
-
-    def _take(self, message: Message) -> None:
-        error = message.error()
-        if error is not None:
-            if error.code() == KafkaError._PARTITION_EOF:
-                self._unread.discard(_int(message.partition()))
-            return
-        key, value = message.key() or b"", message.value()
+    def _take(self, key: bytes, value: bytes | None) -> None:
         if value is None:
             gone = self._held.pop(key, None)
             if gone is not None:
@@ -146,7 +85,3 @@ class SlimSkills:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _int(value: Any) -> int:
-    return int(value)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from streams.materializer.columns import Column, Table, moment, number, text
 from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raised when a table changes in a way that old files do not have; the file is then to be built again."""
 
 SINK_OFFSETS = Table(

@@ -19,6 +19,7 @@ from schemas import (
     PolicySkill,
     Ranking,
     RankRequest,
+    ReasonedBy,
     Selection,
     SkillCommand,
     SkillDiff,
@@ -116,6 +117,9 @@ def _rank_request(event: RankRequest, record: Record) -> Put:
 
 
 def _ranking(event: Ranking, record: Record) -> Put:
+    told = event.injected
+    calls = [by for by in (told.ranked_by, told.facets_by, told.slim_by) if by is not None]
+    by = told.ranked_by or ReasonedBy()
     return Put(
         tables.RANKINGS,
         (
@@ -125,9 +129,21 @@ def _ranking(event: Ranking, record: Record) -> Put:
             event.instruction,
             [c.item_id for c in event.candidates],
             event.ranked_by.value,
-            event.injected.skill_version,
-            event.injected.slim_skill,
-            event.injected.reasoner,
+            told.skill_version,
+            told.slim_skill,
+            told.reasoner,
+            [facet.facet for facet in told.facets],
+            told.memory_version,
+            told.graph_epoch,
+            by.model,
+            by.prompt,
+            by.prompt_hash,
+            sum(by.calls for by in calls),
+            sum(by.prompt_tokens for by in calls),
+            sum(by.completion_tokens for by in calls),
+            told.repaired,
+            by.fallback,
+            told.model_dump_json(),
             *record.provenance,
         ),
     )

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, three tables, four agents."""
+"""The Faust app: settings decided by measurement, raw topics, six tables, six agents."""
 
 import logging
 from pathlib import Path
@@ -7,10 +7,12 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
-from streams.settings import ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, rank
+from streams.settings import RankerName, ReasonerName, Settings, Store
+from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
+from streams.worker.global_skills import GlobalSkills
+from streams.worker.models import models_of
 from streams.worker.pipeline import Pipeline, raw_topic
-from streams.worker.reasoning import Reasoning, reasoner_of
+from streams.worker.reasoning import Reasoning, reasoner_of, replacer_of
 from streams.worker.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
@@ -34,11 +36,19 @@ def create(settings: Settings) -> Pipeline:
         skills=_table(app, settings, "skills"),
         profiles=_table(app, settings, "profiles"),
         open_rankings=_table(app, settings, "open-rankings"),
+        memories=_table(app, settings, "memories"),
+        item_memories=_table(app, settings, "item-memories"),
+        neighbourhoods=_table(app, settings, "neighbourhoods"),
+        global_skills=GlobalSkills(settings),
     )
     prior.attach(pipeline)
-    rank.attach(pipeline)
+    rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
-    evolve.attach(pipeline, Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch))
+    propagate.attach(pipeline)
+    retrieve.attach(pipeline)
+    evolve.attach(
+        pipeline, Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
+    )
     return pipeline
 
 
@@ -79,7 +89,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
 
 def longest_question_seconds(settings: Settings) -> float:
     """How long one contrast can keep the reasoner busy, with all retries: partitions and the watchdog wait for it."""
-    if settings.reasoner is not ReasonerName.LLM:
+    if settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC:
         return 0.0
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     return calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds

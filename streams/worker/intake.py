@@ -62,20 +62,20 @@ class Intake:
             refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
             await ordered.submit(event, None, refuse)
             return
-        user_id: str = record.user_id  # type: ignore[attr-defined]
-        right = partition_of(user_id, self._pipeline.settings.partitions)
+        owner = topic.owner_of(record)
+        right = partition_of(owner, self._pipeline.settings.partitions)
         if right != position.partition:
-            await ordered.submit(event, user_id, partial(self._reroute, event, topic.base, user_id, right))
+            await ordered.submit(event, owner, partial(self._reroute, event, topic.base, owner, right))
             return
-        await ordered.submit(event, user_id, partial(self._handle, topic.base, event, record, position))
+        await ordered.submit(event, owner, partial(self._handle, topic.base, event, record, position))
 
     async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
         outcome = await self._handlers[base](event, record, position)
         metrics.EVENTS.labels(self._stage, outcome).inc()
 
-    async def _reroute(self, event: Any, base: str, user_id: str, right: int) -> None:
+    async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Send a record on to its user's partition: its producer hashes otherwise than murmur2."""
-        await self._pipeline.send(event, base, user_id.encode(), event.value, partition=right)
+        await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
         metrics.REROUTED.labels(self._stage).inc()
         metrics.EVENTS.labels(self._stage, "rerouted").inc()
 

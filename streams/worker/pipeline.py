@@ -6,18 +6,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakValueDictionary
 
 import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
 from operators.merge import MergeLimits
+from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from schemas import Candidate, ItemFacts, Model, Position, decode, encode
 from schemas.codec import ModelT
 from streams import metrics
 from streams.settings import Settings
+from streams.worker.global_skills import GlobalSkills
 from streams.worker.ordered import KeyOrdered, Stale
 from streams.worker.repairs import DeliveredTable
 
@@ -37,7 +40,9 @@ class Pipeline:
         app: the Faust app.
         settings: the effective configuration.
         topics: Faust topics by the registry's names, raw bytes in and out.
-        skills, profiles, open_rankings: the tables; keys and values are bytes as on the changelog.
+        skills, profiles, open_rankings, memories, item_memories, neighbourhoods: the tables; keys and values are
+            bytes as on the changelog.
+        global_skills: the domains' templates, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
@@ -47,18 +52,25 @@ class Pipeline:
     skills: DeliveredTable
     profiles: DeliveredTable
     open_rankings: DeliveredTable
+    memories: DeliveredTable
+    item_memories: DeliveredTable
+    neighbourhoods: DeliveredTable
+    global_skills: GlobalSkills
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
+    graph_limits: GraphLimits = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: dict[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=dict)
     _parsed: dict[tuple[str, str], tuple[Candidate, ItemFacts]] = field(default_factory=dict)
+    _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )
+        self.graph_limits = GraphLimits(floor=self.settings.support_floor, fan_out=self.settings.fan_out)
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""
@@ -76,6 +88,10 @@ class Pipeline:
             self._parsed.pop(next(iter(self._parsed)))
         self._parsed[key] = (candidate, facts)
         return facts
+
+    def lock(self, table: str, key: bytes) -> asyncio.Lock:
+        """The lock under which two agents share a table's value, gone when nobody holds it."""
+        return self._locks.setdefault((table, key), asyncio.Lock())
 
     def generation(self) -> int:
         """The consumer generation: it changes with every rebalance."""

@@ -29,6 +29,7 @@ def run(settings: Settings) -> None:
     if made:
         logger.info("created %s", ", ".join(made))
     pipeline = create(settings)
+    pipeline.global_skills.start()
     metrics.serve(settings)
     _watch(pipeline)
     # Not warn or error: with those Faust sets the root logger to DEBUG.

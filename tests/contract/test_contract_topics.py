@@ -8,7 +8,7 @@ from schemas import TOPICS
 
 DAY = timedelta(days=1)
 FOR_EVER = None
-USER, USER_DOMAIN = "user_id", "user_id, domain"
+USER, USER_DOMAIN, ITEM_DOMAIN = "user_id", "user_id, domain", "item_id, domain"
 
 # base: (key, body, kept, compacted)
 PUBLIC = {
@@ -28,15 +28,22 @@ PUBLIC = {
 TABLES = {
     "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
     "open-rankings": ("user_id, slot", "OpenRankings", FOR_EVER, True),
+    "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
+    "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
+    "neighbourhoods": (USER_DOMAIN, "Neighbourhood", FOR_EVER, True),
+}
+GRAPH = {
+    "item-touches": (ITEM_DOMAIN, "Touch", 7 * DAY, False),
+    "item-signals": (USER, "ItemSignal", 7 * DAY, False),
 }
 
 
 def test_registry_has_these_topics_and_no_others() -> None:
-    assert set(TOPICS) == {*PUBLIC, *TABLES}
-    assert {base for base, topic in TOPICS.items() if topic.internal} == set(TABLES)
+    assert set(TOPICS) == {*PUBLIC, *TABLES, *GRAPH}
+    assert {base for base, topic in TOPICS.items() if topic.internal} == {*TABLES, *GRAPH}
 
 
-@pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items()])
+@pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items()])
 def test_topic_is_keyed_and_kept_as_designed(base: str, expected: tuple[str, str, timedelta | None, bool]) -> None:
     topic = TOPICS[base]
 
@@ -50,7 +57,7 @@ def test_log_of_truth_is_kept_for_ever() -> None:
 
 def test_all_topics_of_users_have_the_same_partition_count() -> None:
     """They are joined by partition: one with another count, and a user's records never meet."""
-    assert {t.partitions(12) for t in TOPICS.values() if t.key.value.startswith("user_id")} == {12}
+    assert {t.partitions(12) for t in TOPICS.values() if t.key.value.startswith(("user_id", "item_id"))} == {12}
 
 
 def test_dead_letter_holds_the_largest_record_of_any_public_topic() -> None:

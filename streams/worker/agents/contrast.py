@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from operators.applied import is_applied
 from operators.contrast import Step, on_ranking, on_selection, slot_of
@@ -32,7 +31,6 @@ class Contrasts:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._locks: WeakValueDictionary[bytes, asyncio.Lock] = WeakValueDictionary()
         self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking})
         self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection})
 
@@ -69,7 +67,7 @@ class Contrasts:
         """Apply an event to its rings; if that would push something out, wait for the other topic to come up."""
         slot = slot_of(record.ranking_id)
         key = compound_key(record.user_id, slot)
-        lock = self._locks.setdefault(key, asyncio.Lock())
+        lock = self._pipeline.lock("open-rankings", key)
         give_up = time.monotonic() + HOLD_SECONDS
         held = False
         while True:

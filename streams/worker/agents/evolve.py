@@ -5,15 +5,13 @@ import time
 from typing import Any
 
 from operators.evolve import validate
-from operators.merge import fit_seed, holds, merge, resolve, resolve_command, start
+from operators.merge import holds, merge, resolve, resolve_command, resolve_replacement
 from operators.slim import slim
-from operators.statinit import statinit
 from operators.tokens import count_tokens
 from schemas import (
     Contrast,
     PolicySkill,
     Position,
-    Profile,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -21,9 +19,12 @@ from schemas import (
     encode,
 )
 from streams import metrics
+from streams.settings import EvolveMode
+from streams.worker.graph import propagate
 from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning import GivenUp, Reasoning
+from streams.worker.skills import newest
 
 
 def attach(pipeline: Pipeline, reasoning: Reasoning) -> None:
@@ -41,38 +42,54 @@ class Evolve:
         self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        skill = self._newest(contrast)
+        await self._propagate(event, contrast, position)
+        skill = newest(self._pipeline, contrast)
         if holds(skill, contrast.event_id, position):
             return await self._repeated(event, skill, contrast.event_id)
+        rounds = self._pipeline.settings.warmup_rounds
+        if rounds is not None and skill.contrasts >= rounds:
+            return "frozen"
         try:
-            proposal = await self._reasoning.reason(contrast, skill)
+            diff = await self._diff(contrast, skill, position)
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
-        skill = self._newest(contrast)
-        validated = validate(proposal, skill, contrast)
-        diff = resolve(skill, validated, contrast, position, self._pipeline.merge_limits)
-        await self._apply(event, skill, diff)
+        await self._apply(event, newest(self._pipeline, contrast), diff)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
         return "evolved"
 
+    async def _diff(self, contrast: Contrast, skill: PolicySkill, position: Position) -> SkillDiff:
+        """Reason on the skill as it was read; resolve against the skill as it is when the answer comes.
+
+        Raises:
+            GivenUp: there is no answer.
+        """
+        pipeline, limits = self._pipeline, self._pipeline.merge_limits
+        if pipeline.settings.evolve_mode is EvolveMode.REPLACE:
+            replacement = await self._reasoning.rewrite(contrast, skill)
+            return resolve_replacement(newest(pipeline, contrast), replacement, contrast, position, limits)
+        proposal = await self._reasoning.reason(contrast, skill)
+        now = newest(pipeline, contrast)
+        return resolve(now, validate(proposal, now, contrast), contrast, position, limits)
+
+    async def _propagate(self, event: Any, contrast: Contrast, position: Position) -> None:
+        await propagate(
+            self._pipeline,
+            event,
+            contrast.user_id,
+            contrast.domain,
+            contrast.chosen,
+            contrast.occurred_at,
+            contrast.event_id,
+            position,
+        )
+
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        skill = self._newest(command)
+        skill = newest(self._pipeline, command)
         if holds(skill, command.event_id, position):
             return await self._repeated(event, skill, command.event_id)
         await self._apply(event, skill, resolve_command(skill, command, position, self._pipeline.merge_limits))
         return "commanded"
-
-    def _newest(self, record: Contrast | SkillCommand) -> PolicySkill:
-        """The user's skill now, or the seed that they start from."""
-        pipeline = self._pipeline
-        key = compound_key(record.user_id, record.domain)
-        skill = pipeline.read(pipeline.skills, key, PolicySkill)
-        if skill is not None:
-            return skill
-        profile = pipeline.read(pipeline.profiles, key, Profile)
-        seed = fit_seed(statinit(profile, pipeline.prior_limits), pipeline.merge_limits)
-        return start(record.user_id, record.domain, seed, record)
 
     async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent again."""
@@ -107,4 +124,5 @@ class Evolve:
         return "repeated"
 
     def _slim(self, skill: PolicySkill) -> SlimSkill:
-        return slim(skill, count_tokens, self._pipeline.settings.slim_tokens)
+        population = self._pipeline.global_skills.shares(skill.domain)
+        return slim(skill, count_tokens, self._pipeline.settings.slim_tokens, population)

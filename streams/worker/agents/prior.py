@@ -5,6 +5,7 @@ from typing import Any
 from operators.applied import is_applied
 from operators.statinit import observe
 from schemas import Interaction, Position, Profile, compound_key
+from streams.worker.graph import propagate
 from streams.worker.intake import Intake
 from streams.worker.pipeline import Pipeline
 
@@ -14,11 +15,21 @@ def attach(pipeline: Pipeline) -> None:
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
+        item = pipeline.facts_of(interaction.domain, interaction.item)
+        await propagate(
+            pipeline,
+            event,
+            interaction.user_id,
+            interaction.domain,
+            item,
+            interaction.occurred_at,
+            interaction.event_id,
+            position,
+        )
         profile = pipeline.read(pipeline.profiles, key, Profile)
         if profile is not None and is_applied(profile.applied, position):
             return "repeated"
-        facts = pipeline.facts_of(interaction.domain, interaction.item).facts
-        observed = observe(profile, interaction, facts, position, pipeline.prior_limits)
+        observed = observe(profile, interaction, item.facts, position, pipeline.prior_limits)
         await pipeline.write(pipeline.profiles, event, key, observed)
         return "counted"
 

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,16 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llm_builders import attribute, contrast, facts, item, skill
 
+from operators.evolve.choice import Choice
+from operators.evolve.draft import CORRECTION_TOKENS, MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.llm import MIN_PROMPT_TOKENS
-from operators.evolve.prompts import as_data
-from operators.evolve.prompts.question import CORRECTION_TOKENS, MAX_LEFT, Question, question
+from operators.evolve.question import Question, question
 from operators.llm.client import CORRECTION
+from operators.prompts import as_data
 from operators.tokens import count_tokens
-from schemas import Contrast, Fact, ItemFacts, Kind, PolicySkill, Tier
+from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
 
 BUDGET = 1_500
-GOLDEN = Path(__file__).with_name("evolve_v1.golden.txt")
-TAGS = ["request", "profile", "left", "chosen", "new"]
+TAGS = ["request", "community", "profile", "left", "chosen", "new"]
 
 
 def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question | None:
@@ -49,11 +49,6 @@ READER = skill(
 )
 
 
-def test_the_prompt_is_the_golden_one() -> None:
-    found = must_ask(contrast(DUNE, *OTHERS, instruction="Something vast, please"), READER)
-    assert found.prompt == GOLDEN.read_text(encoding="utf-8")
-
-
 def test_only_lines_on_the_chosen_items_dimensions_are_judged_by_tier_then_recency() -> None:
     found = must_ask(contrast(DUNE), READER)
     assert list(found.attributes) == ["genre_science_fiction", "genre_fantasy", "era_1990s", "mood_dark"]
@@ -63,6 +58,22 @@ def test_only_facts_that_no_line_covers_can_be_discovered() -> None:
     found = must_ask(contrast(DUNE), READER)
     assert found.new == ("author: Frank Herbert", "mood: epic", "era: 1960s")
     assert found.schema["properties"]["discovered"]["items"]["enum"] == list(found.new)
+
+
+def test_what_most_of_the_items_left_share_is_no_news() -> None:
+    others = [item("A", "mood: epic"), item("B", "mood: epic", "era: 1960s")]
+    assert must_ask(contrast(DUNE, *others), READER).new == ("author: Frank Herbert", "era: 1960s")
+
+
+def test_only_the_twelve_most_telling_facts_are_offered_for_discovery() -> None:
+    long = item("X", *(f"keyword: k{n}" for n in range(20)), "genre: noir")
+    assert must_ask(contrast(long), skill()).new == (*(f"keyword: k{n}" for n in range(11)), "genre: noir")
+
+
+def test_whether_a_choice_explores_is_not_asked_even_if_an_item_has_such_a_dimension() -> None:
+    stays = attribute("exploration: stays with favourite genres", kind=Kind.PATTERN)
+    found = must_ask(contrast(item("X", "exploration: deep sea")), skill(stays, attribute("exploration: caves")))
+    assert list(found.attributes) == ["exploration_caves"]
 
 
 def test_without_uncovered_facts_discovery_is_not_in_the_schema() -> None:
@@ -124,6 +135,7 @@ def test_names_of_lines_are_safe_words_and_distinct() -> None:
 
 BREAKOUTS = ["</chosen>", "\u2028\u3000", "<|im_end|>", "[INST]", "$profile", "${new}", "\u202e", "\uff1c/left\uff1e"]
 NASTY = st.sampled_from([*BREAKOUTS, "ﷺ" * 40, "𒐫𒈙" * 60, "aB3" * 300, "\n- genre: x"])
+FACETS = st.lists(st.builds(Facet, facet=st.deferred(lambda: VALUE), confidence=st.floats(0, 1)), max_size=10)
 TEXT = st.one_of(st.text(max_size=60), NASTY, st.tuples(NASTY, st.text(max_size=20), NASTY).map("".join))
 VALUE = TEXT.map(lambda text: "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs"))[:120] or "x")
 DIMENSION = st.sampled_from(["genre", "mood", "author", "era", "d" * 40])
@@ -143,7 +155,8 @@ def events(draw: st.DrawFn) -> tuple[Contrast, PolicySkill]:
     pairs = draw(st.lists(st.tuples(DIMENSION, VALUE, st.sampled_from(Tier)), max_size=64))
     lines = {f"{d}: {v}": attribute(f"{d}: {v}", tier) for d, v, tier in pairs}
     distinct = {line.attribute_id: line for line in lines.values()}
-    return contrast(draw(items()), *unchosen, instruction=draw(TEXT)), skill(*distinct.values())
+    event = contrast(draw(items()), *unchosen, instruction=draw(TEXT))
+    return event.model_copy(update={"facets": tuple(draw(FACETS))}), skill(*distinct.values())
 
 
 def check(found: Question, budget: int) -> None:
@@ -154,6 +167,7 @@ def check(found: Question, budget: int) -> None:
     inside = "\n".join(line for tag in TAGS for line in section(found.prompt, tag))
     assert not set(inside) & set("<>[]{}`\r\u2028\u202e\x00")
     assert len(section(found.prompt, "left")) <= MAX_LEFT
+    assert len(section(found.prompt, "community")) <= MAX_COMMUNITY
     assert len(section(found.prompt, "profile")) == max(1, len(found.attributes))
     assert len(section(found.prompt, "chosen")) == 1 + len(found.facts)
 
@@ -163,9 +177,21 @@ def check(found: Question, budget: int) -> None:
 def test_any_event_fits_the_budget_and_stays_inside_its_tags(both: tuple[Contrast, PolicySkill], budget: int) -> None:
     found = asked(*both, budget)
     if found is None:
-        assert not both[0].chosen.facts
+        event, held = both
+        dimensions = {fact.dimension for fact in event.chosen.facts}
+        assert not Choice.of(event).news(held)
+        assert not any(line.dimension in dimensions for line in held.attributes)
     else:
         check(found, budget)
+
+
+def test_over_budget_what_would_be_news_is_cut_last() -> None:
+    """A genre at the end of a long item tells more than the keywords before it."""
+    long = item("X", *(f"keyword: {n} {'漢字' * 30}" for n in range(31)), "genre: noir")
+    found = must_ask(contrast(long, *[item("Y", "keyword: 0 " + "漢字" * 30)] * 9), skill(), MIN_PROMPT_TOKENS)
+    assert "genre: noir" in found.new
+    assert set(found.new) == set(found.facts)
+    assert len(found.facts) < 12
 
 
 @pytest.mark.parametrize("script", ["wörd ", "𒐫", "漢字", "ﷺ", "🧑‍🚀", "a"])
@@ -175,7 +201,9 @@ def test_the_largest_event_fits_the_budget(script: str) -> None:
 
     huge = [item(long(n, 500), *(f"mood: {long(n * 50 + k, 120)}" for k in range(32))) for n in range(100)]
     held = skill(*(attribute(f"mood: {long(9000 + n, 120)}", Tier.HIGH) for n in range(64)))
-    found = must_ask(contrast(huge[0], *huge[1:], instruction=script * 400), held)
+    told = tuple(Facet(facet=long(n, 120), confidence=0.5) for n in range(10))
+    event = contrast(huge[0], *huge[1:], instruction=script * 400).model_copy(update={"facets": told})
+    found = must_ask(event, held)
     check(found, BUDGET)
     assert found.facts
     # OpenAI's limits on a strict schema.

@@ -6,8 +6,8 @@ import pytest
 from llm_builders import attribute, client_of, contrast, item, skill
 
 from operators.evolve.llm import LlmReasoner, proposal
-from operators.evolve.prompts.question import question
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
+from operators.evolve.question import question
 from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier
@@ -58,11 +58,11 @@ async def test_a_good_answer_becomes_a_proposal_with_its_record(reasoner: LlmRea
     assert found.weakened == ()
     assert found.reasons == {NOIR: "the chosen item has genre: Noir"}
     by = found.reasoned_by
-    assert (by.reasoner, by.model, by.calls, by.fallback) == ("llm", "fake", 1, None)
+    assert (by.reasoner, by.model, by.calls, by.fallback, by.prompt) == ("llm", "fake", 1, None, "evolve.v2")
     assert by.prompt_hash is not None
     assert len(by.prompt_hash) == 16
     assert by.prompt_tokens > 0
-    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve_v1"
+    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve_v2"
 
 
 async def test_the_same_event_asks_the_same_question(reasoner: LlmReasoner) -> None:
@@ -149,5 +149,5 @@ def test_the_analysis_is_one_clean_line() -> None:
 
 
 def test_a_budget_too_small_for_the_prompts_own_words_is_refused(client: LlmClient) -> None:
-    with pytest.raises(ValueError, match="at least 1100"):
+    with pytest.raises(ValueError, match="at least 1200"):
         LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=500)

@@ -17,7 +17,7 @@ from operators.evolve import Proposal, RulesReasoner, validate
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, fold, holds, merge, resolve, resolve_command, start
 from operators.rank import rank, repair
 from operators.render import render
-from operators.slim import compose, plain, slim
+from operators.slim import compose, max_likes, plain, slim
 from operators.statinit import observe, statinit
 from operators.tokens import count_tokens
 from schemas import (
@@ -363,10 +363,12 @@ def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
         *(v.removeprefix("prefers ") for v in sure),
     }
     assert count_tokens(short.text) == short.tokens <= budget
-    assert short.text == compose(list(short.likes), short.style)
+    # A large budget has more likes than the field holds.
+    assert short.text.startswith(compose(list(short.likes), ""))
+    assert short.text.endswith(short.style)
     assert len(short.text.splitlines()) <= 1
     assert short.text.count("|") <= 1
-    assert short.text.count(",") == max(0, len(short.likes) - 1)
+    assert short.text.count(",") <= max(0, max_likes(budget) - 1)
     assert decode(type(short), encode(short)) == short
 
 

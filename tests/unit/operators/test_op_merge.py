@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from operators.merge import MergeLimits, OutOfOrder, fit_seed, fold, holds, merge, resolve, resolve_command, start
+from operators.merge import MergeLimits, OutOfOrder, fit_seed, fold, holds, merge, resolve_command, start
 from operators.render import render, render_lines, strategy_of
 from schemas import (
     MAX_EVIDENCE,
@@ -507,4 +507,3 @@ def test_resolve_leaves_the_skill_as_it_was() -> None:
     evolve(given, a_proposal(reinforced=[NOIR], discovered=[SAGA]))
 
     assert encode(given) == before
-    assert resolve.__module__ == "operators.merge"

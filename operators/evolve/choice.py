@@ -1,0 +1,66 @@
+"""What code reads off a contrast before anybody reasons: what is chosen, what the others share, what would be news."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from operators.attributes import fact_id
+from schemas import Contrast, Fact, PolicySkill
+
+TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
+"""Dimensions in which a single choice tells most, the most telling first; the others follow."""
+
+MAX_OFFERED = 12
+"""How many of the chosen item's facts, the most telling ones, a model is offered for discovery."""
+
+MOST = 0.5
+"""A fact that more than this share of the items left have does not set the chosen one apart."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A contrast, counted.
+
+    Attributes:
+        facts: the chosen item's facts by attribute id, in the parser's order.
+        seen: how many unchosen items have a fact, by attribute id; for all facts of theirs.
+        share: the share of the unchosen items that have a fact, for those of the chosen item.
+        spoken: attribute ids that the community's facets speak of.
+    """
+
+    facts: Mapping[str, Fact]
+    seen: Mapping[str, int]
+    share: Mapping[str, float]
+    spoken: frozenset[str]
+
+    @classmethod
+    def of(cls, contrast: Contrast) -> "Choice":
+        """The count of this contrast."""
+        facts = {fact_id(fact): fact for fact in contrast.chosen.facts}
+        seen = Counter(name for item in contrast.unchosen for name in {fact_id(fact) for fact in item.facts})
+        share = {name: seen[name] / len(contrast.unchosen) if contrast.unchosen else 0.0 for name in facts}
+        spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)
+        return cls(facts, seen, share, spoken)
+
+    def telling(self) -> list[str]:
+        """The chosen item's facts, the most telling first.
+
+        By dimension; in a dimension those that the community speaks of, then those that fewest others have.
+        """
+        order = {dimension: place for place, dimension in enumerate(TELLING)}
+
+        def key(name: str) -> tuple[int, bool, float]:
+            place = order.get(self.facts[name].dimension, len(order))
+            return place, name not in self.spoken, self.share[name]
+
+        # sorted() is stable: where all that is equal the parser's order stands, most telling first.
+        return sorted(self.facts, key=key)
+
+    def offered(self) -> list[str]:
+        """The facts that a model is asked about, the most telling first; further ones are not worth a question."""
+        return self.telling()[:MAX_OFFERED]
+
+    def news(self, skill: PolicySkill) -> list[str]:
+        """What the skill could learn, the most telling first: offered facts that no line covers and most lack."""
+        held = {attribute.attribute_id for attribute in skill.attributes}
+        return [name for name in self.offered() if name not in held and self.share[name] <= MOST]

@@ -1,0 +1,135 @@
+"""The parts of a prompt about a choice, and how they are cut until the prompt fits its budget."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from operators.asks import CORRECTION_TOKENS
+from operators.attributes import fact_id
+from operators.prompts import as_data
+from schemas import Attribute, Contrast, Facet, Fact, ItemFacts
+
+MAX_LEFT = 9
+MAX_LEFT_FACTS = 6
+MAX_COMMUNITY = 7
+MAX_ANALYSIS_CHARS = 400
+
+_TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
+_NEAR_MISSES, _FEW, _SHORT_REQUEST_CHARS = 3, 12, 100
+
+
+@dataclass
+class Draft:
+    """A prompt's parts while they are cut to its budget.
+
+    Attributes:
+        title: the chosen item's.
+        request: what the person had asked for.
+        community: lines of collaborative context, the surest first (paper 2.5, eq. 5).
+        attributes: lines of the skill, by the name that an answer gives them; the most important first.
+        facts: the chosen item's facts, by the words that an answer quotes.
+        left: lines of the items left, easy contrasts first.
+        keep: attribute ids of the facts that the question is about, the most telling first; they are cut last.
+    """
+
+    title: str
+    request: str
+    community: list[str]
+    attributes: dict[str, Attribute]
+    facts: dict[str, Fact]
+    left: list[str]
+    keep: list[str]
+
+    @classmethod
+    def of(cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str]) -> "Draft":
+        """All that this contrast has to say beside these lines of the skill."""
+        return cls(
+            title=as_data(contrast.chosen.title, _TITLE_CHARS),
+            request=as_data(contrast.instruction, _REQUEST_CHARS),
+            community=_community(contrast.facets),
+            attributes=dict(attributes),
+            facts=quotable(contrast.chosen),
+            # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
+            left=[_left_line(item) for item in contrast.unchosen[-MAX_LEFT:]],
+            keep=keep,
+        )
+
+    @property
+    def blocks(self) -> dict[str, str]:
+        """The parts that all prompts show alike, by their tags."""
+        return {
+            "request": self.request or "(none)",
+            "community": block(self.community),
+            "left": block(self.left),
+            "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {words}" for words in self.facts)]),
+        }
+
+    def fit(self, write: Callable[[], str], count_tokens: Callable[[str], int], max_tokens: int) -> str | None:
+        """The prompt, once enough has been taken away; None if nothing is left to ask about.
+
+        Args:
+            write: the prompt as the draft is now; empty when it has nothing to ask.
+            count_tokens: how long a text is.
+            max_tokens: the prompt's budget, a corrective retry's addition included.
+        """
+        while prompt := write():
+            if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
+                return prompt
+            self.shrink()
+        return None
+
+    def shrink(self) -> None:
+        """Takes away the least telling part: easy contrasts, context, long requests, unsure lines and later facts."""
+        if len(self.left) > _NEAR_MISSES:
+            self.left.pop(0)
+        elif self.community:
+            self.community.pop()
+        elif len(self.request) > _SHORT_REQUEST_CHARS:
+            self.request = as_data(self.request, max(_SHORT_REQUEST_CHARS, len(self.request) // 2))
+        elif len(self.attributes) > _FEW:
+            self.attributes.popitem()
+        elif len(self.facts) > _FEW:
+            self._forget_a_fact()
+        elif self.left:
+            self.left.pop(0)
+        elif self.request:
+            self.request = ""
+        elif len(self.attributes) >= len(self.facts):
+            self.attributes.popitem()
+        else:
+            # The last fact stays longest: without one there is nothing to ask.
+            self._forget_a_fact()
+
+    def _forget_a_fact(self) -> None:
+        places = {name: place for place, name in enumerate(self.keep)}
+        # Of equals max() takes the first: the last in the parser's order goes.
+        last_first = reversed(self.facts)
+        del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
+
+
+def words(dimension: str, value: str) -> str:
+    """A fact or a line as a prompt shows it and an answer quotes it."""
+    return as_data(f"{dimension}: {value}", _FACT_CHARS)
+
+
+def quotable(item: ItemFacts) -> dict[str, Fact]:
+    """An item's facts by the words that quote them, in the parser's order."""
+    facts: dict[str, Fact] = {}
+    for fact in item.facts:
+        facts.setdefault(words(fact.dimension, fact.value), fact)
+    return facts
+
+
+def block(lines: Iterable[str]) -> str:
+    """What stands between two tags."""
+    return "\n".join(lines) or "(nothing)"
+
+
+def _community(facets: Iterable[Facet]) -> list[str]:
+    surest = sorted(facets, key=lambda facet: -facet.confidence)
+    lines = (f"- {as_data(facet.facet, _FACET_CHARS)} | {facet.confidence:.0%} sure" for facet in surest)
+    return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
+
+
+def _left_line(item: ItemFacts) -> str:
+    facts = "; ".join(words(fact.dimension, fact.value) for fact in item.facts[:MAX_LEFT_FACTS])
+    return f"- {as_data(item.title, _TITLE_CHARS) or '(no title)'} | {facts}"

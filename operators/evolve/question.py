@@ -1,0 +1,127 @@
+"""The one question of an evolution (paper 2.5, C.1): code finds the facts and what may be named, the model judges.
+
+Per existing line of the skill the model quotes the fact that it rests on before it gives its verdict, and it discovers
+only among facts that code found not covered yet: the two shapes that hold even on small models.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any
+
+import orjson
+
+from operators.asks import strict_object
+from operators.attributes import fact_id
+from operators.evolve.choice import Choice
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, words
+from operators.evolve.patterns import is_exploration
+from operators.prompts import template
+from schemas import Attribute, Contrast, Fact, PolicySkill
+
+PROMPT = "evolve.v2"
+NONE = "none"
+VERDICTS = ("supports", "unrelated", "contradicts")
+MAX_DISCOVERED = 2
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the model is asked, and what its answer's words stand for.
+
+    Attributes:
+        prompt: the text.
+        schema: the JSON schema that the answer must fit.
+        attributes: the lines to judge, by the property that carries the verdict.
+        facts: the chosen item's facts, by the words that the model quotes.
+        new: the quotable words of those facts that would be news to the skill.
+    """
+
+    prompt: str
+    schema: Mapping[str, Any]
+    attributes: Mapping[str, Attribute]
+    facts: Mapping[str, Fact]
+    new: tuple[str, ...]
+
+    @property
+    def longest_answer(self) -> str:
+        """An answer as long as they come, to reckon the reply's token limit from."""
+        fact = max(self.facts, key=len, default=NONE)
+        answer: dict[str, Any] = {"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11)}
+        answer |= {key: {"fact": fact, "verdict": "contradicts"} for key in self.attributes}
+        answer |= {"discovered": [fact] * MAX_DISCOVERED}
+        return orjson.dumps(answer).decode()
+
+
+def question(
+    contrast: Contrast, skill: PolicySkill, *, count_tokens: Callable[[str], int], max_tokens: int, max_attributes: int
+) -> Question | None:
+    """The question that this contrast puts to this skill, or None if there is nothing to judge.
+
+    Args:
+        contrast: the chosen item, those left, and what the community says.
+        skill: as it is now.
+        count_tokens: how long a text is.
+        max_tokens: the prompt's budget, a corrective retry's addition included.
+        max_attributes: most lines to judge; those on the chosen item's dimensions, by tier, then recency. Whether a
+            choice explores is not asked: code counts it.
+    """
+    dimensions = {fact.dimension for fact in contrast.chosen.facts}
+    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_exploration(line)]
+    relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    news = Choice.of(contrast).news(skill)
+    draft = Draft.of(contrast, _keyed(relevant[:max_attributes]), keep=news)
+
+    def new() -> tuple[str, ...]:
+        return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
+
+    def write() -> str:
+        if not draft.facts or not (draft.attributes or new()):
+            return ""
+        lines = (f"- {key} | {words(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
+        return template(PROMPT).substitute(
+            draft.blocks, profile=block(lines), new=block(f"- {quoted}" for quoted in new())
+        )
+
+    prompt = draft.fit(write, count_tokens, max_tokens)
+    if prompt is None:
+        return None
+    return Question(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
+
+
+def _keyed(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
+    """A property name per attribute: its own words, which small models follow better than numbers.
+
+    Only letters, digits and `_`: behind some OpenAI-compatible endpoints names become tool parameters or grammar
+    rules, where `:` or a space is refused. With a number added against twins, never over the common limit of 64.
+    """
+    keyed: dict[str, Attribute] = {}
+    for number, attribute in enumerate(attributes, 1):
+        value = _ascii(attribute.value)
+        # A name in another script keeps its dimension and gets a number; its words stand in the prompt.
+        key = f"{_ascii(attribute.dimension) or 'line'}_{value or number}"[:56].rstrip("_")
+        others = (f"{key}_{n}" for n in count(number))
+        keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute
+    return keyed
+
+
+def _ascii(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().casefold()
+    return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
+
+
+def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str]) -> dict[str, Any]:
+    """The facts stand in it once, by reference: endpoints that put the schema into the context charge for each copy."""
+    properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
+    properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
+    if quotable := list(new):
+        entry = {"type": "string", "enum": quotable}
+        properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
+    judgement = {"fact": {"$ref": "#/$defs/fact"}, "verdict": {"type": "string", "enum": list(VERDICTS)}}
+    schema = strict_object(properties)
+    if any(True for _ in attributes):
+        fact = {"type": "string", "enum": [*facts, NONE]}
+        schema["$defs"] = {"fact": fact, "judgement": strict_object(judgement)}
+    return schema

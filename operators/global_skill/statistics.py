@@ -1,0 +1,210 @@
+"""The population template out of the users' own statistics (paper 2.3 (i), App. D): deterministic, no LLM call.
+
+Only counts of users leave this module, and no attribute's that fewer users than the floor hold: what is rare may be one
+person's. How many users are light or heavy is told as it is: an amount of use is nobody's taste.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from operators.global_skill.words import PLACES, dimension_words, guidance, strategies
+from operators.statinit import statinit
+from operators.statinit.prior import PriorLimits
+from schemas import Attribute, GlobalSkill, Kind, Persona, Profile, ReasonedBy, Source, Tier
+from schemas.fields import Domain
+
+LIGHT, HEAVY = 15, 50
+"""Fewer interactions than the first are a light user's, more than the second a heavy one's (App. D)."""
+FAVOURITES = 3
+NARROW_SHARE = 0.5
+"""A heavy user is narrow when their three favourites make up this share of what they took."""
+MAX_SHARES = 512
+LIGHT_USERS, MODERATE_USERS = "light", "moderate"
+WIDE_USERS, NARROW_USERS = "heavy, wide taste", "heavy, narrow taste"
+PERSONAS = (LIGHT_USERS, MODERATE_USERS, WIDE_USERS, NARROW_USERS)
+
+
+@dataclass(frozen=True)
+class GlobalLimits:
+    """What enters a global skill; ours to decide, the paper only shows one.
+
+    Attributes:
+        floor: an attribute that fewer users hold is told nobody, neither as a share nor as a line.
+        template_share: an attribute that this share of the users holds is a line for new users.
+        medium_share: from this share on the line is medium, and may reach the slim skill; below, low.
+        lines: most lines of the template.
+        least_lines: so many lines, if that many attributes pass the floor, however small their shares are.
+        per_dimension: most lines of one dimension: five moods that everybody likes say less than two.
+        elsewhere: dimensions that are no line.
+    """
+
+    floor: int = 5
+    template_share: float = 0.2
+    medium_share: float = 0.4
+    lines: int = 12
+    least_lines: int = 3
+    per_dimension: int = 4
+    elsewhere: frozenset[str] = PLACES
+
+    def __post_init__(self) -> None:
+        if self.floor < 1:
+            raise ValueError(f"the floor must be at least 1 user, not {self.floor}")
+
+    def offered(self) -> "GlobalLimits":
+        """The same floor, and twice as many lines of half the share: what a model is to choose from."""
+        return replace(
+            self,
+            lines=2 * self.lines,
+            per_dimension=2 * self.per_dimension,
+            template_share=self.template_share / 2,
+        )
+
+
+DEFAULT_LIMITS = GlobalLimits()
+DEFAULT_PRIOR = PriorLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attribute and how many users hold it at medium or above."""
+
+    attribute: Attribute
+    users: int
+
+
+class Population:
+    """Counts over the users of one domain, one profile after the other; the order changes nothing.
+
+    Memory does not grow with the users: at most `tracked` attributes are counted. When there are more, those with the
+    fewest users go, in the main names that a single user holds. One that comes again begins at nought, so that a count
+    is never too high; only then does the order matter.
+
+    Args:
+        domain: whose users they are.
+        prior: the limits with which the workers compute priors.
+        tracked: most attributes counted at a time.
+    """
+
+    def __init__(self, domain: Domain, prior: PriorLimits = DEFAULT_PRIOR, tracked: int = 20_000) -> None:
+        if tracked < 1:
+            raise ValueError(f"at least 1 attribute must be tracked, not {tracked}")
+        self.domain = domain
+        self.prior = prior
+        self.users = 0
+        self.personas: Counter[str] = Counter()
+        self._tracked = tracked
+        self._held: dict[str, Held] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def add(self, profile: Profile) -> None:
+        """Count one more user. One without interactions is nobody yet. Each user may be added once only.
+
+        Raises:
+            ValueError: the profile is of another domain.
+        """
+        if profile.domain != self.domain:
+            raise ValueError(f"a profile of {profile.domain!r} is none of {self.domain!r}")
+        if not profile.interactions:
+            return
+        self.users += 1
+        self.personas[persona_of(profile)] += 1
+        for attribute in statinit(profile, self.prior):
+            if attribute.tier >= Tier.MEDIUM:
+                self._count(attribute)
+        if len(self._held) > self._tracked:
+            kept = sorted(self._held.items(), key=lambda pair: (-pair[1].users, pair[0]))
+            # A quarter is freed at once: sorting at every user would cost too much.
+            self._held = dict(kept[: max(1, self._tracked * 3 // 4)])
+
+    def held(self, floor: int) -> list[Held]:
+        """What at least this many users hold, the most shared first."""
+        found = (held for held in self._held.values() if held.users >= floor)
+        return sorted(found, key=lambda held: (-held.users, held.attribute.attribute_id))
+
+    def _count(self, attribute: Attribute) -> None:
+        known = self._held.get(attribute.attribute_id)
+        if known is None:
+            self._held[attribute.attribute_id] = Held(attribute, 1)
+        else:
+            # One attribute may be spelled in several ways; which user came first must not decide.
+            spelled = min(known.attribute, attribute, key=lambda each: each.value)
+            self._held[attribute.attribute_id] = Held(spelled, known.users + 1)
+
+
+def persona_of(profile: Profile) -> str:
+    """The kind of user by how much they did, heavy ones also by how wide their taste is (App. D)."""
+    if profile.interactions < LIGHT:
+        return LIGHT_USERS
+    if profile.interactions <= HEAVY:
+        return MODERATE_USERS
+    return NARROW_USERS if _favourites_share(profile) >= NARROW_SHARE else WIDE_USERS
+
+
+def _favourites_share(profile: Profile) -> float:
+    """The share of the three favourite genres or categories; 0 where items have neither."""
+    for dimension in ("genre", "category"):
+        taken = Counter(profile.older.get(dimension, {}))
+        taken.update(fact.value for facts in profile.recent for fact in facts if fact.dimension == dimension)
+        if total := taken.total():
+            return sum(times for _, times in taken.most_common(FAVOURITES)) / total
+    return 0.0
+
+
+def global_skill(
+    population: Population, event_id: str, occurred_at: datetime, limits: GlobalLimits = DEFAULT_LIMITS
+) -> GlobalSkill:
+    """The global skill of this population: the same for the same users.
+
+    `shares` are of all users, at most 512, the largest; the template's lines have the ids, kinds and values that
+    priors use, no support of their own, and the source `global`.
+    """
+    held = population.held(limits.floor)
+    shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}
+    words = dimension_words({one.attribute.dimension for one in held})
+    told = strategies(words)
+    return GlobalSkill(
+        event_id=event_id,
+        occurred_at=occurred_at,
+        domain=population.domain,
+        users=population.users,
+        attributes=_template(held, population.users, limits),
+        shares=shares,
+        personas=tuple(
+            Persona(name=name, share=_share(population.personas[name], population.users), strategy=strategy)
+            for name, strategy in zip(PERSONAS, told, strict=True)
+            if population.users
+        ),
+        guidance=guidance(
+            population.domain,
+            population.users,
+            [(one.attribute, _share(one.users, population.users)) for one in held],
+            words,
+            population.prior,
+        ),
+        reasoned_by=ReasonedBy(reasoner="rules"),
+    )
+
+
+def _share(users: int, of: int) -> float:
+    return round(users / of, 4) if of else 0.0
+
+
+def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attribute, ...]:
+    lines: list[Attribute] = []
+    per_dimension: Counter[str] = Counter()
+    for one in held:
+        # How somebody behaves cannot be known before they did: patterns are told as shares and in the guidance.
+        if one.attribute.kind is Kind.PATTERN or one.attribute.dimension in limits.elsewhere:
+            continue
+        share = _share(one.users, users)
+        if len(lines) >= (limits.lines if share >= limits.template_share else limits.least_lines):
+            break
+        if per_dimension[one.attribute.dimension] >= limits.per_dimension:
+            continue
+        per_dimension[one.attribute.dimension] += 1
+        tier = Tier.MEDIUM if share >= limits.medium_share else Tier.LOW
+        lines.append(one.attribute.model_copy(update={"tier": tier, "source": Source.GLOBAL, "support": 0}))
+    return tuple(lines)

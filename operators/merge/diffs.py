@@ -1,0 +1,25 @@
+"""What all ways to a diff share: how it follows the version before, and a reason that fits."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from schemas import Contrast, PolicySkill, SkillCommand, SkillDiff
+
+
+def next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) -> SkillDiff:
+    """The diff that leads from this version to the next; the first one carries the seed."""
+    return SkillDiff(
+        event_id=event.event_id,
+        occurred_at=event.occurred_at,
+        user_id=skill.user_id,
+        domain=skill.domain,
+        base_version=skill.version,
+        version=skill.version + 1,
+        seed=skill.attributes if skill.version == 0 else None,
+        **found,
+    )
+
+
+def why(reasons: Mapping[str, str], name: str) -> str:
+    """The reason for this line, cut to what a change holds; empty if there is none."""
+    return reasons.get(name, "")[:300]

@@ -1,0 +1,126 @@
+"""The fold (invariant 1): diffs make skills, with no rule, no limit and no reasoner."""
+
+from collections.abc import Iterable, Sequence
+
+from operators.applied import is_applied, remember, with_applied
+from operators.render import strategy_of
+from schemas import (
+    MAX_EVIDENCE,
+    MAX_RECENT,
+    Attribute,
+    Change,
+    ChangeKind,
+    Event,
+    Evidence,
+    PolicySkill,
+    Position,
+    SkillDiff,
+)
+
+
+class OutOfOrder(ValueError):
+    """A diff does not follow the version that the skill is at."""
+
+
+def holds(skill: PolicySkill | None, event_id: str, source: Position | None) -> bool:
+    """Whether the skill has learned from this event already (invariant 2)."""
+    if skill is None:
+        return False
+    return event_id in skill.recent or (source is not None and is_applied(skill.applied, source))
+
+
+def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
+    """The skill after this diff: pure, without rule or limit. A diff that it holds already changes nothing.
+
+    Raises:
+        OutOfOrder: the diff rests on a version that the skill has not reached.
+    """
+    if skill is None:
+        skill = start(diff.user_id, diff.domain, diff.seed or (), diff)
+    if diff.version <= skill.version:
+        return skill
+    if diff.base_version != skill.version:
+        raise OutOfOrder(
+            f"diff {diff.version} of {diff.user_id}/{diff.domain} rests on {diff.base_version}, "
+            f"the skill is at {skill.version}"
+        )
+    now = skill.contrasts + diff.is_contrast
+    lines = diff.seed if diff.seed is not None else skill.attributes
+    attributes = apply_changes(lines, diff.changes, diff.evidence, now)
+    return skill.model_copy(
+        update={
+            "event_id": diff.event_id,
+            "occurred_at": diff.occurred_at,
+            "version": diff.version,
+            "contrasts": now,
+            "attributes": attributes,
+            "strategy": strategy_of(attributes),
+            "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
+            "applied": with_applied(skill.applied, diff.source),
+            "last_diff": diff,
+        }
+    )
+
+
+def start(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
+    """A user's skill at version 0: the seed, before the first event."""
+    return PolicySkill(
+        event_id=event.event_id,
+        occurred_at=event.occurred_at,
+        user_id=user_id,
+        domain=domain,
+        attributes=tuple(seed),
+        strategy=strategy_of(seed),
+    )
+
+
+def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
+    """All skills, from the log alone (invariant 1): by user and domain.
+
+    Raises:
+        OutOfOrder: a version of some skill is missing.
+    """
+    skills: dict[tuple[str, str], PolicySkill] = {}
+    for diff in diffs:
+        key = (diff.user_id, diff.domain)
+        skills[key] = merge(skills.get(key), diff)
+    return skills
+
+
+def apply_changes(
+    lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int
+) -> tuple[Attribute, ...]:
+    """The lines after these changes, by an event that is the user's contrast number `now`."""
+    held = {line.attribute_id: line for line in lines}
+    for change in changes:
+        name = change.attribute_id
+        if change.kind is ChangeKind.DISCOVERED and change.discovered is not None:
+            held[name] = change.discovered
+        elif name not in held:
+            continue
+        elif change.kind in (ChangeKind.REMOVED, ChangeKind.EVICTED):
+            del held[name]
+        else:
+            held[name] = _changed(held[name], change, evidence, now)
+    return tuple(held.values())
+
+
+def _changed(line: Attribute, change: Change, evidence: Evidence, now: int) -> Attribute:
+    match change.kind:
+        case ChangeKind.REINFORCED:
+            update = {
+                "tier": change.after,
+                "support": line.support + 1,
+                "contradictions": 0,
+                "confirmed_at": now,
+                "evidence": (*line.evidence, evidence)[-MAX_EVIDENCE:],
+            }
+        case ChangeKind.WEAKENED if change.after == change.before:
+            update = {"contradictions": line.contradictions + 1}
+        case ChangeKind.WEAKENED:
+            update = {"tier": change.after, "contradictions": 0, "weakened_at": now}
+        case ChangeKind.PINNED | ChangeKind.UNPINNED:
+            update = {"pinned": change.kind is ChangeKind.PINNED}
+        case _:
+            update = {}
+    return line.model_copy(update=update)

@@ -1,0 +1,229 @@
+"""Propagate (paper 2.2, Algorithm 1 line 11): a choice flows through the user-item graph and back to its users.
+
+The graph is cut up so that everybody works on local state. A user's `Memory` says what they took. Each choice
+*touches* its item, and the user's newest other items, with a small state. An item gathers its takers, and what they
+have in common is told back to them as a signal. Nothing is told that fewer than `floor` other users support, and
+nothing of anybody's words: a taker is a pseudonym with two figures. The pseudonyms are the origins by which a
+later removal finds what came from whom.
+
+A touch and a signal are states with a version, not increments: told twice or late, they change nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from operators.applied import remember as ring
+from operators.applied import with_applied
+from operators.attributes import fact_id
+from schemas import (
+    MAX_COMPANIONS,
+    MAX_CROWD,
+    MAX_MEMORY_FACTS,
+    MAX_RECENT,
+    MAX_SIGNALS,
+    MAX_TAKEN,
+    MAX_TAKERS,
+    MAX_TASTES,
+    Contrast,
+    Crowd,
+    ItemFacts,
+    ItemMemory,
+    ItemSignal,
+    Memory,
+    Neighbourhood,
+    Position,
+    Taken,
+    Taker,
+    Taste,
+    Touch,
+    derived_id,
+)
+
+MAX_TITLE_CHARS = 80
+
+
+@dataclass(frozen=True)
+class GraphLimits:
+    """How much of the graph each part keeps, and how far a choice is heard.
+
+    Attributes:
+        floor: what fewer other users than this support is told to nobody.
+        fan_out: how many of the user's other items hear of a choice, and how many other takers hear of an item's
+            change, besides the one who chose.
+        others: how many of a user's items a touch names.
+        renewal: the share of an item's takers that must have been touched before others are told anew.
+    """
+
+    floor: int = 3
+    fan_out: int = 2
+    others: int = 12
+    renewal: float = 0.5
+
+
+def remember(
+    memory: Memory | None,
+    event: Contrast,
+    source: Position | None = None,
+) -> Memory:
+    """The user's memory after a choice."""
+    return with_taken(memory, event.user_id, event.domain, event.chosen, event.occurred_at, event.event_id, source)
+
+
+def with_taken(
+    memory: Memory | None,
+    user_id: str,
+    domain: str,
+    item: ItemFacts,
+    at: datetime,
+    event_id: str,
+    source: Position | None = None,
+) -> Memory:
+    """The memory with one more item taken; with an event that it holds already, only the fence moves on.
+
+    An item taken again moves to the newest place and counts. Late events keep their place by their own time.
+    """
+    if memory is None:
+        memory = Memory(user_id=user_id, domain=domain)
+    applied = with_applied(memory.applied, source)
+    if event_id in memory.recent:
+        return memory.model_copy(update={"applied": applied})
+    before = next((taken for taken in memory.taken if taken.item_id == item.item_id), None)
+    taken = Taken(
+        item_id=item.item_id,
+        title=item.title[:MAX_TITLE_CHARS],
+        facts=item.facts[:MAX_MEMORY_FACTS],
+        at=max(at, before.at) if before else at,
+        times=before.times + 1 if before else 1,
+    )
+    others = [other for other in memory.taken if other.item_id != item.item_id]
+    newest_last = sorted([*others, taken], key=lambda one: one.at)
+    return memory.model_copy(
+        update={
+            "version": memory.version + 1,
+            "interactions": memory.interactions + 1,
+            "taken": tuple(newest_last[-MAX_TAKEN:]),
+            "recent": ring(memory.recent, event_id, MAX_RECENT),
+            "applied": applied,
+        }
+    )
+
+
+def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
+    """What a user takes most: attributes of at least two items in memory, the most frequent first."""
+    counts = Counter(name for item in taken for name in {fact_id(fact) for fact in item.facts})
+    common = [name for name in counts if counts[name] > 1]
+    return tuple(sorted(common, key=lambda name: (-counts[name], name))[:MAX_TASTES])
+
+
+def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> list[Touch]:
+    """What the chosen item and the user's newest other items are to hear, the chosen one first.
+
+    The others hear too, because what is taken after an item says as much about it as what was taken before.
+    """
+    newest_first = list(reversed(memory.taken))
+    chosen = [taken for taken in newest_first if taken.item_id == item_id]
+    rest = [taken for taken in newest_first if taken.item_id != item_id]
+    liked = tastes(memory.taken)
+    return [
+        Touch(
+            domain=memory.domain,
+            item_id=taken.item_id,
+            taker=Taker(
+                user_id=memory.user_id,
+                version=memory.version,
+                at=taken.at,
+                times=taken.times,
+                degree=len(memory.taken),
+                others=tuple(other.item_id for other in newest_first if other is not taken)[: limits.others],
+                tastes=liked,
+            ),
+        )
+        for taken in [*chosen, *rest[: limits.fan_out]]
+    ]
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a touch made of an item's memory, and what it made the item say."""
+
+    item: ItemMemory
+    signals: tuple[ItemSignal, ...]
+
+
+def on_touch(item: ItemMemory | None, touch: Touch, limits: GraphLimits = GraphLimits()) -> Told | None:
+    """The item hears who took it; None if it knows that, or something newer of that taker, already.
+
+    A new taker is told what the others have in common. All others hear once a share of the takers has changed, so
+    that an item in everybody's hands does not speak all day.
+    """
+    if item is None:
+        item = ItemMemory(domain=touch.domain, item_id=touch.item_id)
+    arrived = touch.taker
+    held = next((taker for taker in item.takers if taker.user_id == arrived.user_id), None)
+    if held is not None and held.version >= arrived.version:
+        return None
+    takers = [taker for taker in item.takers if taker is not held]
+    newest_last = sorted([*takers, arrived], key=lambda taker: (taker.at, taker.user_id))[-MAX_TAKERS:]
+    item = item.model_copy(update={"epoch": item.epoch + 1, "takers": tuple(newest_last)})
+    listeners = [arrived.user_id] if held is None else []
+    if item.epoch - item.told >= max(limits.floor, limits.renewal * len(item.takers)):
+        others = [taker.user_id for taker in reversed(item.takers) if taker.user_id not in listeners]
+        listeners += others[: limits.fan_out]
+        item = item.model_copy(update={"told": item.epoch})
+    signals = (signal_to(item, listener, limits) for listener in listeners)
+    return Told(item, tuple(signal for signal in signals if signal is not None))
+
+
+def signal_to(item: ItemMemory, user_id: str, limits: GraphLimits = GraphLimits()) -> ItemSignal | None:
+    """What the item's other takers have in common, for one user; None where too few others took it."""
+    others = [taker for taker in item.takers if taker.user_id != user_id]
+    if len(others) < limits.floor:
+        return None
+    names = {taker.user_id: neighbour_of(taker.user_id) for taker in others}
+    companions = _supported(Counter(name for taker in others for name in set(taker.others)), limits, MAX_COMPANIONS)
+    liked = _supported(Counter(name for taker in others for name in set(taker.tastes)), limits, MAX_TASTES)
+    return ItemSignal(
+        user_id=user_id,
+        domain=item.domain,
+        item_id=item.item_id,
+        epoch=item.epoch,
+        takers=len(others),
+        crowd=tuple(
+            Crowd(neighbour=names[taker.user_id], degree=taker.degree, at=taker.at)
+            for taker in reversed(others[-MAX_CROWD:])
+        ),
+        companions=dict(companions),
+        tastes=tuple(
+            Taste(
+                attribute_id=name,
+                supporters=count,
+                neighbours=tuple(names[t.user_id] for t in reversed(others) if name in t.tastes)[:MAX_CROWD],
+            )
+            for name, count in liked
+        ),
+    )
+
+
+def _supported(counts: Counter[str], limits: GraphLimits, most: int) -> Sequence[tuple[str, int]]:
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return [(name, count) for name, count in ordered if count >= limits.floor][:most]
+
+
+def neighbour_of(user_id: str) -> str:
+    """The pseudonym under which others meet a user: one-way, the same everywhere, so that it can be taken back."""
+    return f"user:{derived_id('neighbour', user_id)}"
+
+
+def hear(neighbourhood: Neighbourhood | None, signal: ItemSignal) -> Neighbourhood | None:
+    """The user's neighbourhood with this signal; None if it holds this one, or a newer one of the item, already."""
+    if neighbourhood is None:
+        neighbourhood = Neighbourhood(user_id=signal.user_id, domain=signal.domain)
+    held = next((known for known in neighbourhood.signals if known.item_id == signal.item_id), None)
+    if held is not None and held.epoch >= signal.epoch:
+        return None
+    others = [known for known in neighbourhood.signals if known.item_id != signal.item_id]
+    return neighbourhood.model_copy(
+        update={"epoch": neighbourhood.epoch + 1, "signals": (*others, signal)[-MAX_SIGNALS:]}
+    )

@@ -1,0 +1,11 @@
+"""Rank (paper 2.4, C.3): a strict total order by instruction, then facets, then the skill as tie-breaker.
+
+`deterministic` needs no LLM; `first_token`, `listwise` and `pointwise` ask one, and `llm` picks among them. What a
+model is asked is in `question`, what comes of its answers in `ranking`.
+"""
+
+from operators.rank.deterministic import TIER_WEIGHT, Score, facet_weights, rank
+from operators.rank.ranking import LlmRanking, Repaired, repair
+from operators.rank.task import Task
+
+__all__ = ["TIER_WEIGHT", "LlmRanking", "Repaired", "Score", "Task", "facet_weights", "rank", "repair"]

@@ -1,0 +1,119 @@
+"""Listwise ranking (paper 2.4, C.3): the model names all candidates, best first. Works with any endpoint."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from operators.asks import Asks, assert_room, reply_tokens, strict_object
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.prompts import as_data
+from operators.rank.question import MIN_PROMPT_TOKENS, keys, rendered
+from operators.rank.ranking import LlmRanking, by_score, mean, places, presentations, repair, together
+from operators.rank.task import Task
+from schemas import ItemFacts, ReasonedBy
+
+PROMPT = "rank-listwise.v1"
+MAX_WHY_CHARS = 80
+
+
+class ListwiseRanker:
+    """Lets a model write a permutation, and believes it only where it is not just a copy of the list.
+
+    Small models hand back the presentation as it stood. Such an answer says nothing, so that another order is asked,
+    and only answers that differ from their presentation count; their mean is of places (Borda). If all are copies they
+    all count: where the candidates stood in both an order and its reverse, that leaves ties, which the seed breaks.
+
+    Args:
+        client: how to reach the model; whoever made it closes it.
+        count_tokens: how many tokens a text has.
+        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        orders: presentation orders that are asked in any case; one more if their answers all were copies.
+        with_reasons: have the model give a few words per candidate, as the paper does. For people; it costs some
+            twenty tokens per candidate.
+
+    Raises:
+        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+    """
+
+    def __init__(
+        self,
+        client: Asks,
+        *,
+        count_tokens: Callable[[str], int],
+        max_prompt_tokens: int = 1_500,
+        orders: int = 1,
+        with_reasons: bool = False,
+    ) -> None:
+        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
+        if orders < 1:
+            raise ValueError("orders must be at least 1")
+        self._client = client
+        self._count_tokens = count_tokens
+        self._max_prompt_tokens = max_prompt_tokens
+        self._orders = orders
+        self._with_reasons = with_reasons
+
+    async def rank(self, task: Task) -> LlmRanking:
+        """The candidates in a strict order. One candidate or none costs no call.
+
+        If the endpoint fails after it has answered for one order, those that are there decide.
+
+        Raises:
+            ReasonerUnavailable: there is no usable answer.
+        """
+        if len(task.items) <= 1:
+            return LlmRanking(tuple(item.item_id for item in task.items), ReasonedBy(reasoner="llm"))
+        copies: list[Mapping[str, float]] = []
+        own: list[Mapping[str, float]] = []
+        records: list[ReasonedBy] = []
+        reasons: dict[str, str] = {}
+        repaired = 0
+        for number, shown in enumerate(presentations(task.items, task.seed, self._orders + 1)):
+            if number >= self._orders and own:
+                break
+            try:
+                said, why, record = await self._ask(task, shown)
+            except ReasonerUnavailable:
+                if not records:
+                    raise
+                break
+            whole = repair(said, shown)
+            repaired += whole.unknown + whole.repeated + whole.missing
+            copied = list(whole.order) == [item.item_id for item in shown]
+            (copies if copied else own).append(places(whole.order))
+            records.append(record)
+            reasons = why | reasons
+        counted = own or copies
+        found = mean(counted)
+        order = by_score(found, task.seed)
+        return LlmRanking(order, together(records), repaired, found, len(counted), reasons)
+
+    async def _ask(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], dict[str, str], ReasonedBy]:
+        by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
+        reply = await self._client.ask(
+            rendered(PROMPT, task, shown, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens),
+            _schema(list(by_key), self._with_reasons),
+            name=PROMPT.replace(".", "_"),
+            # Twice as much as we count: another tokenizer, and white space that some endpoints indent with.
+            max_tokens=reply_tokens(self._count_tokens, _longest(list(by_key), self._with_reasons)),
+        )
+        record = reply.reasoned_by(PROMPT)
+        entries: list[Any] = reply.answer["ranking"]
+        if not self._with_reasons:
+            return [by_key[key] for key in entries], {}, record
+        why = {by_key[entry["key"]]: as_data(entry["why"], MAX_WHY_CHARS) for entry in reversed(entries)}
+        return [by_key[entry["key"]] for entry in entries], why, record
+
+
+def _schema(named: list[str], with_reasons: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {"type": "string", "enum": named}
+    if with_reasons:
+        entry = strict_object({"key": entry, "why": {"type": "string", "maxLength": MAX_WHY_CHARS}})
+    exactly = {"minItems": len(named), "maxItems": len(named)}
+    return strict_object({"ranking": {"type": "array", "items": entry, **exactly}})
+
+
+def _longest(named: list[str], with_reasons: bool) -> str:
+    why = "many words " * (MAX_WHY_CHARS // 11)
+    return orjson.dumps({"ranking": [{"key": key, "why": why} if with_reasons else key for key in named]}).decode()

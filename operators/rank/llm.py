@@ -1,0 +1,88 @@
+"""The ranker with a model: the form that is wanted, or the one that the endpoint and the number of candidates allow."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from enum import StrEnum
+
+from operators.asks import NO_LOGPROBS, Client
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.rank.first_token import MAX_CANDIDATES, FirstTokenRanker
+from operators.rank.listwise import ListwiseRanker
+from operators.rank.pointwise import PointwiseRanker
+from operators.rank.ranking import LlmRanking
+from operators.rank.task import Task
+
+
+class Form(StrEnum):
+    """How a model is asked for an order."""
+
+    FIRST_TOKEN = "first-token"  # noqa: S105 - no password
+    LISTWISE = "listwise"
+    POINTWISE = "pointwise"
+
+
+class LlmRanker:
+    """Ranks by the first token where that is possible, and else by a listwise answer.
+
+    Which it was is in the ranking's `reasoned_by`: `prompt`, and `fallback` with the reason. An endpoint that has once
+    said that it tells no probabilities is not asked for them again by this ranker.
+
+    Args:
+        client: how to reach the model; whoever made it closes it.
+        count_tokens: how many tokens a text has.
+        form: the form that is wanted.
+        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
+            cheap, and 1 else. A grade per candidate is always asked in one.
+
+    Raises:
+        ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
+    """
+
+    name = "llm"
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        count_tokens: Callable[[str], int],
+        form: Form = Form.FIRST_TOKEN,
+        max_prompt_tokens: int = 1_500,
+        orders: int | None = None,
+    ) -> None:
+        first = orders if orders is not None and form is Form.FIRST_TOKEN else 2
+        listed = orders if orders is not None and form is Form.LISTWISE else 1
+        self._first_token = FirstTokenRanker(
+            client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, orders=first
+        )
+        self._listwise = ListwiseRanker(
+            client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, orders=listed
+        )
+        self._pointwise = PointwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens)
+        self._form = form
+        self._tells_logprobs = True
+
+    async def rank(self, task: Task) -> LlmRanking:
+        """The candidates in a strict order. One candidate or none costs no call.
+
+        Raises:
+            ReasonerUnavailable: there is no usable answer.
+        """
+        if self._form is Form.POINTWISE:
+            return await self._pointwise.rank(task)
+        if self._form is Form.LISTWISE:
+            return await self._listwise.rank(task)
+        if len(task.items) > MAX_CANDIDATES:
+            return await self._instead(task, f"more than {MAX_CANDIDATES} candidates")
+        if self._tells_logprobs:
+            try:
+                return await self._first_token.rank(task)
+            except ReasonerUnavailable as failed:
+                if failed.outcome != NO_LOGPROBS:
+                    raise
+                self._tells_logprobs = False
+        return await self._instead(task, NO_LOGPROBS)
+
+    async def _instead(self, task: Task, why: str) -> LlmRanking:
+        ranking = await self._listwise.rank(task)
+        return replace(ranking, reasoned_by=ranking.reasoned_by.model_copy(update={"fallback": why}))

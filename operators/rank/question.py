@@ -1,0 +1,139 @@
+"""The one question of a ranking (paper 2.4, C.3), whichever way it is put: who wants what, and the candidates.
+
+Everything has a ceiling, so that no prompt outgrows its budget: request, community and taste have a share of it each,
+and the candidates are told in as much detail as the rest allows, all in the same. What a prompt never loses is the
+request's beginning and the candidates' keys.
+"""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from operators.asks import CORRECTION_TOKENS
+from operators.attributes import fact_id
+from operators.prompts import as_data, template
+from operators.rank.deterministic import words
+from operators.rank.task import Task
+from schemas import Fact, ItemFacts
+
+MIN_PROMPT_TOKENS = 1_300
+"""The prompt's own words, a corrective retry's, the ceilings of the other parts, and a hundred keys."""
+LETTERS = "ABCDEFGHJKLMNOPQRSTU"
+"""Without `I`: a model that begins to talk (`I would take ...`) has not chosen a candidate."""
+
+_REQUEST_SHARE, _COMMUNITY_SHARE, _TASTE_SHARE = 0.12, 0.16, 0.14
+_REQUEST_CHARS = (600, 400, 250, 150, 75)
+_COMMUNITY = ((10, 120), (10, 80), (7, 80), (7, 50), (4, 50), (3, 40), (2, 30))
+_TASTE_CHARS = (900, 600, 300, 150, 90)
+_MAX_COMPANIONS = 8
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """How much is told of each candidate."""
+
+    title_chars: int
+    facts: int = 0
+    fact_chars: int = 0
+    with_dimension: bool = False
+
+
+_DETAILS = (
+    _Detail(80, 8, 60, True),
+    _Detail(80, 6, 48, True),
+    _Detail(60, 4, 40, True),
+    _Detail(60, 3, 32),
+    _Detail(48, 2, 32),
+    _Detail(40, 2, 20),
+    _Detail(40, 1, 24),
+    _Detail(30, 1, 16),
+    _Detail(40),
+    *map(_Detail, (30, 24, 18, 12, 8, 4, 0)),
+)
+"""Facts go before titles: most models know what a title stands for."""
+
+
+def keys(number: int) -> list[str]:
+    """One short opaque name per candidate, in the order of presentation.
+
+    >>> keys(3), keys(21)[-1]
+    (['A', 'B', 'C'], 'c21')
+    """
+    return list(LETTERS[:number]) if number <= len(LETTERS) else [f"c{n}" for n in range(1, number + 1)]
+
+
+def rendered(
+    prompt: str, task: Task, shown: Sequence[ItemFacts], *, count_tokens: Callable[[str], int], max_tokens: int
+) -> str:
+    """The prompt of this name about this task, the candidates shown in this order under `keys`.
+
+    Args:
+        prompt: the name of a template, such as `rank-listwise.v1`.
+        task: who wants what.
+        shown: the task's items in their order of presentation.
+        count_tokens: how long a text is.
+        max_tokens: the prompt's budget, a corrective retry's addition included.
+    """
+
+    def fit(texts: Iterable[str], share: float) -> str:
+        return next((text for text in texts if count_tokens(text) <= share * max_tokens), "")
+
+    known: dict[str, str] = dict(zip((item.item_id for item in shown), keys(len(shown)), strict=True))
+    request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
+    community = fit((_community(task, known, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
+    taste = fit((_taste(task.slim_skill, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
+    told = _telling_first(task)
+
+    def text(detail: _Detail) -> str:
+        return template(prompt).substitute(
+            request=request or "(none)",
+            community=community or "(nothing)",
+            taste=taste or "(nothing)",
+            candidates="\n".join(_line(known[i.item_id], i.title, told[i.item_id], detail) for i in shown),
+        )
+
+    # By halves: a rendering of a hundred candidates takes tens of milliseconds.
+    room = max_tokens - CORRECTION_TOKENS
+    richest = bisect_left(_DETAILS, True, key=lambda detail: count_tokens(text(detail)) <= room)
+    return text(_DETAILS[min(richest, len(_DETAILS) - 1)])
+
+
+def _community(task: Task, known: Mapping[str, str], facets: int, chars: int) -> str:
+    lines = [f"- {as_data(facet.facet, chars)} (confidence {facet.confidence:.1f})" for facet in task.facets[:facets]]
+    taken = sorted((i for i in known if task.companions.get(i, 0.0) > 0), key=lambda i: (-task.companions[i], i))
+    if taken:
+        also = ", ".join(known[i] for i in taken[:_MAX_COMPANIONS])
+        lines.append(f"- others who took what this person took also took, most often first: {also}")
+    return "\n".join(lines)
+
+
+def _taste(slim_skill: str, chars: int) -> str:
+    # The bar between likes and style is one of the signs that `as_data` takes away.
+    return as_data(slim_skill.replace(" | ", "; "), chars)
+
+
+def _telling_first(task: Task) -> dict[str, list[Fact]]:
+    """Per candidate its facts, those first that may decide: what somebody speaks for, then what is not common to all.
+
+    The budget may cut the others.
+    """
+    spoken_for = words(f"{task.instruction} {task.slim_skill}")
+    ids = {facet.attribute_id for facet in task.facets}
+    facts = {item.item_id: {fact_id(fact): fact for fact in item.facts} for item in task.items}
+    having = Counter(name for each in facts.values() for name in each)
+
+    def rank(named: tuple[str, Fact]) -> tuple[bool, bool]:
+        name, said = named[0], words(named[1].value)
+        return name not in ids and not (said and said <= spoken_for), having[name] == len(task.items)
+
+    return {item_id: [fact for _, fact in sorted(each.items(), key=rank)] for item_id, each in facts.items()}
+
+
+def _line(key: str, title: str, facts: Sequence[Fact], detail: _Detail) -> str:
+    name = as_data(title, detail.title_chars) if detail.title_chars else ""
+    told = "; ".join(
+        as_data(f"{fact.dimension}: {fact.value}" if detail.with_dimension else fact.value, detail.fact_chars)
+        for fact in facts[: detail.facts]
+    )
+    return f"{key}: " + " | ".join(part for part in (name, told) if part) if name or told else key

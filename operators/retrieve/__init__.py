@@ -1,0 +1,24 @@
+"""Retrieve (paper 2.2, Algorithm 1 lines 4-5): a user's neighbours in the graph, and what they say about the user.
+
+The reasoner with a model is in `operators.retrieve.llm`.
+"""
+
+from operators.retrieve.facets import Retrieved, attribute_words, retrieve
+from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
+from operators.retrieve.quality import Reason, quality_filter
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Neighbours",
+    "Preset",
+    "Reason",
+    "RetrieveLimits",
+    "Retrieved",
+    "ScoredItem",
+    "ScoredUser",
+    "attribute_words",
+    "domain_prune",
+    "quality_filter",
+    "retrieve",
+]

@@ -1,0 +1,189 @@
+"""What the pruning rules see of each neighbour, read off the user's part of the graph (paper 2.2).
+
+What the `full` preset decides, because the papers and MemRec's code leave it open:
+
+- An item's edge is its recency rank times 1 + ln(times taken), divided by the largest such, so that it stays in 0 to 1.
+  Both papers say "frequency-weighted"; neither says how. A user's edge stays overlap / degree: their frequency is
+  not told.
+- Days run from the last time the user took the item. A user's days run from the last time that they took any of the
+  shared items.
+- Metadata overlap is measured against what the user takes most, as `propagate.tastes` has it: the share of the item's
+  facts that are among them. For a user, the overlap coefficient of the tastes that they are known to support; its
+  denominator is at least 2, because one shared taste is no match. Where either side is unknown, MemRec's constant.
+- The co-count of an item is how many others took it, 0 while no signal has come back.
+- The similarity of an item is that of its title to the nearest other title of the user: it finds series. The
+  similarity of a user is the cosine between their tastes and the user's facts.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from operators.attributes import fact_id, normalise
+from operators.propagate import tastes
+from operators.retrieve.limits import Preset
+from operators.retrieve.rules import NeighbourKind, Signals
+from schemas import Crowd, ItemSignal, Memory, Neighbourhood, Taken
+
+MAX_USER_POOL = 50
+UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0
+"""MemRec's constants, which also stand where nothing is known."""
+MIN_TASTES = 2
+
+_DAY_SECONDS = 86_400
+_YEAR_DAYS = 365
+_LITTLE_WORDS = frozenset(
+    """
+    a an and at by de der die das el for from in la le les los of on or the to und with y
+    """.split()  # noqa: SIM905 - as prose it can be read
+)
+
+
+@dataclass
+class Member:
+    """Another taker, gathered over all items that are shared with them."""
+
+    name: str
+    seen: list[Crowd] = field(default_factory=list)
+    tastes: set[str] = field(default_factory=set)
+
+    @property
+    def overlap(self) -> int:
+        """How many items are shared."""
+        return len(self.seen)
+
+    @property
+    def latest(self) -> Crowd:
+        """The newest that is known of them."""
+        return max(self.seen, key=lambda one: (one.at, one.degree))
+
+
+class Graph:
+    """A user's part of the graph, with what is reckoned once for all neighbours.
+
+    Attributes:
+        taken: what the user took, newest last, each item once.
+        told: the newest signal by item.
+        facts: the ids that an item's facts would have as attributes, by item.
+        members: the other takers with most overlap.
+    """
+
+    def __init__(self, memory: Memory, neighbourhood: Neighbourhood, now: datetime) -> None:
+        taken = _each_once(memory)
+        told = {signal.item_id: signal for signal in sorted(neighbourhood.signals, key=lambda one: one.epoch)}
+        self.taken = taken
+        self.told = told
+        self._now = now
+        self.facts = {one.item_id: frozenset(fact_id(fact) for fact in one.facts) for one in taken}
+        self.members = _members(told.values())
+        self._most = frozenset(tastes(taken))
+        self._counts = Counter(name for names in self.facts.values() for name in names)
+        self._words = [_title_words(one.title) for one in taken]
+        self._largest_crowd = max((one.takers for one in told.values()), default=0)
+        self._largest_degree = max((member.latest.degree for member in self.members), default=0)
+
+    def item_signals(self, preset: Preset) -> list[Signals]:
+        """What the rule sees of each item taken."""
+        ranks = [(place + 1) / len(self.taken) for place in range(len(self.taken))]
+        edges = [rank * (1 + math.log(one.times)) for rank, one in zip(ranks, self.taken, strict=True)]
+        return [
+            Signals(
+                kind=NeighbourKind.ITEM,
+                edge=edges[place] / max(edges),
+                metadata=self._item_overlap(one),
+                co_count=self._takers(one),
+                similarity=self._title_similarity(place),
+                days=self._days(one.at),
+                degree=_share(self._takers(one), self._largest_crowd),
+            )
+            if preset is Preset.FULL
+            else Signals(
+                kind=NeighbourKind.ITEM,
+                edge=ranks[place],
+                metadata=UNKNOWN_ITEM_OVERLAP,
+                co_count=0,
+                similarity=0.0,
+                days=(1 - ranks[place]) * _YEAR_DAYS,
+                degree=_share(self._takers(one), self._largest_crowd),
+            )
+            for place, one in enumerate(self.taken)
+        ]
+
+    def user_signals(self, member: Member, preset: Preset) -> Signals:
+        """What the rule sees of another user."""
+        full = preset is Preset.FULL
+        degree = member.latest.degree
+        return Signals(
+            kind=NeighbourKind.USER,
+            # A degree is cut off where a memory is: it may be smaller than the overlap.
+            edge=member.overlap / max(degree, member.overlap),
+            metadata=self._user_overlap(member.tastes) if full else UNKNOWN_USER_OVERLAP,
+            co_count=member.overlap,
+            similarity=self._taste_similarity(member.tastes) if full else 0.0,
+            days=self._days(member.latest.at) if full else 0.0,
+            degree=_share(degree, self._largest_degree),
+        )
+
+    def _takers(self, item: Taken) -> int:
+        signal = self.told.get(item.item_id)
+        return signal.takers if signal else 0
+
+    def _days(self, at: datetime) -> float:
+        return max(0.0, (self._now - at).total_seconds() / _DAY_SECONDS)
+
+    def _item_overlap(self, item: Taken) -> float:
+        names = self.facts[item.item_id]
+        if not names or not self._most:
+            return UNKNOWN_ITEM_OVERLAP
+        return len(names & self._most) / len(names)
+
+    def _user_overlap(self, theirs: Collection[str]) -> float:
+        if not theirs or not self._most:
+            return UNKNOWN_USER_OVERLAP
+        return len(self._most & set(theirs)) / max(MIN_TASTES, min(len(theirs), len(self._most)))
+
+    def _title_similarity(self, place: int) -> float:
+        others = (words for other, words in enumerate(self._words) if other != place)
+        return max((_cosine(self._words[place], words) for words in others), default=0.0)
+
+    def _taste_similarity(self, theirs: Collection[str]) -> float:
+        length = math.sqrt(sum(count * count for count in self._counts.values()) * len(theirs))
+        return min(1.0, sum(self._counts[name] for name in theirs) / length) if length else 0.0
+
+
+def _each_once(memory: Memory) -> tuple[Taken, ...]:
+    newest: dict[str, Taken] = {}
+    for one in memory.taken:
+        newest.pop(one.item_id, None)
+        newest[one.item_id] = one
+    return tuple(newest.values())
+
+
+def _members(signals: Iterable[ItemSignal]) -> list[Member]:
+    """The crowd members with most overlap, by id where it ties."""
+    members: dict[str, Member] = {}
+    for signal in signals:
+        supported: dict[str, set[str]] = {}
+        for taste in signal.tastes:
+            for name in taste.neighbours:
+                supported.setdefault(name, set()).add(taste.attribute_id)
+        crowd = {one.neighbour: one for one in signal.crowd if one.neighbour.startswith("user:")}
+        for name, one in crowd.items():
+            member = members.setdefault(name, Member(name))
+            member.seen.append(one)
+            member.tastes |= supported.get(name, set())
+    return sorted(members.values(), key=lambda member: (-member.overlap, member.name))[:MAX_USER_POOL]
+
+
+def _title_words(title: str) -> frozenset[str]:
+    return frozenset(normalise(title).split("-")) - _LITTLE_WORDS - {""}
+
+
+def _cosine(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / math.sqrt(len(one) * len(other)) if one and other else 0.0
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else 0.0

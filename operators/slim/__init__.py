@@ -1,0 +1,31 @@
+"""Slim (paper 2.3, C.2): a few likes and one style phrase, within a token budget.
+
+`rules` needs no LLM and is what runs at every merge; `relevance` conditions it on the task at hand; `llm` is the
+paper's LLM_Ext, for when a model is to choose.
+"""
+
+from operators.slim.relevance import relevant_to
+from operators.slim.rules import (
+    MAX_LIKE_CHARS,
+    MAX_LIKES,
+    compose,
+    composed,
+    eligible,
+    max_likes,
+    phrases,
+    plain,
+    slim,
+)
+
+__all__ = [
+    "MAX_LIKES",
+    "MAX_LIKE_CHARS",
+    "compose",
+    "composed",
+    "eligible",
+    "max_likes",
+    "phrases",
+    "plain",
+    "relevant_to",
+    "slim",
+]

@@ -1,0 +1,182 @@
+"""LLM_Ext (paper 2.3, eq. 3, C.2): a model chooses what the slim skill says, among the skill's own lines."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from operators.asks import CORRECTION_TOKENS, Asks, assert_room, reply_tokens
+from operators.prompts import as_data, template
+from operators.slim.relevance import relevant_to
+from operators.slim.rules import MAX_LIKE_CHARS, composed, max_likes, phrases
+from schemas import Attribute, PolicySkill, ReasonedBy, SlimSkill
+
+PROMPT = "slim.v1"
+NONE = "none"
+MIN_BUDGET, MAX_BUDGET = 10, 200
+MIN_PROMPT_TOKENS = 1_000
+"""The prompt's own words, a corrective retry's, a request and one line at their longest."""
+
+_REQUEST_CHARS, _SHORT_REQUEST_CHARS = 300, 100
+_PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A slim skill, and how it came about."""
+
+    slim: SlimSkill
+    reasoned_by: ReasonedBy
+
+
+class LlmExtract:
+    """Lets a model choose the likes and the style of a slim skill. It can say nothing that is not a line of the skill.
+
+    Args:
+        client: how to reach the model; whoever made it closes it.
+        count_tokens: how many tokens a text has.
+        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+
+    Raises:
+        ValueError: `max_prompt_tokens` leaves no room for the input.
+    """
+
+    name = "llm"
+
+    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
+        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
+        self._client = client
+        self._count_tokens = count_tokens
+        self._max_prompt_tokens = max_prompt_tokens
+
+    async def extract(
+        self,
+        skill: PolicySkill,
+        instruction: str = "",
+        budget: int = 30,
+        population: Mapping[str, float] | None = None,
+    ) -> Extracted:
+        """The slim skill of this skill for this task. A skill without a sure line has an empty one, without a call.
+
+        Args:
+            skill: any version of a policy skill; only its medium and high lines are shown.
+            instruction: what the user asks for; may be empty.
+            budget: in tokens, 10 to 200; kept whatever the model chooses.
+            population: share of the domain's users who have an attribute, by attribute id: what many have is shown
+                later, and goes first where the prompt's budget is short.
+
+        Raises:
+            ReasonerUnavailable: there is no usable answer.
+            ValueError: the budget is out of its bounds.
+        """
+        if not MIN_BUDGET <= budget <= MAX_BUDGET:
+            raise ValueError(f"budget must be {MIN_BUDGET} to {MAX_BUDGET} tokens, not {budget}")
+        asked = question(
+            skill,
+            instruction,
+            budget,
+            relevant_to(instruction, skill),
+            population,
+            count_tokens=self._count_tokens,
+            max_tokens=self._max_prompt_tokens,
+        )
+        if asked is None:
+            return Extracted(composed(skill, (), "", self._count_tokens, budget), ReasonedBy(reasoner=self.name))
+        reply = await self._client.ask(
+            asked.prompt,
+            asked.schema,
+            name=PROMPT.replace(".", "_"),
+            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
+        )
+        likes = [asked.likes[words] for words in reply.answer.get("likes", ())]
+        style = asked.styles.get(reply.answer.get("style", NONE), "")
+        return Extracted(composed(skill, likes, style, self._count_tokens, budget), reply.reasoned_by(PROMPT))
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the model is asked, and what its answer's words stand for.
+
+    Attributes:
+        prompt: the text.
+        likes: what the slim skill says, by the words that the model chooses by.
+        styles: the same for style phrases.
+        most: likes at most.
+    """
+
+    prompt: str
+    likes: Mapping[str, str]
+    styles: Mapping[str, str]
+    most: int
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema that the answer must fit; it names the lines, so that nothing else can be said."""
+        properties: dict[str, Any] = {}
+        if self.likes:
+            entry = {"type": "string", "enum": list(self.likes)}
+            properties["likes"] = {"type": "array", "items": entry, "minItems": 1, "maxItems": self.most}
+        if self.styles:
+            properties["style"] = {"type": "string", "enum": [*self.styles, NONE]}
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        }
+
+    @property
+    def longest_answer(self) -> str:
+        """An answer as long as they come, to reckon the reply's token limit from."""
+        longest = sorted(self.likes, key=len)[-self.most :]
+        return orjson.dumps({"likes": longest, "style": max(self.styles, key=len, default=NONE)}).decode()
+
+
+def question(
+    skill: PolicySkill,
+    instruction: str,
+    budget: int,
+    relevant: Collection[str] = (),
+    population: Mapping[str, float] | None = None,
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+) -> Question | None:
+    """The question that this task puts to this skill, or None if there is nothing to choose among.
+
+    The lines stand in the order in which they would be taken without a model, and the last ones are left out where the
+    prompt's budget is short.
+    """
+    likes, styles = (_named(each) for each in phrases(skill, population, relevant))
+    styles.pop(NONE, None)
+    request, most = as_data(instruction, _REQUEST_CHARS), max_likes(budget)
+    while likes or styles:
+        prompt = template(PROMPT).substitute(
+            most=most, request=request or "(none)", likes=_block(likes), style=_block(styles)
+        )
+        if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
+            return Question(prompt, _said(likes), _said(styles), most)
+        if len(request) > _SHORT_REQUEST_CHARS:
+            request = as_data(request, _SHORT_REQUEST_CHARS)
+        else:
+            max(likes, styles, key=len).popitem()
+    return None
+
+
+def _named(said: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:
+    """The phrases by the words that stand for them in prompt and schema: their own, which small models follow best."""
+    named: dict[str, tuple[str, Attribute]] = {}
+    for phrase, line in said.items():
+        if words := as_data(phrase, _PHRASE_CHARS):
+            named.setdefault(words, (phrase, line))
+    return named
+
+
+def _said(named: Mapping[str, tuple[str, Attribute]]) -> dict[str, str]:
+    return {words: phrase for words, (phrase, _) in named.items()}
+
+
+def _block(named: Mapping[str, tuple[str, Attribute]]) -> str:
+    lines = (f"- {words} | {as_data(a.dimension, 40)} | {a.tier}" for words, (_, a) in named.items())
+    return "\n".join(lines) or "(nothing)"

@@ -1,0 +1,25 @@
+"""What the community says about a user: facets with their supporters (paper 2.2, C.4)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.base import Model
+from schemas.fields import AttributeId, Label, Share
+
+MAX_FACETS = 10
+MAX_SUPPORTERS = 8
+
+Neighbour = Annotated[str, Field(min_length=3, max_length=258, pattern=r"^(item|user):")]
+"""A neighbour as facets cite it: `item:` and an item's id, or `user:` and a pseudonym; never a user's id."""
+
+
+class Facet(Model):
+    """One line of collaborative context: what draws people like this user, how sure, and on whose account."""
+
+    facet: Label = Field(description="The line as a prompt shows it.")
+    confidence: Share
+    supporting_neighbors: tuple[Neighbour, ...] = Field(default=(), max_length=MAX_SUPPORTERS)
+    attribute_id: AttributeId | None = Field(
+        default=None, description="The attribute that it speaks of, if it is one that code can find in an item."
+    )

@@ -1,0 +1,238 @@
+"""Global skills out of Kafka and back into it: reads the table of profiles from its changelog, publishes per domain.
+
+The changelog is read twice. The first time only the offset of the newest record per key is kept, the second time only
+those records are decoded and counted: the embedded broker never compacts, and Kafka compacts late, so that a user has
+many records and must count once. It takes about 200 bytes per user and domain, and at most 20,000 attributes per
+domain, however much history there is; a million users are 200 MB for the time of a build.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from operators.evolve import ReasonerUnavailable
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
+from operators.global_skill.llm import LlmGlobalSkill
+from operators.statinit.prior import PriorLimits
+from operators.tokens import count_tokens
+from schemas import BadRecord, GlobalSkill, Profile, decode, derived_id
+from streams.client import EventProducer
+from streams.exceptions import BrokerUnreachable, MissingExtra, StreamsError
+from streams.kafka import client_config
+from streams.settings import Settings
+from streams.topics import inspect
+
+SILENT_SECONDS = 30.0
+_EVERY = 500
+
+Tell = Callable[[str, int, int], None]
+"""Is told how far a stage is: its name, how much is done, how much there is."""
+
+
+class NothingToRead(StreamsError, LookupError):
+    """A topic does not exist or holds nothing of what is asked."""
+
+
+class NoAnswer(StreamsError, RuntimeError):
+    """The model gave no usable answer."""
+
+
+@dataclass
+class Profiles:
+    """What was read: the populations by domain, and how many records could not be decoded."""
+
+    populations: dict[str, Population] = field(default_factory=dict)
+    unreadable: int = 0
+
+
+def read_populations(
+    settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None, prior: PriorLimits = DEFAULT_PRIOR
+) -> Profiles:
+    """The populations of all domains, or of one, from the newest profile of every user.
+
+    Raises:
+        NothingToRead: there is no topic of profiles.
+        BrokerUnreachable: it could not be read to its end.
+    """
+    newest: dict[int, dict[bytes, int]] = {}
+    for message in _records(settings, Profile.TOPIC, tell, "profiles"):
+        keys = newest.setdefault(_int(message.partition()), {})
+        key = message.key() or b""
+        if message.value() is None:
+            keys.pop(_short(key), None)
+        elif domain is None or _domain_of(key) == domain:
+            keys[_short(key)] = _int(message.offset())
+    found, left = Profiles(), sum(map(len, newest.values()))
+    total = left
+    for message in _records(settings, Profile.TOPIC) if left else ():
+        keys, key = newest.get(_int(message.partition()), {}), _short(message.key() or b"")
+        # Later than the newest of the first reading, where Kafka has compacted that one away in between.
+        if _int(message.offset()) < keys.get(key, 1 << 63):
+            continue
+        del keys[key]
+        left -= 1
+        _add(found, message.value(), prior)
+        if not left % _EVERY:
+            tell("users", total - left, total)
+        if not left:
+            break
+    return found
+
+
+def _add(found: Profiles, value: bytes | None, prior: PriorLimits) -> None:
+    if value is None:
+        return
+    try:
+        profile = decode(Profile, value)
+    except BadRecord:
+        # Not ours to dead-letter: it is our own table's changelog, and the worker that wrote it reads it too.
+        found.unreadable += 1
+        return
+    found.populations.setdefault(profile.domain, Population(profile.domain, prior)).add(profile)
+
+
+def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
+    """The global skill of each population, in the order of their domains' names."""
+    return [
+        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
+        for each in sorted(populations, key=lambda each: each.domain)
+    ]
+
+
+async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell = lambda *_: None) -> list[GlobalSkill]:
+    """The same skills, chosen from and worded by the configured model; one call each.
+
+    Raises:
+        MissingExtra: the extra `llm` is not installed.
+        NoAnswer: the model gave no usable answer for a domain.
+    """
+    try:
+        # The openai client is an optional extra, and slow to import.
+        from streams.worker.llm import llm_client  # noqa: PLC0415
+    except MissingExtra as error:
+        raise MissingExtra("--llm needs an extra: pip install 'sager-streams[llm]'") from error
+    client = llm_client(settings)
+    try:
+        writer = LlmGlobalSkill(client, count_tokens)
+        done = []
+        for number, skill in enumerate(skills, 1):
+            try:
+                done.append(await writer.write(skill))
+            except ReasonerUnavailable as error:
+                raise NoAnswer(
+                    f"the model {client.model} gave no usable answer for {skill.domain!r}: {error}. Nothing was "
+                    "published; try again, or build without --llm"
+                ) from error
+            tell("asking the model", number, len(skills))
+        return done
+    finally:
+        await client.aclose()
+
+
+def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
+    """Put these global skills in the place of those that are there.
+
+    Raises:
+        NotProduced: the broker did not take them all.
+    """
+    with EventProducer(settings=settings) as producer:
+        for skill in skills:
+            producer.send(skill)
+
+
+def read_published(settings: Settings) -> dict[str, GlobalSkill]:
+    """The newest global skill of every domain.
+
+    Raises:
+        NothingToRead: there is no topic of global skills.
+        BrokerUnreachable: it could not be read to its end.
+    """
+    found: dict[bytes, GlobalSkill] = {}
+    for message in _records(settings, GlobalSkill.TOPIC):
+        key, value = message.key() or b"", message.value()
+        if value is None:
+            found.pop(key, None)
+            continue
+        try:
+            found[key] = decode(GlobalSkill, value)
+        except BadRecord:
+            # Not ours to dead-letter: the materializer, which reads this topic too, does that.
+            continue
+    return {skill.domain: skill for skill in found.values()}
+
+
+def _records(settings: Settings, base: str, tell: Tell = lambda *_: None, stage: str = "") -> Iterator[Message]:
+    """All records of a topic, from its beginning to where each partition ends now."""
+    name = settings.topic(base)
+    partitions = next((state.partitions for state in inspect(settings) if state.name == name), None)
+    if partitions is None:
+        raise NothingToRead(
+            f"there is no topic {name} at {settings.bootstrap}: is SAGER_PREFIX right? "
+            "A `sager worker` creates the topics"
+        )
+    consumer = Consumer(
+        client_config(
+            settings,
+            **{
+                "group.id": "sager-global-skills-unused",  # librdkafka insists on one; it is never joined
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "earliest",
+                "allow.auto.create.topics": False,
+            },
+        )
+    )
+    try:
+        where = [TopicPartition(name, partition, OFFSET_BEGINNING) for partition in range(partitions)]
+        total = sum(_size(consumer, each) for each in where) if stage else 0
+        consumer.assign(where)
+        unread, done, heard = set(range(partitions)), 0, time.monotonic()
+        while unread:
+            for message in consumer.consume(500, 0.2):
+                error = message.error()
+                if error is None:
+                    heard = time.monotonic()
+                    done += 1
+                    yield message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    heard = time.monotonic()
+                    unread.discard(_int(message.partition()))
+            if stage:
+                tell(stage, done, max(done, total))
+            if time.monotonic() - heard > SILENT_SECONDS:
+                raise BrokerUnreachable(f"{name} could not be read to its end from {settings.bootstrap}")
+    finally:
+        consumer.close()
+
+
+def _size(consumer: Consumer, where: TopicPartition) -> int:
+    """About how many records a partition holds, for the progress bar; the embedded broker says too few."""
+    try:
+        low, high = consumer.get_watermark_offsets(where, timeout=5) or (0, 0)
+    except KafkaException:
+        return 0
+    return max(0, int(high - low))
+
+
+def _short(key: bytes) -> bytes:
+    # Two of a million users share one by a chance of 1 to 40 million: then one of them is not counted.
+    return blake2b(key, digest_size=8).digest()
+
+
+def _domain_of(key: bytes) -> str | None:
+    """The domain in a key of user and domain."""
+    try:
+        _, domain = orjson.loads(key)
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        return None
+    return str(domain)
+
+
+def _int(value: Any) -> int:
+    return int(value)

@@ -1,0 +1,172 @@
+"""Answers to rank requests: retrieve, extract, reason, all from local state (paper 2.2 to 2.4).
+
+Where a model is to do a part and has no answer, the rule does it, and the ranking says so: somebody is waiting.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from operators.evolve import ReasonerUnavailable
+from operators.rank import LlmRanking, Task, facet_weights, rank
+from operators.retrieve import Retrieved, RetrieveLimits, retrieve
+from operators.slim import eligible, relevant_to, slim
+from operators.tokens import count_tokens
+from schemas import (
+    Attribute,
+    Facet,
+    Injected,
+    Memory,
+    Neighbourhood,
+    PolicySkill,
+    RankRequest,
+    ReasonedBy,
+    SlimSkill,
+    compound_key,
+)
+from streams import metrics
+from streams.settings import RankSkill
+from streams.worker.models import Models
+from streams.worker.pipeline import Pipeline
+from streams.worker.recent import Recent
+from streams.worker.skills import newest
+
+KEPT = 4_000
+"""Facets and slim skills that are kept for the next request of the same user."""
+DETERMINISTIC = "deterministic"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a ranking is made with, apart from the candidates."""
+
+    facets: tuple[Facet, ...]
+    retrieved: Retrieved
+    facets_by: ReasonedBy | None = None
+
+
+class Answers:
+    """The three stages before a ranking is sent.
+
+    Args:
+        pipeline: the worker's parts.
+        models: the models that do a part, by what the settings ask for; None where they ask for none.
+    """
+
+    def __init__(self, pipeline: Pipeline, models: Models) -> None:
+        self._pipeline = pipeline
+        self._settings = pipeline.settings
+        self._models = models
+        self._limits = RetrieveLimits()
+        self._contexts: Recent[tuple[str, ...], Context] = Recent(KEPT)
+        self._slims: Recent[tuple[str, ...], tuple[SlimSkill, ReasonedBy | None]] = Recent(KEPT)
+
+    async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
+        """The candidates' ids in order, and everything that had its say."""
+        skill = newest(self._pipeline, request)
+        context = await self._retrieve(request)
+        short, slim_by = await self._extract(request, skill)
+        items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
+        known = {item.item_id for item in items}
+        companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
+        text = "" if self._settings.rank_skill is RankSkill.NONE else short.text
+        task = Task(items, request.instruction, context.facets, companions, text, request.request_id)
+        ranking = await self._reason(task, skill, short)
+        return ranking.order, Injected(
+            skill_version=skill.version,
+            slim_skill=text,
+            reasoner=ranking.reasoned_by.reasoner,
+            facets=context.facets,
+            companions=companions,
+            memory_version=context.retrieved.memory_version,
+            graph_epoch=context.retrieved.graph_epoch,
+            ranked_by=ranking.reasoned_by,
+            facets_by=context.facets_by,
+            slim_by=slim_by,
+            repaired=ranking.repaired,
+        )
+
+    async def _retrieve(self, request: RankRequest) -> Context:
+        """Facets of this user's neighbourhood: the same until their memory, the graph about them or the day changes."""
+        if not self._settings.retrieve:
+            return Context((), Retrieved())
+        pipeline, key = self._pipeline, compound_key(request.user_id, request.domain)
+        memory = pipeline.read(pipeline.memories, key, Memory)
+        near = pipeline.read(pipeline.neighbourhoods, key, Neighbourhood)
+        epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
+        name = (request.user_id, request.domain, *epochs, request.occurred_at.date().isoformat())
+        if (known := self._contexts.get(name)) is not None:
+            return known
+        found = retrieve(memory, near, request.domain, request.occurred_at, self._limits, self._settings.preset)
+        context = Context(found.facets, found)
+        for why, count in found.dropped.items():
+            metrics.FACETS_DROPPED.labels(why.value).inc(count)
+        if self._models.facets is not None and memory is not None:
+            try:
+                written = await self._models.facets.synthesize(memory, found.neighbours)
+                context = Context(written.facets, found, written.reasoned_by)
+                for why, count in written.dropped.items():
+                    metrics.FACETS_DROPPED.labels(why.value).inc(count)
+            except ReasonerUnavailable as error:
+                # Not kept: the next request asks again.
+                return Context(found.facets, found, _instead(error))
+        self._contexts.put(name, context)
+        return context
+
+    async def _extract(self, request: RankRequest, skill: PolicySkill) -> tuple[SlimSkill, ReasonedBy | None]:
+        """The slim skill for this request (paper 2.3); one that a model chose is kept for the skill's version."""
+        asked = request.instruction if self._settings.task_slim else ""
+        population = self._pipeline.global_skills.shares(request.domain)
+        budget = self._settings.slim_tokens
+        name = (request.user_id, request.domain, str(skill.version), asked)
+        model = self._models.extract
+        if model is None or skill.version == 0:
+            return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), None
+        if (known := self._slims.get(name)) is not None:
+            return known
+        try:
+            extracted = await model.extract(skill, asked, budget, population)
+        except ReasonerUnavailable as error:
+            return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), _instead(error)
+        self._slims.put(name, (extracted.slim, extracted.reasoned_by))
+        return extracted.slim, extracted.reasoned_by
+
+    async def _reason(self, task: Task, skill: PolicySkill, short: SlimSkill) -> LlmRanking:
+        """The order, by the configured ranker or in its stead by the deterministic one."""
+        fallback = None
+        if self._models.rank is not None:
+            try:
+                ranking = await self._models.rank.rank(task)
+            except ReasonerUnavailable as error:
+                fallback = str(error)[:200]
+                metrics.RANK_FALLBACKS.inc()
+            else:
+                metrics.RANK_REPAIRS.inc(ranking.repaired)
+                return ranking
+        ranked = rank(
+            task.items,
+            self._lines(skill, short),
+            task.instruction,
+            facet_weights(task.facets),
+            task.seed,
+            companions=task.companions,
+        )
+        by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
+        return LlmRanking(tuple(item.item_id for item, _ in ranked), by)
+
+    def _lines(self, skill: PolicySkill, short: SlimSkill) -> Sequence[Attribute]:
+        """The lines that break the deterministic ranker's ties.
+
+        By default all that are sure enough: too many words dilute a model's attention (paper 2.3, Cognitive Injection
+        Boundary), but not a sum's.
+        """
+        match self._settings.rank_skill:
+            case RankSkill.FULL:
+                return skill.attributes
+            case RankSkill.SLIM:
+                return [line for line in eligible(skill) if line.value in short.likes or line.value in short.style]
+            case RankSkill.NONE:
+                return ()
+
+
+def _instead(error: ReasonerUnavailable) -> ReasonedBy:
+    return ReasonedBy(reasoner="rules", fallback=str(error)[:200])

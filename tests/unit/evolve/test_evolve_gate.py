@@ -1,0 +1,176 @@
+"""The gate: it opens for whatever a call could change, and never for what a call could not."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from operators.attributes import fact_id, from_fact
+from operators.evolve import GatedReasoner, Proposal, RulesReasoner, nothing_new, validate
+from operators.evolve.choice import MAX_OFFERED
+from operators.evolve.llm import LlmReasoner
+from operators.llm import LlmClient
+from operators.merge import merge, resolve
+from operators.tokens import count_tokens
+from schemas import Contrast, Fact, ItemFacts, Kind, PolicySkill, ReasonedBy, Source, Tier
+from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
+from tests.openai_server import OpenAiServer
+
+NOIR, DARK, SAGA = "genre: noir", "mood: dark", "genre: saga"
+HIGH = Tier.HIGH
+SURE = a_skill(an_attribute(NOIR, HIGH), an_attribute(DARK, HIGH))
+
+
+def keywords(first: int, last: int) -> list[str]:
+    return [f"keyword: k{n}" for n in range(first, last)]
+
+
+class TestNothingNew:
+    def test_a_choice_that_only_repeats_what_is_sure_is_nothing_new(self) -> None:
+        assert nothing_new(a_contrast([NOIR, DARK], [[SAGA]]), SURE)
+
+    def test_a_fact_that_no_line_covers_is_new(self) -> None:
+        assert not nothing_new(a_contrast([NOIR, "author: Jo Wick"], [[SAGA]]), SURE)
+
+    @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM])
+    def test_a_line_that_can_still_rise_is_worth_asking(self, tier: Tier) -> None:
+        assert not nothing_new(a_contrast([NOIR]), a_skill(an_attribute(NOIR, tier)))
+
+    def test_what_most_others_have_too_is_not_new(self) -> None:
+        english = ["language: english"]
+
+        assert nothing_new(a_contrast([NOIR, *english], [english, english, []]), SURE)
+        assert not nothing_new(a_contrast([NOIR, *english], [english, [], []]), SURE)
+
+    def test_facts_that_nobody_would_be_asked_about_do_not_hold_the_gate_open(self) -> None:
+        sure = [an_attribute(each, HIGH) for each in keywords(0, MAX_OFFERED)]
+
+        assert nothing_new(a_contrast(keywords(0, 32)), a_skill(*sure))
+        assert not nothing_new(a_contrast(keywords(0, 32)), a_skill(*sure[1:]))
+
+    def test_a_low_line_far_down_the_item_opens_the_gate(self) -> None:
+        sure = [an_attribute(each, HIGH) for each in keywords(0, MAX_OFFERED)]
+
+        assert not nothing_new(a_contrast(keywords(0, 20)), a_skill(*sure, an_attribute("keyword: k19", Tier.LOW)))
+
+    def test_a_dimension_without_a_confirmed_line_might_contradict_one(self) -> None:
+        """All have the genre, so it is no news; but the person's other genre may be at stake."""
+        contrast = a_contrast([NOIR, "mood: wry"], [["mood: wry"]])
+
+        assert nothing_new(contrast, a_skill(an_attribute(NOIR, HIGH)))
+        assert not nothing_new(contrast, SURE)
+
+    def test_lines_beside_the_stated_one_in_its_dimension_do_not_open_the_gate(self) -> None:
+        assert nothing_new(a_contrast([NOIR]), a_skill(an_attribute(NOIR, HIGH), an_attribute(SAGA, Tier.LOW)))
+
+    def test_an_item_that_says_nothing_is_not_gated_it_costs_no_call_anyway(self) -> None:
+        assert not nothing_new(a_contrast([]), SURE)
+        assert not nothing_new(a_contrast([NOIR]), a_skill())
+
+
+class Asked:
+    """A reasoner that only counts."""
+
+    name = "llm"
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
+        self.times += 1
+        return Proposal(reasoned_by=ReasonedBy(reasoner=self.name, calls=1))
+
+
+class TestGatedReasoner:
+    async def test_a_gated_choice_keeps_its_lines_fresh_and_calls_nobody(self) -> None:
+        inner, gated = Asked(), list[int]()
+        skill = a_skill(an_attribute(NOIR, HIGH, support=4, contradictions=1), version=9)
+        contrast = a_contrast([NOIR])
+
+        proposal = await GatedReasoner(inner, lambda: gated.append(1)).reason(contrast, skill)
+
+        assert (inner.times, len(gated)) == (0, 1)
+        assert proposal.reinforced == (id_of(NOIR),)
+        by = proposal.reasoned_by
+        assert (by.reasoner, by.gated, by.calls, by.model, by.prompt) == ("llm", True, 0, None, None)
+        noir = line(merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast)), NOIR)
+        assert (noir.tier, noir.support, noir.contradictions, noir.confirmed_at) == (HIGH, 5, 0, 10)
+
+    async def test_an_open_gate_asks_and_hands_on(self) -> None:
+        inner, gated = Asked(), list[int]()
+
+        proposal = await GatedReasoner(inner, lambda: gated.append(1)).reason(a_contrast([SAGA]), SURE)
+
+        assert (inner.times, gated) == (1, [])
+        assert proposal.reasoned_by == ReasonedBy(reasoner="llm", calls=1)
+
+    async def test_patterns_are_counted_behind_the_gate_too(self) -> None:
+        stays = an_attribute("exploration: stays with favourite genres", kind=Kind.PATTERN)
+
+        proposal = await GatedReasoner(Asked()).reason(a_contrast([NOIR]), a_skill(an_attribute(NOIR, HIGH), stays))
+
+        assert proposal.reinforced == (id_of(NOIR), stays.attribute_id)
+
+    def test_it_goes_by_the_name_of_who_it_guards(self) -> None:
+        assert GatedReasoner(RulesReasoner()).name == "rules"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAiServer]:
+    async with OpenAiServer() as running:
+        yield running
+
+
+async def test_a_settled_skill_costs_no_calls_over_http(server: OpenAiServer) -> None:
+    client = LlmClient(
+        base_url=server.base_url, api_key="", model="fake", timeout_seconds=2, attempts=1, max_retry_seconds=0
+    )
+    reasoner = GatedReasoner(LlmReasoner(client, count_tokens=count_tokens))
+    skill, calls = a_skill(), list[int]()
+    for _ in range(6):
+        contrast = a_contrast([NOIR, DARK], [[SAGA]])
+        proposal = await reasoner.reason(contrast, skill)
+        calls.append(proposal.reasoned_by.calls)
+        skill = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+    await client.aclose()
+
+    # Two lines are found one after the other, and each rises twice before there is nothing to ask.
+    assert calls == [1, 1, 1, 1, 0, 0]
+    assert len(server.bodies) == 4
+    assert {a.tier for a in skill.attributes} == {HIGH}
+    assert line(skill, NOIR).confirmed_at == line(skill, DARK).confirmed_at == skill.contrasts
+
+
+FACT = st.builds(Fact, dimension=st.sampled_from(["genre", "mood", "era"]), value=st.sampled_from("abc"))
+FACTS = st.lists(FACT, max_size=4)
+TIERS = st.sampled_from([HIGH, HIGH, HIGH, HIGH, HIGH, HIGH, Tier.MEDIUM, None])
+
+
+@st.composite
+def settled(draw: st.DrawFn) -> tuple[list[Fact], PolicySkill]:
+    """A chosen item, and a skill that is sure of nearly all of its facts."""
+    chosen = draw(st.lists(FACT, min_size=1, max_size=4, unique_by=fact_id))
+    tiers = {fact: draw(TIERS) for fact in draw(st.lists(FACT, max_size=3))} | {fact: draw(TIERS) for fact in chosen}
+    lines = {fact_id(fact): from_fact(fact, tier, Source.PRIOR) for fact, tier in tiers.items() if tier}
+    return chosen, a_skill(*lines.values())
+
+
+@settings(max_examples=400, deadline=None)
+@given(settled(), st.lists(FACTS, max_size=3))
+def test_behind_the_gate_the_rules_would_not_change_a_tier_either(
+    known: tuple[list[Fact], PolicySkill], left: list[list[Fact]]
+) -> None:
+    """What is gated is what the other reasoner finds nothing in: no rise, no discovery, no contradiction."""
+    chosen, skill = known
+    contrast = a_contrast(ItemFacts(item_id="taken", facts=tuple(chosen))).model_copy(
+        update={"unchosen": tuple(ItemFacts(item_id=f"l{n}", facts=tuple(each)) for n, each in enumerate(left))}
+    )
+    assume(nothing_new(contrast, skill))
+
+    proposal = RulesReasoner().propose(contrast, skill)
+
+    assert not proposal.discovered
+    assert not proposal.weakened
+    after = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+    assert {a.attribute_id: a.tier for a in after.attributes} == {a.attribute_id: a.tier for a in skill.attributes}

@@ -1,0 +1,174 @@
+"""The first token's probabilities: what the client makes of whatever an endpoint says about them, over real HTTP."""
+
+import math
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from llm_builders import client_of
+
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.llm import CallRecord, FirstToken, LlmClient, Outcome
+from operators.llm.bodies import choice_logprobs
+from operators.llm.client import CHOICE_CORRECTION
+from operators.llm.failures import CallFailed
+from tests.openai_server import Act, Do, OpenAiServer
+
+PROMPT = "Which?\n<request>\nnoir\n</request>\n<candidates>\nA: saga\nB: noir\nC: verse\n</candidates>"
+CHOICES = ["A", "B", "C"]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAiServer]:
+    async with OpenAiServer() as running:
+        yield running
+
+
+async def ask(client: LlmClient, prompt: str = PROMPT) -> FirstToken:
+    try:
+        return await client.first_token(prompt, CHOICES, name="test")
+    finally:
+        await client.aclose()
+
+
+async def failure(client: LlmClient, prompt: str = PROMPT) -> ReasonerUnavailable:
+    with pytest.raises(ReasonerUnavailable) as caught:
+        await ask(client, prompt)
+    return caught.value
+
+
+def told(*pairs: tuple[Any, Any]) -> dict[str, Any]:
+    alternatives = [{"token": token, "logprob": logprob} for token, logprob in pairs]
+    return {"choices": [{"logprobs": {"content": [{"top_logprobs": alternatives}]}}]}
+
+
+async def test_it_asks_for_one_token_and_its_alternatives(server: OpenAiServer) -> None:
+    calls: list[CallRecord] = []
+    found = await ask(client_of(server, calls))
+    body = server.bodies[0]
+    assert (body["max_tokens"], body["logprobs"], body["top_logprobs"], body["temperature"]) == (1, True, 20, 0)
+    assert "response_format" not in body
+    assert max(found.logprobs, key=lambda choice: found.logprobs[choice]) == "B"
+    assert (list(found.logprobs), found.seen, found.calls, found.completion_tokens) == (CHOICES, 3, 1, 1)
+    assert [(c.name, c.outcome, c.prompt_hash) for c in calls] == [("test", Outcome.OK, found.prompt_hash)]
+
+
+def test_what_spells_a_choice_adds_up() -> None:
+    body = told(("B", math.log(0.3)), (" B", math.log(0.2)), ("b", math.log(0.1)), ("▁B", math.log(0.1)), ("A", -3))
+    found, seen = choice_logprobs(body, CHOICES)
+    assert found["B"] == pytest.approx(math.log(0.7))
+    assert found["A"] == -3
+    assert seen == 2
+
+
+def test_a_choice_that_was_not_told_is_below_all_that_was_told() -> None:
+    found, _ = choice_logprobs(told(("A", -1), ("The", -7.5), ("B", -2)), CHOICES)
+    assert found == {"A": -1, "B": -2, "C": -8.5}
+
+
+def test_words_that_only_begin_like_a_choice_are_none() -> None:
+    found, seen = choice_logprobs(told(("Best", -0.1), ("AB", -0.2), ("C.", -3)), CHOICES)
+    assert (seen, found["C"]) == (1, pytest.approx(-3))
+
+
+@pytest.mark.parametrize(("said", "counted"), [(-9999.0, -30.0), (0.5, 0.0), (0, 0.0)])
+def test_numbers_are_bounded(said: float, counted: float) -> None:
+    assert choice_logprobs(told(("A", said)), CHOICES)[0]["A"] == pytest.approx(counted)
+
+
+def test_shares_that_add_up_to_more_than_one_are_one() -> None:
+    assert choice_logprobs(told(("A", -0.1), ("A", -0.1)), CHOICES)[0]["A"] == 0.0
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.sampled_from(["A", "", "token"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["choices", "logprobs", "content", "top_logprobs", "token", "logprob", "message"]), inner
+        )
+    ),
+    max_leaves=20,
+)
+
+
+@given(JSON | JSON.map(lambda v: {"choices": [{"logprobs": {"content": [{"top_logprobs": [v, v]}]}}]}))
+def test_any_body_is_probabilities_or_a_failure(body: Any) -> None:
+    with suppress(CallFailed):
+        found, seen = choice_logprobs(body, CHOICES)
+        assert 0 < seen <= len(found) == 3
+        assert all(-32 <= logprob <= 0 for logprob in found.values())
+
+
+@pytest.mark.parametrize("bad", [Do.NO_LOGPROBS, Do.WRONG_SCHEMA, Do.BREAK_JSON])
+async def test_an_endpoint_without_probabilities_is_told_apart_at_once(server: OpenAiServer, bad: Do) -> None:
+    calls: list[CallRecord] = []
+    server.always = Act(bad)
+    assert (await failure(client_of(server, calls))).outcome == "no-logprobs"
+    assert [call.outcome for call in calls] == [Outcome.NO_LOGPROBS]
+    assert calls[0].completion_tokens == 1
+
+
+async def test_so_is_one_that_refuses_to_tell_them(server: OpenAiServer) -> None:
+    # The server's message quotes the prompt, as `'logprobs' is not supported with this model` would stand there.
+    server.always = Act(Do.FAIL, status=400)
+    assert (await failure(client_of(server), "no logprobs here")).outcome == "no-logprobs"
+    assert (await failure(client_of(server))).outcome == "client-error"
+    server.always = Act(Do.FAIL, status=500)
+    assert (await failure(client_of(server), "no logprobs here")).outcome == "server-error"
+
+
+@pytest.mark.parametrize("bad", [Do.JUNK_TOKENS, Do.LIE, Do.TRUNCATE, Do.NO_CHOICES])
+async def test_an_unusable_reply_is_corrected_once(server: OpenAiServer, bad: Do) -> None:
+    server.then(bad)
+    found = await ask(client_of(server))
+    assert found.calls == 2
+    assert server.prompts[1].startswith(PROMPT)
+    assert "one of these only: A, B, C" in server.prompts[1]
+    assert len(CHOICE_CORRECTION) < 120
+    server.always = Act(bad)
+    assert (await failure(client_of(server, attempts=1))).outcome == "invalid-reply"
+
+
+@pytest.mark.parametrize("no", [Do.REFUSE, Do.FILTER])
+async def test_a_refusal_is_final(server: OpenAiServer, no: Do) -> None:
+    server.always = Act(no)
+    assert (await failure(client_of(server))).outcome == "refused"
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "outcome"),
+    [(Act(Do.RATE_LIMIT), "rate-limited"), (Act(Do.RESET), "connection"), (Act(Do.NOT_JSON), "server-error")],
+)
+async def test_what_may_pass_is_retried(server: OpenAiServer, act: Act, outcome: str) -> None:
+    server.then(act, act)
+    assert (await ask(client_of(server))).calls == 3
+    server.always = act
+    assert (await failure(client_of(server))).outcome == outcome
+
+
+async def test_a_slow_endpoint_times_out(server: OpenAiServer) -> None:
+    server.always = Act(Do.DRIP)
+    assert (await failure(client_of(server, timeout_seconds=0.2, attempts=1))).outcome == "timeout"
+
+
+async def test_the_record_says_which_prompt_it_was_for(server: OpenAiServer) -> None:
+    found = await ask(client_of(server))
+    by = found.reasoned_by("rank-first-token.v1")
+    assert (by.reasoner, by.model, by.prompt, by.calls) == ("llm", "fake", "rank-first-token.v1", 1)
+    assert (by.prompt_hash, by.prompt_tokens) == (found.prompt_hash, found.prompt_tokens)
+
+
+@pytest.mark.parametrize("choices", [[], ["A", "a"], [f"c{n}" for n in range(21)]])
+async def test_choices_that_cannot_be_told_apart_are_refused_before_any_call(
+    server: OpenAiServer, choices: list[str]
+) -> None:
+    client = client_of(server)
+    with pytest.raises(ValueError, match="1 to 20 different"):
+        await client.first_token(PROMPT, choices, name="test")
+    await client.aclose()
+    assert not server.bodies

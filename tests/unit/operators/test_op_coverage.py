@@ -1,0 +1,76 @@
+"""What a parser finds, and whether users can be told apart by it (paper App. E.1)."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.coverage import Coverage, coverage
+from operators.statinit import parser_for
+from schemas import Attribute, Candidate, Tier
+from tests.builders import an_attribute, facts
+
+NOIR, SAGA = an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.LOW)
+
+
+def of_users(*priors: Sequence[Attribute]) -> Coverage:
+    return coverage([], priors)
+
+
+def test_shares_per_dimension_count_items_and_users_once() -> None:
+    items = [facts("genre: noir", "genre: saga"), facts("mood: dark"), facts("genre: noir"), ()]
+    found = coverage(items, [[NOIR, SAGA], [SAGA], [], []])
+
+    genre, mood = found.dimensions
+    assert (genre.dimension, genre.items, genre.users, genre.users_sure) == ("genre", 0.5, 0.5, 0.25)
+    assert (mood.dimension, mood.items, mood.users) == ("mood", 0.25, 0)
+    assert (found.items, found.items_read, found.users, found.mean_lines) == (4, 0.75, 4, 0.75)
+
+
+def test_a_skill_is_its_lines_and_their_tiers() -> None:
+    surer = NOIR.model_copy(update={"tier": Tier.MEDIUM})
+    busier = NOIR.model_copy(update={"support": 9})
+
+    assert of_users([NOIR], [surer]).distinct_skills == 2
+    assert of_users([NOIR, SAGA], [SAGA, busier]).distinct_skills == 1
+
+
+@pytest.mark.parametrize(
+    ("priors", "identical", "empty", "apart"),
+    [
+        ([[], [], []], 1.0, 1.0, False),
+        ([[NOIR]] * 3, 1.0, 0.0, False),
+        ([[NOIR], [NOIR], [], [SAGA]], 0.5, 0.25, False),
+        ([[NOIR], [NOIR], [SAGA], [SAGA, NOIR]], 0.5, 0.0, True),
+        ([[NOIR]], 0.0, 0.0, True),
+        ([], 0.0, 0.0, False),
+    ],
+)
+def test_users_are_told_apart_when_at_most_half_have_the_same_skill_or_none(
+    priors: list[list[Attribute]], identical: float, empty: float, apart: bool
+) -> None:
+    found = of_users(*priors)
+
+    assert (found.identical, found.empty, found.tells_users_apart) == (identical, empty, apart)
+
+
+def test_the_papers_failure_is_visible() -> None:
+    """A parser for places reads books: nothing found, and nobody would have noticed."""
+    books = [Candidate(item_id=f"b{n}", title=f"Book {n}", metadata={"genres": ["mystery"]}) for n in range(5)]
+    parse = parser_for("books", {"books": "yelp"})
+
+    assert coverage([parse(book) for book in books], [()]).items_read == 0
+    assert coverage([parser_for("books", {})(book) for book in books], [()]).items_read == 1
+
+
+PRIORS = st.lists(st.lists(st.sampled_from([NOIR, SAGA]), max_size=3), max_size=20)
+
+
+@given(PRIORS)
+def test_shares_are_shares(priors: list[list[Attribute]]) -> None:
+    found = of_users(*priors)
+
+    assert 0 <= found.empty <= found.same <= 1
+    assert 0 <= found.identical <= found.same or found.identical <= found.empty
+    assert found.distinct_skills <= found.users

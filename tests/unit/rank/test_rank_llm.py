@@ -1,0 +1,404 @@
+"""The rankers with a model, over real HTTP: what its answers become, and what they cannot become."""
+
+import asyncio
+import dataclasses
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rank_builders import ITEMS, TASK, client_of, titles
+
+from operators.evolve.proposal import ReasonerUnavailable
+from operators.llm import CallRecord, LlmClient
+from operators.rank import LlmRanking, Task
+from operators.rank.first_token import FirstTokenRanker
+from operators.rank.listwise import ListwiseRanker
+from operators.rank.llm import Form, LlmRanker
+from operators.rank.pointwise import PointwiseRanker
+from operators.rank.ranking import by_score, mean, places, presentations
+from operators.tokens import count_tokens
+from schemas import ItemFacts, ReasonedBy
+from tests.builders import item_facts
+from tests.openai_server import Act, Do, OpenAiServer, threaded
+
+BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
+MANY = [item_facts(f"i{n}", title=f"Book {n}") for n in range(21)]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAiServer]:
+    async with OpenAiServer() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
+    made = client_of(server)
+    yield made
+    await made.aclose()
+
+
+def first_token(client: LlmClient, orders: int = 2) -> FirstTokenRanker:
+    return FirstTokenRanker(client, count_tokens=count_tokens, orders=orders)
+
+
+def listwise(client: LlmClient, orders: int = 1, with_reasons: bool = False) -> ListwiseRanker:
+    return ListwiseRanker(client, count_tokens=count_tokens, orders=orders, with_reasons=with_reasons)
+
+
+def pointwise(client: LlmClient) -> PointwiseRanker:
+    return PointwiseRanker(client, count_tokens=count_tokens)
+
+
+def ranker(client: LlmClient, form: Form = Form.FIRST_TOKEN, orders: int | None = None) -> LlmRanker:
+    return LlmRanker(client, count_tokens=count_tokens, form=form, orders=orders)
+
+
+def names(task: Task) -> list[str]:
+    return [item.item_id for item in task.items]
+
+
+class TestFirstToken:
+    async def test_order_is_read_off_the_probabilities_of_two_presentations(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        found = await first_token(client).rank(TASK)
+
+        assert found.order == BEST_FIRST
+        assert (found.presentations, found.repaired, found.tied_at_top) == (2, 0, 1)
+        first, second = server.prompts
+        assert titles(first) == titles(second)[::-1]
+
+    async def test_its_record_sums_up_both_calls(self, client: LlmClient, server: OpenAiServer) -> None:
+        by = (await first_token(client).rank(TASK)).reasoned_by
+
+        assert (by.reasoner, by.model, by.prompt, by.calls) == ("llm", "fake", "rank-first-token.v1", 2)
+        assert by.completion_tokens == 2
+        assert by.prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
+        assert by.fallback is None
+
+    async def test_one_token_is_asked_for_and_no_schema(self, client: LlmClient, server: OpenAiServer) -> None:
+        await first_token(client).rank(TASK)
+
+        for body in server.bodies:
+            assert (body["max_tokens"], body["logprobs"], body["top_logprobs"], body["temperature"]) == (1, True, 20, 0)
+            assert "response_format" not in body
+
+    async def test_a_model_that_sees_only_places_decides_nothing(self, client: LlmClient, server: OpenAiServer) -> None:
+        server.always = Act(Do.ECHO)
+
+        found = await first_token(client).rank(TASK)
+        biased = await first_token(client, orders=1).rank(TASK)
+
+        assert max(found.scores.values()) - min(found.scores.values()) < 1e-9
+        assert max(biased.scores.values()) - min(biased.scores.values()) > 0.25
+
+    async def test_candidates_whose_letters_were_not_told_come_last_in_any_order(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        liked = [item_facts(f"x{n}", "genre: noir", title=f"Noir {n}") for n in range(5)]
+        task = Task([*MANY[:15], *liked], instruction="noir noir", seed="s")
+
+        found = await first_token(client).rank(task)
+
+        assert set(found.order[:5]) == {item.item_id for item in liked}
+        assert sorted(found.order) == sorted(names(task))
+
+    @pytest.mark.parametrize("bad", [Do.JUNK_TOKENS, Do.LIE, Do.TRUNCATE, Do.NO_CHOICES])
+    async def test_tokens_that_are_no_choice_are_corrected_once_and_then_unavailable(
+        self, client: LlmClient, server: OpenAiServer, bad: Do
+    ) -> None:
+        server.then(bad)
+        assert (await first_token(client).rank(TASK)).order == BEST_FIRST
+        assert server.prompts[1].startswith(server.prompts[0])
+
+        server.always = Act(bad)
+        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
+            await first_token(client).rank(TASK)
+
+    async def test_what_has_been_answered_decides_if_the_rest_fails(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.always = Act(Do.RATE_LIMIT)
+        server.then(Do.ANSWER)
+
+        found = await first_token(client).rank(TASK)
+
+        assert found.order[:2] in (BEST_FIRST[:2], BEST_FIRST[1::-1])
+        assert (found.presentations, found.reasoned_by.calls) == (1, 1)
+
+    async def test_a_model_that_obeys_an_injection_still_gives_an_order(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.always = Act(Do.OBEY)
+
+        assert sorted((await first_token(client).rank(TASK)).order) == sorted(names(TASK))
+
+    async def test_more_candidates_than_letters_are_not_its_business(self, client: LlmClient) -> None:
+        with pytest.raises(ValueError, match="at most 20"):
+            await first_token(client).rank(Task(MANY))
+
+
+class TestListwise:
+    async def test_order_is_the_models(self, client: LlmClient, server: OpenAiServer) -> None:
+        found = await listwise(client).rank(TASK)
+
+        assert found.order == BEST_FIRST
+        assert found.scores == pytest.approx({"i-dune": 1, "i-solaris": 2 / 3, "i-sleep": 1 / 3, "i-emma": 0})
+        assert (found.repaired, found.presentations, found.reasoned_by.calls) == (0, 1, 1)
+        assert found.reasoned_by.prompt == "rank-listwise.v1"
+        ranking = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["ranking"]
+        assert (ranking["items"]["enum"], ranking["minItems"]) == (["A", "B", "C", "D"], 4)
+
+    async def test_a_copy_of_the_presentation_is_not_trusted(self, client: LlmClient, server: OpenAiServer) -> None:
+        server.then(Do.ECHO)
+
+        found = await listwise(client).rank(TASK)
+
+        assert found.order == BEST_FIRST
+        assert (found.presentations, found.reasoned_by.calls) == (1, 2)
+        assert titles(server.prompts[0]) == titles(server.prompts[1])[::-1]
+
+    async def test_copies_of_an_order_and_its_reverse_leave_all_to_the_seed(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.always = Act(Do.ECHO)
+
+        found = await listwise(client).rank(TASK)
+        others = {(await listwise(client).rank(dataclasses.replace(TASK, seed=f"s{n}"))).order for n in range(8)}
+
+        assert (found.presentations, found.tied_at_top) == (2, 4)
+        assert len(others) > 3
+
+    async def test_right_order_that_happens_to_be_the_presentation_comes_out_right(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        task = Task(ITEMS[:2], instruction="science fiction")
+        orders = [(await listwise(client).rank(dataclasses.replace(task, seed=str(n)))).order for n in range(8)]
+
+        assert set(orders) == {("i-dune", "i-emma")}
+        assert len(server.bodies) > 8
+
+    async def test_several_orders_are_averaged_by_places(self, client: LlmClient, server: OpenAiServer) -> None:
+        found = await listwise(client, orders=3).rank(TASK)
+
+        assert found.order == BEST_FIRST
+        assert (found.presentations, len(server.bodies)) == (3, 3)
+
+    async def test_repeated_keys_are_repaired_and_counted(self, client: LlmClient, server: OpenAiServer) -> None:
+        server.always = Act(Do.REPEAT)
+
+        found = await listwise(client, orders=2).rank(TASK)
+
+        assert sorted(found.order) == sorted(names(TASK))
+        # Per answer three repeated and three left out, also where the repaired order was a copy.
+        assert found.repaired in (12, 18)
+
+    async def test_reasons_come_only_when_asked_for(self, client: LlmClient, server: OpenAiServer) -> None:
+        assert (await listwise(client).rank(TASK)).reasons == {}
+
+        found = await listwise(client, with_reasons=True).rank(TASK)
+
+        assert found.order == BEST_FIRST
+        assert found.reasons == dict.fromkeys(names(TASK), "Because of its facts.")
+
+    async def test_a_hundred_candidates_are_one_call_within_the_budget(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        items = [item_facts(f"i{n}", "genre: noir", title=f"{n} of a hundred books") for n in range(100)]
+
+        found = await listwise(client).rank(Task(items, instruction="61"))
+
+        assert found.order[0] == "i61"
+        assert sorted(found.order) == sorted(item.item_id for item in items)
+        assert count_tokens(server.prompts[0]) <= 1_500
+        assert server.bodies[0]["max_tokens"] > 500
+
+    @pytest.mark.parametrize("bad", [Do.LIE, Do.TRUNCATE, Do.BREAK_JSON, Do.WRONG_SCHEMA, Do.NO_CONTENT])
+    async def test_an_unusable_answer_is_corrected_once_and_then_unavailable(
+        self, client: LlmClient, server: OpenAiServer, bad: Do
+    ) -> None:
+        server.then(bad)
+        assert (await listwise(client).rank(TASK)).order == BEST_FIRST
+
+        server.always = Act(bad)
+        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
+            await listwise(client).rank(TASK)
+        assert all(count_tokens(prompt) <= 1_500 for prompt in server.prompts)
+
+    async def test_what_has_been_answered_decides_if_the_rest_fails(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.always = Act(Do.FAIL)
+        server.then(Do.ECHO)
+
+        assert sorted((await listwise(client).rank(TASK)).order) == sorted(names(TASK))
+
+
+class TestPointwise:
+    async def test_grades_tie_and_the_seed_puts_them_into_an_order(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        found = await pointwise(client).rank(TASK)
+        others = {(await pointwise(client).rank(dataclasses.replace(TASK, seed=f"s{n}"))).order for n in range(8)}
+
+        assert (found.tied_at_top, found.reasoned_by.calls, found.reasoned_by.prompt) == (4, 1, "rank-pointwise.v1")
+        assert sorted(found.order) == sorted(names(TASK))
+        assert found.order == (await pointwise(client).rank(TASK)).order
+        assert len(others) > 3
+        schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
+        assert list(schema["properties"]) == ["A", "B", "C", "D"]
+
+    async def test_a_grade_that_is_none_is_unavailable(self, client: LlmClient, server: OpenAiServer) -> None:
+        server.always = Act(Do.LIE)
+
+        with pytest.raises(ReasonerUnavailable, match="invalid-reply"):
+            await pointwise(client).rank(TASK)
+
+
+class TestChoiceOfForm:
+    async def test_first_token_by_default(self, client: LlmClient) -> None:
+        found = await ranker(client).rank(TASK)
+
+        assert (found.reasoned_by.prompt, found.reasoned_by.fallback) == ("rank-first-token.v1", None)
+
+    @pytest.mark.parametrize(
+        "without", [Act(Do.NO_LOGPROBS), Act(Do.WRONG_SCHEMA), Act(Do.BREAK_JSON), Act(Do.FAIL, status=422)]
+    )
+    async def test_without_probabilities_listwise_and_never_asked_again(
+        self, client: LlmClient, server: OpenAiServer, without: Act
+    ) -> None:
+        # The endpoint's refusal quotes what it was sent.
+        task = dataclasses.replace(TASK, instruction="Some science fiction, not logprobs")
+        server.then(without)
+        both = ranker(client)
+
+        found, again = await both.rank(task), await both.rank(task)
+
+        assert found.order == again.order == BEST_FIRST
+        assert found.reasoned_by.prompt == "rank-listwise.v1"
+        assert found.reasoned_by.fallback == again.reasoned_by.fallback == "no-logprobs"
+        assert ["logprobs" in body for body in server.bodies].count(True) == 1
+
+    async def test_more_candidates_than_letters_listwise(self, client: LlmClient, server: OpenAiServer) -> None:
+        found = await ranker(client).rank(Task(MANY))
+
+        assert sorted(found.order) == sorted(item.item_id for item in MANY)
+        assert found.reasoned_by.fallback == "more than 20 candidates"
+        assert "logprobs" not in server.bodies[0]
+
+    @pytest.mark.parametrize(
+        ("act", "outcome"), [(Act(Do.RATE_LIMIT), "rate-limited"), (Act(Do.REFUSE), "refused"), (Act(Do.RESET), "conn")]
+    )
+    async def test_an_outage_is_no_reason_for_another_form(
+        self, client: LlmClient, server: OpenAiServer, act: Act, outcome: str
+    ) -> None:
+        server.always = act
+
+        with pytest.raises(ReasonerUnavailable, match=outcome):
+            await ranker(client).rank(TASK)
+        assert all("logprobs" in body for body in server.bodies)
+
+    @pytest.mark.parametrize("form", list(Form))
+    @pytest.mark.parametrize("number", [0, 1])
+    async def test_nothing_to_compare_costs_no_call(
+        self, client: LlmClient, server: OpenAiServer, form: Form, number: int
+    ) -> None:
+        found = await ranker(client, form).rank(Task(ITEMS[:number]))
+
+        assert found == LlmRanking(("i-emma",)[:number], ReasonedBy(reasoner="llm"))
+        assert not server.bodies
+
+    @pytest.mark.parametrize("form", list(Form))
+    async def test_same_task_same_questions_whatever_the_order_of_the_input(
+        self, client: LlmClient, server: OpenAiServer, form: Form
+    ) -> None:
+        first, second = [await ranker(client, form).rank(TASK) for _ in range(2)]
+
+        assert first.order == second.order
+        assert first.reasoned_by.prompt_hash == second.reasoned_by.prompt_hash
+        calls = len(server.prompts) // 2
+        assert server.prompts[:calls] == server.prompts[calls:]
+
+    async def test_orders_are_of_the_wanted_form(self, client: LlmClient, server: OpenAiServer) -> None:
+        await ranker(client, orders=4).rank(TASK)
+        await ranker(client, Form.LISTWISE, orders=2).rank(TASK)
+
+        assert ["logprobs" in body for body in server.bodies] == [True] * 4 + [False] * 2
+
+    @pytest.mark.parametrize("form", [Form.FIRST_TOKEN, Form.LISTWISE])
+    def test_budget_or_orders_that_make_no_sense_are_refused(self, form: Form) -> None:
+        client = client_of(OpenAiServer())
+        with pytest.raises(ValueError, match="orders"):
+            ranker(client, form, orders=0)
+        with pytest.raises(ValueError, match="at least 1300"):
+            LlmRanker(client, count_tokens=count_tokens, form=form, max_prompt_tokens=900)
+
+    async def test_every_call_is_told_to_the_client_s_listener(self, server: OpenAiServer) -> None:
+        calls: list[CallRecord] = []
+        client = client_of(server, calls)
+        server.then(Do.NO_LOGPROBS, Do.LIE)
+        await ranker(client).rank(TASK)
+        await client.aclose()
+
+        assert [(call.name, call.outcome.value) for call in calls] == [
+            ("rank-first-token_v1", "no-logprobs"),
+            ("rank-listwise_v1", "invalid-reply"),
+            ("rank-listwise_v1", "ok"),
+        ]
+
+
+ACTS = st.sampled_from([Do.ANSWER, Do.ECHO, Do.REPEAT, Do.OBEY, Do.NO_LOGPROBS, Do.LIE, Do.JUNK_TOKENS, Do.FENCE])
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(2, 30), st.lists(ACTS, max_size=6), st.sampled_from(Form), st.text(max_size=4))
+def test_whatever_the_model_does_the_order_is_a_permutation_or_there_is_none(
+    number: int, acts: list[Do], form: Form, seed: str
+) -> None:
+    task = Task([item_facts(f"i{n}", title=f"Book {n % 7}") for n in range(number)], "Book 3", seed=seed)
+
+    async def ranked(server: OpenAiServer) -> LlmRanking | None:
+        client = client_of(server)
+        try:
+            return await ranker(client, form).rank(task)
+        except ReasonerUnavailable:
+            return None
+        finally:
+            await client.aclose()
+
+    with threaded(OpenAiServer()) as server:
+        server.then(*acts)
+        found = asyncio.run(ranked(server))
+
+    if found is None:
+        assert acts
+    else:
+        assert Counter(found.order) == Counter(names(task))
+        assert set(found.scores) == set(names(task))
+        assert list(found.order) == sorted(found.order, key=lambda name: -found.scores[name])
+
+
+@given(st.integers(0, 30), st.integers(1, 7), st.text(max_size=4))
+def test_presentations_come_in_pairs_of_an_order_and_its_reverse(number: int, wanted: int, seed: str) -> None:
+    items = [ItemFacts(item_id=str(n)) for n in range(number)]
+
+    shown = presentations(items, seed, wanted)
+
+    assert len(shown) == wanted
+    assert all(Counter(i.item_id for i in each) == Counter(i.item_id for i in items) for each in shown)
+    assert all(one == other[::-1] for one, other in zip(shown[::2], shown[1::2], strict=False))
+    assert shown == presentations(items, seed, wanted)
+
+
+def test_ties_favour_no_place_of_the_input() -> None:
+    firsts = [by_score(dict.fromkeys("abcd", 0.0), f"r{n}")[0] for n in range(400)]
+
+    assert all(60 <= firsts.count(name) <= 140 for name in "abcd")
+
+
+@given(st.permutations("abcdef"))
+def test_an_order_and_its_reverse_cancel_exactly(order: list[str]) -> None:
+    assert len(set(mean([places(order), places(order[::-1])]).values())) == 1
