@@ -98,12 +98,12 @@ def rank(
     return [(item, score) for item, score, _ in scored]
 
 
-@lru_cache(maxsize=8_192)
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     """What the facets of a user count in a ranking, by attribute id."""
     return {facet.attribute_id: FACET_WEIGHT * facet.confidence for facet in facets if facet.attribute_id}
 
 
+@lru_cache(maxsize=8_192)
 def words(text: str) -> frozenset[str]:
     """The words of a text that mean something by themselves.
 
