@@ -105,6 +105,8 @@ class Settings(BaseSettings):
         default=False, description="Send maxLength and maxItems too: llama.cpp and vLLM want them, OpenAI refuses them."
     )
     llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
+    llm_price_prompt: float = Field(default=0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
+    llm_price_completion: float = Field(default=0.0, ge=0, description="USD per million completion tokens.")
 
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
@@ -131,8 +133,8 @@ class Settings(BaseSettings):
     )
     gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
 
-    in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved at once by one worker.")
-    slim_tokens: int = Field(default=30, ge=8, le=400, description="Token budget of a slim skill.")
+    in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved, and requests ranked, at once by one worker.")
+    slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')

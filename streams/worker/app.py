@@ -7,7 +7,7 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
-from streams.settings import RankerName, ReasonerName, Settings, Store
+from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
 from streams.worker.global_skills import GlobalSkills
 from streams.worker.models import models_of
@@ -88,11 +88,13 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
 
 
 def longest_question_seconds(settings: Settings) -> float:
-    """How long one contrast can keep the reasoner busy, with all retries: partitions and the watchdog wait for it."""
-    if settings.reasoner is not ReasonerName.LLM and settings.ranker is RankerName.DETERMINISTIC:
-        return 0.0
+    """How long one event can keep a model busy, with all retries: partitions and the watchdog wait for it."""
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
-    return calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
+    question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
+    evolving = int(settings.reasoner is ReasonerName.LLM)
+    orders = settings.rank_orders + 1 if settings.ranker is not RankerName.DETERMINISTIC else 0
+    ranking = (settings.facets_by is By.LLM) + (settings.extract_by is By.LLM) + orders
+    return question * max(evolving, ranking)
 
 
 def _check_rocksdb() -> None:
