@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from schemas import Contrast, PolicySkill, SkillDiff
-from tests.harness import Harness
+from schemas import Contrast, ItemMemory, Memory, PolicySkill, SkillDiff
+from tests.harness import Harness, Outputs
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.worlds import slate
 
@@ -38,7 +38,21 @@ def assert_nothing_lost_or_twice(harness: Harness) -> None:
     for user in range(USERS):
         mine = sorted((d for d in outputs.diffs if d.user_id == f"user-{user}"), key=lambda d: d.version)
         assert [d.version for d in mine] == list(range(1, TOTAL // USERS + 1))
+    assert_the_graph_knows_each_choice_once(outputs)
     harness.assert_all_stores_agree()
+
+
+def assert_the_graph_knows_each_choice_once(outputs: Outputs) -> None:
+    """Every choice counts once in its user's memory, and every item has heard of its newest takers."""
+    memories = {memory.user_id: memory for memory in outputs.values(Memory)}
+    assert {user: memory.interactions for user, memory in memories.items()} == {
+        f"user-{user}": TOTAL // USERS for user in range(USERS)
+    }
+    items = {item.item_id: item for item in outputs.values(ItemMemory)}
+    for memory in memories.values():
+        newest = memory.taken[-1]
+        taker = next(taker for taker in items[newest.item_id].takers if taker.user_id == memory.user_id)
+        assert (taker.version, taker.times) == (memory.version, newest.times)
 
 
 def test_kill_9_of_the_worker_and_the_materializer_under_load(harness: Harness) -> None:

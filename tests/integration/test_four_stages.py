@@ -69,7 +69,9 @@ def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harn
     cohort(harness)
     harness.until(heard("user-4"), "signals to the last user")
 
-    ranking = ask(harness, "user-4", "r1", film("shane", "western"), film("vertigo", "mystery"), film("up", "animation"))
+    ranking = ask(
+        harness, "user-4", "r1", film("shane", "western"), film("vertigo", "mystery"), film("up", "animation")
+    )
 
     assert ranking.candidates[0].item_id == "vertigo"
     told = ranking.injected
@@ -138,7 +140,9 @@ def test_a_model_ranks_writes_facets_and_picks_the_slim_skill(harness: Harness) 
 def test_without_an_answer_the_rule_ranks_and_the_ranking_says_so(harness: Harness) -> None:
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
         harness.worker(ranker="listwise", llm_base_url=server.base_url, llm_attempts=1, llm_retry_seconds=0.1)
-        ranking = ask(harness, "ann", "r1", film("vertigo", "mystery"), film("up", "animation"), instruction="animation")
+        ranking = ask(
+            harness, "ann", "r1", film("vertigo", "mystery"), film("up", "animation"), instruction="animation"
+        )
 
     assert ranking.candidates[0].item_id == "up"
     by = ranking.injected.ranked_by
