@@ -5,7 +5,7 @@ everything here can be used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from schemas import ReasonedBy
 
@@ -13,16 +13,6 @@ CORRECTION_TOKENS = 100
 """Kept free in every prompt for what the client adds to that of a corrective retry."""
 NO_LOGPROBS = "no-logprobs"
 """The outcome of an endpoint that has answered, but without probabilities: only another form can help."""
-
-
-def assert_room(max_prompt_tokens: int, least: int) -> None:
-    """Refuse a budget in which a prompt's own words leave no room for the input.
-
-    Raises:
-        ValueError: it is one.
-    """
-    if max_prompt_tokens < least:
-        raise ValueError(f"max_prompt_tokens must be at least {least}, not {max_prompt_tokens}")
 
 
 def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int:
@@ -87,3 +77,55 @@ class Chooses(Protocol):
 
 class Client(Asks, Chooses, Protocol):
     """Can ask for both."""
+
+
+class Question(Protocol):
+    """What is asked in JSON."""
+
+    @property
+    def prompt(self) -> str:
+        """The text."""
+        ...
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON schema that the answer must fit."""
+        ...
+
+    @property
+    def longest_answer(self) -> str:
+        """An answer as long as they come."""
+        ...
+
+
+class Asker:
+    """The base of all that ask a model for JSON.
+
+    Args:
+        client: how to reach the model; whoever made it closes it.
+        count_tokens: how many tokens a text has.
+        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+
+    Raises:
+        ValueError: `max_prompt_tokens` leaves no room for the input.
+    """
+
+    name = "llm"
+    least_prompt_tokens: ClassVar[int]
+    """A prompt's own words, a corrective retry's, and the shortest input."""
+
+    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
+        if max_prompt_tokens < self.least_prompt_tokens:
+            raise ValueError(f"max_prompt_tokens must be at least {self.least_prompt_tokens}, not {max_prompt_tokens}")
+        self._client = client
+        self._count_tokens = count_tokens
+        self._max_prompt_tokens = max_prompt_tokens
+
+    async def _ask(self, prompt: str, question: Question) -> Answer:
+        """The answer to a question put with the prompt of this name, such as `evolve.v2`."""
+        return await self._client.ask(
+            question.prompt,
+            question.schema,
+            name=prompt.replace(".", "_"),
+            max_tokens=reply_tokens(self._count_tokens, question.longest_answer),
+        )

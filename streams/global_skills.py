@@ -119,7 +119,7 @@ async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell 
         raise MissingExtra("--llm needs an extra: pip install 'sager-streams[llm]'") from error
     client = llm_client(settings)
     try:
-        writer = LlmGlobalSkill(client, count_tokens)
+        writer = LlmGlobalSkill(client, count_tokens=count_tokens)
         done = []
         for number, skill in enumerate(skills, 1):
             try:

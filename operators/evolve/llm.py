@@ -1,10 +1,10 @@
 """The reasoner with a model: one call per contrast, and it can name only what code offers it (paper 2.5, C.1)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from operators.asks import Answer, Asks, assert_room, reply_tokens
+from operators.asks import Asker, Asks
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS
@@ -13,7 +13,7 @@ from operators.evolve.proposal import Proposal
 from operators.evolve.question import NONE, PROMPT, Question, question
 from operators.evolve.replace import Replacement
 from operators.evolve.rewrite import PROMPT as REPLACE_PROMPT
-from operators.evolve.rewrite import Rewrite, replacement, rewrite
+from operators.evolve.rewrite import replacement, rewrite
 from operators.prompts import as_data
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy
 
@@ -21,45 +21,17 @@ MIN_PROMPT_TOKENS = 1_200
 """The prompt's own words, a corrective retry's, one fact and one line at their longest."""
 
 
-class _Asker:
-    """What both ways of asking share: the client, the budget, the record.
+class _Judges(Asker):
+    """What both ways of asking share, and `max_attributes`: most lines of the skill that one call shows."""
 
-    Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
-        max_attributes: most lines of the skill that one call shows.
+    least_prompt_tokens = MIN_PROMPT_TOKENS
 
-    Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
-    """
-
-    name = "llm"
-
-    def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = 1_500,
-        max_attributes: int = 24,
-    ) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+    def __init__(self, client: Asks, *, max_attributes: int = 24, **more: Any) -> None:
+        super().__init__(client, **more)
         self._max_attributes = max_attributes
 
-    async def _ask(self, prompt: str, asked: Question | Rewrite) -> Answer:
-        return await self._client.ask(
-            asked.prompt,
-            asked.schema,
-            name=prompt.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
-        )
 
-
-class LlmReasoner(_Asker):
+class LlmReasoner(_Judges):
     """Lets a model judge what a choice says about a skill; whether it explores, code counts."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -88,7 +60,7 @@ class LlmReasoner(_Asker):
         )
 
 
-class LlmReplacer(_Asker):
+class LlmReplacer(_Judges):
     """Lets a model write a skill anew from one choice (paper 3.4, Table 5)."""
 
     async def replace(self, contrast: Contrast, skill: PolicySkill) -> Replacement:

@@ -4,14 +4,13 @@ Numbers stay the statistics': the model picks among the enumerated lines, and wr
 sees a user, only what at least a floor of them share.
 """
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asks, assert_room, reply_tokens
+from operators.asks import CORRECTION_TOKENS, Asker
 from operators.global_skill.statistics import DEFAULT_LIMITS
 from operators.global_skill.words import MAX_GUIDANCE_CHARS
 from operators.prompts import as_data, template
@@ -26,7 +25,7 @@ _LINE_CHARS, _NAME_CHARS, _DRAFT_CHARS = 72, 40, 1_200
 _SHORT_CHARS = 40
 
 
-class LlmGlobalSkill:
+class LlmGlobalSkill(Asker):
     """Lets a model choose and word a domain's template.
 
     Args:
@@ -38,13 +37,7 @@ class LlmGlobalSkill:
         ValueError: `max_prompt_tokens` leaves no room for the input.
     """
 
-    name = "llm"
-
-    def __init__(self, client: Asks, count_tokens: Callable[[str], int], *, max_prompt_tokens: int = 1_500) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+    least_prompt_tokens = MIN_PROMPT_TOKENS
 
     async def write(self, skill: GlobalSkill) -> GlobalSkill:
         """The same skill with the model's template, strategies and guidance. Without any line: as it is, and no call.
@@ -55,12 +48,7 @@ class LlmGlobalSkill:
         asked = question(skill, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens)
         if asked is None:
             return skill
-        reply = await self._client.ask(
-            asked.prompt,
-            asked.schema,
-            name=re.sub(r"[^a-z0-9]+", "_", PROMPT),
-            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
-        )
+        reply = await self._ask(PROMPT, asked)
         return written(asked, skill, reply.answer, reply.reasoned_by(PROMPT))
 
 

@@ -32,12 +32,16 @@ def as_data(text: str, limit: int) -> str:
     """
     # NFKC first: it turns full-width brackets into the real ones.
     folded = unicodedata.normalize("NFKC", text[: 4 * limit + 64]).translate(_HARMLESS)
-    visible = "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in folded)
-    line = re.sub(r"\s+", " ", visible).strip()
+    line = re.sub(r"\s+", " ", visible(folded)).strip()
     if len(line) <= limit and len(line.encode()) <= 2 * limit:
         return line
     # The ellipsis is one character of three bytes.
     return line[: limit - 1].encode()[: 2 * limit - 3].decode(errors="ignore").rstrip() + "…"
+
+
+def visible(text: str) -> str:
+    """The text with a space for each character that nobody sees: control, bidirectional, zero width, unassigned."""
+    return "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in text)
 
 
 _HARMLESS = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", "|": " ", "`": "'"})

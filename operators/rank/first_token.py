@@ -8,7 +8,7 @@ candidates are for the listwise form.
 
 from collections.abc import Callable, Mapping
 
-from operators.asks import Chooses, assert_room
+from operators.asks import Chooses
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.rank.ranking import LlmRanking, by_score, mean, presentations, together
@@ -44,9 +44,8 @@ class FirstTokenRanker:
         max_prompt_tokens: int = 1_500,
         orders: int = 2,
     ) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        if orders < 1:
-            raise ValueError("orders must be at least 1")
+        if orders < 1 or max_prompt_tokens < MIN_PROMPT_TOKENS:
+            raise ValueError(f"orders must be at least 1, and max_prompt_tokens at least {MIN_PROMPT_TOKENS}")
         self._client = client
         self._count_tokens = count_tokens
         self._max_prompt_tokens = max_prompt_tokens

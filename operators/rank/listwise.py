@@ -1,11 +1,11 @@
 """Listwise ranking (paper 2.4, C.3): the model names all candidates, best first. Works with any endpoint."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from operators.asks import Asks, assert_room, reply_tokens, strict_object
+from operators.asks import Asker, Asks, reply_tokens, strict_object
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.prompts import as_data
 from operators.rank.question import MIN_PROMPT_TOKENS, keys, rendered
@@ -17,7 +17,7 @@ PROMPT = "rank-listwise.v1"
 MAX_WHY_CHARS = 80
 
 
-class ListwiseRanker:
+class ListwiseRanker(Asker):
     """Lets a model write a permutation, and believes it only where it is not just a copy of the list.
 
     Small models hand back the presentation as it stood. Such an answer says nothing, so that another order is asked,
@@ -36,21 +36,12 @@ class ListwiseRanker:
         ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
     """
 
-    def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = 1_500,
-        orders: int = 1,
-        with_reasons: bool = False,
-    ) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
+    least_prompt_tokens = MIN_PROMPT_TOKENS
+
+    def __init__(self, client: Asks, *, orders: int = 1, with_reasons: bool = False, **more: Any) -> None:
         if orders < 1:
             raise ValueError("orders must be at least 1")
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+        super().__init__(client, **more)
         self._orders = orders
         self._with_reasons = with_reasons
 
@@ -73,7 +64,7 @@ class ListwiseRanker:
             if number >= self._orders and own:
                 break
             try:
-                said, why, record = await self._ask(task, shown)
+                said, why, record = await self._ask_one(task, shown)
             except ReasonerUnavailable:
                 if not records:
                     raise
@@ -89,7 +80,7 @@ class ListwiseRanker:
         order = by_score(found, task.seed)
         return LlmRanking(order, together(records), repaired, found, len(counted), reasons)
 
-    async def _ask(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], dict[str, str], ReasonedBy]:
+    async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], dict[str, str], ReasonedBy]:
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         reply = await self._client.ask(
             rendered(PROMPT, task, shown, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens),

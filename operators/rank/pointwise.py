@@ -4,12 +4,11 @@ Not for use but for comparison: grades tie, at the top above all (paper 2.4, Sco
 other forms are there to avoid. `LlmRanking.tied_at_top` says how many did.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import orjson
 
-from operators.asks import Asks, assert_room, reply_tokens
+from operators.asks import Asker, reply_tokens
 from operators.rank.question import MIN_PROMPT_TOKENS, keys, rendered
 from operators.rank.ranking import LlmRanking, by_score, presentations
 from operators.rank.task import Task
@@ -19,7 +18,7 @@ PROMPT = "rank-pointwise.v1"
 GRADES = (0, 1, 2, 3, 4)
 
 
-class PointwiseRanker:
+class PointwiseRanker(Asker):
     """Lets a model grade each candidate; equal grades are put into an order by the seed.
 
     Args:
@@ -31,11 +30,7 @@ class PointwiseRanker:
         ValueError: `max_prompt_tokens` leaves no room for the input.
     """
 
-    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+    least_prompt_tokens = MIN_PROMPT_TOKENS
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates by grade. One candidate or none costs no call.

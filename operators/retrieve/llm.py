@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asks, assert_room, reply_tokens, strict_object
+from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
 from operators.retrieve.facets import in_words, names_of
@@ -46,7 +46,7 @@ class Synthesis:
     reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
 
 
-class LlmFacets:
+class LlmFacets(Asker):
     """Lets a model say what a user's neighbours have in common.
 
     Args:
@@ -59,20 +59,10 @@ class LlmFacets:
         ValueError: `max_prompt_tokens` leaves no room for the input.
     """
 
-    name = "llm"
+    least_prompt_tokens = MIN_PROMPT_TOKENS
 
-    def __init__(
-        self,
-        client: Asks,
-        *,
-        count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = 1_500,
-        limits: RetrieveLimits = DEFAULT_LIMITS,
-    ) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+    def __init__(self, client: Asks, *, limits: RetrieveLimits = DEFAULT_LIMITS, **more: Any) -> None:
+        super().__init__(client, **more)
         self._limits = limits
 
     async def synthesize(self, memory: Memory, neighbours: Neighbours) -> Synthesis:
@@ -90,12 +80,7 @@ class LlmFacets:
         )
         if asked is None:
             return Synthesis(reasoned_by=ReasonedBy(reasoner=self.name, prompt=PROMPT))
-        reply = await self._client.ask(
-            asked.prompt,
-            asked.schema,
-            name=PROMPT.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
-        )
+        reply = await self._ask(PROMPT, asked)
         facets, dropped = synthesis(asked, reply.answer, self._limits)
         return Synthesis(facets, dropped, reply.reasoned_by(PROMPT))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from operators.asks import CORRECTION_TOKENS, Asks, assert_room, reply_tokens
+from operators.asks import CORRECTION_TOKENS, Asker
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, composed, max_likes, phrases
@@ -30,7 +30,7 @@ class Extracted:
     reasoned_by: ReasonedBy
 
 
-class LlmExtract:
+class LlmExtract(Asker):
     """Lets a model choose the likes and the style of a slim skill. It can say nothing that is not a line of the skill.
 
     Args:
@@ -42,13 +42,7 @@ class LlmExtract:
         ValueError: `max_prompt_tokens` leaves no room for the input.
     """
 
-    name = "llm"
-
-    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
-        assert_room(max_prompt_tokens, MIN_PROMPT_TOKENS)
-        self._client = client
-        self._count_tokens = count_tokens
-        self._max_prompt_tokens = max_prompt_tokens
+    least_prompt_tokens = MIN_PROMPT_TOKENS
 
     async def extract(
         self,
@@ -83,12 +77,7 @@ class LlmExtract:
         )
         if asked is None:
             return Extracted(composed(skill, (), "", self._count_tokens, budget), ReasonedBy(reasoner=self.name))
-        reply = await self._client.ask(
-            asked.prompt,
-            asked.schema,
-            name=PROMPT.replace(".", "_"),
-            max_tokens=reply_tokens(self._count_tokens, asked.longest_answer),
-        )
+        reply = await self._ask(PROMPT, asked)
         likes = [asked.likes[words] for words in reply.answer.get("likes", ())]
         style = asked.styles.get(reply.answer.get("style", NONE), "")
         return Extracted(composed(skill, likes, style, self._count_tokens, budget), reply.reasoned_by(PROMPT))

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
+from operators.prompts import visible
 from operators.render import clip
 from schemas import Attribute, Kind, PolicySkill, SlimSkill, Tier
 
@@ -127,4 +128,4 @@ def compose(likes: list[str], style: str) -> str:
 
 def plain(value: str) -> str:
     """A value that cannot end its place in the line: no separators, no brackets, one line, at most 40 characters."""
-    return clip(re.sub(r"[|,:{}<>`\[\]\\\"]+", " ", value), MAX_LIKE_CHARS).strip()
+    return clip(re.sub(r"[|,:{}<>`\[\]\\\"]+", " ", visible(value)), MAX_LIKE_CHARS).strip()

@@ -48,7 +48,7 @@ async def writer(server: OpenAiServer) -> AsyncIterator[LlmGlobalSkill]:
     client = LlmClient(
         base_url=server.base_url, api_key="", model="m1", timeout_seconds=2, attempts=2, max_retry_seconds=0.1
     )
-    yield LlmGlobalSkill(client, count_tokens)
+    yield LlmGlobalSkill(client, count_tokens=count_tokens)
     await client.aclose()
 
 
@@ -154,7 +154,7 @@ def test_no_prompt_outgrows_its_budget() -> None:
 
 def test_a_budget_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="max_prompt_tokens"):
-        LlmGlobalSkill(None, count_tokens, max_prompt_tokens=MIN_PROMPT_TOKENS - 1)  # type: ignore[arg-type]
+        LlmGlobalSkill(None, count_tokens=count_tokens, max_prompt_tokens=MIN_PROMPT_TOKENS - 1)  # type: ignore[arg-type]
 
 
 def test_catalogue_words_stay_inside_their_tags() -> None:
