@@ -72,7 +72,7 @@ async def test_a_good_answer_becomes_the_skill_with_its_record(writer: LlmGlobal
     assert by.prompt_tokens
     assert decode(GlobalSkill, encode(found)) == found
     [body] = server.bodies
-    assert body["response_format"]["json_schema"]["name"] == "global-skill_v1".replace("-", "_")
+    assert body["response_format"]["json_schema"]["name"] == "global-skill_v1"
 
 
 @pytest.mark.parametrize("bad", [Do.LIE, Do.WRONG_SCHEMA, Do.BREAK_JSON, Do.TRUNCATE])
