@@ -24,13 +24,15 @@ class Seen:
     """What has come out so far, repeated deliveries folded away."""
 
     interactions: dict[bytes, int] = field(default_factory=dict)
-    rankings: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Our ranker's answers: item ids, best first, by ranking id."""
+    rankings: dict[str, Ranking] = field(default_factory=dict)
+    """Our ranker's answers, by ranking id."""
     contrasts: set[str] = field(default_factory=set)
     diffs: dict[str, SkillDiff] = field(default_factory=dict)
     skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
     slims: dict[tuple[str, str], SlimSkill] = field(default_factory=dict)
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
+    reasoned: list[SkillDiff | Ranking] = field(default_factory=list)
+    """Diffs and our rankings in the order in which they came: each says which reasoner made it."""
 
 
 class Observer:
@@ -39,10 +41,14 @@ class Observer:
     Args:
         settings: where the broker is.
         check: called while waiting; raises if a process has died.
+        patience_seconds: how long nothing new may come before that is called a stall.
     """
 
-    def __init__(self, settings: Settings, check: Callable[[], None]) -> None:
+    def __init__(
+        self, settings: Settings, check: Callable[[], None], patience_seconds: float = STALLED_SECONDS
+    ) -> None:
         self._check = check
+        self._patience = patience_seconds
         self.seen = Seen()
         self._consumer = Consumer(
             client_config(
@@ -70,14 +76,14 @@ class Observer:
         """Take records until `done`.
 
         Raises:
-            Stalled: nothing new came for 45 s.
+            Stalled: nothing new came for longer than our patience.
         """
         heard = time.monotonic()
         while not done():
             if self.poll(0.1):
                 heard = time.monotonic()
-            elif time.monotonic() - heard > STALLED_SECONDS:
-                raise Stalled(f"no {what} for {STALLED_SECONDS:.0f} s{self._refusals()}")
+            elif time.monotonic() - heard > self._patience:
+                raise Stalled(f"no {what} for {self._patience:.0f} s{self._refusals()}")
             self._check()
             tick()
 
@@ -92,13 +98,13 @@ class Observer:
         if model is Profile:
             seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
         elif model is Ranking:
-            ranking = orjson.loads(value)
-            if ranking["ranked_by"] == RankedBy.SAGER:
-                seen.rankings[ranking["ranking_id"]] = tuple(c["item_id"] for c in ranking["candidates"])
+            self._take_ranking(decode(Ranking, value))
         elif model is Contrast:
             seen.contrasts.add(orjson.loads(value)["event_id"])
         elif model is SkillDiff:
             diff = decode(SkillDiff, value)
+            if diff.event_id not in seen.diffs:
+                seen.reasoned.append(diff)
             seen.diffs[diff.event_id] = diff
         elif model is PolicySkill:
             head = orjson.loads(value)
@@ -109,6 +115,12 @@ class Observer:
         else:
             letter = decode(DeadLetter, value)
             seen.dead_letters[letter.event_id] = letter
+
+    def _take_ranking(self, ranking: Ranking) -> None:
+        # What an app has shown comes on the same topic.
+        if ranking.ranked_by is RankedBy.SAGER and ranking.ranking_id not in self.seen.rankings:
+            self.seen.rankings[ranking.ranking_id] = ranking
+            self.seen.reasoned.append(ranking)
 
     def close(self) -> None:
         """End following."""

@@ -1,5 +1,6 @@
 """What the demo tells: a summary as one JSON object, or tables for people."""
 
+import math
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -9,12 +10,15 @@ from rich.text import Text
 
 from operators.render import line_of
 from schemas import Attribute, ChangeKind, SkillDiff, Tier
+from streams.demo.costs import Costs, Who
 from streams.demo.run import Hits, Result
 from streams.demo.scenario import Scenario, Simulated
 
 SHOWN_USERS = 3
 SHOWN_LINES = 8
 SHOWN_DIFFS = 3
+SHOWN_CALLS = 10
+USD_DIGITS = 8
 QUERIES = {
     "how often the ranker was right, by version of the skill": """
         SELECT skill_version, count(*) AS choices, round(avg(hit_at_1::INT), 3) AS hit_at_1
@@ -54,6 +58,44 @@ def summary(result: Result) -> dict[str, Any]:
         "evolve_seconds": round(result.evolve_seconds, 2),
         "seconds": round(result.seconds, 2),
         "duckdb": str(result.duckdb),
+        "llm": None if result.llm is None else _llm(result.llm),
+    }
+
+
+def _llm(costs: Costs) -> dict[str, Any]:
+    http = costs.http
+    return {
+        "model": costs.model,
+        "asked": costs.asked,
+        "answered": costs.by(Who.LLM),
+        "valid_share": round(costs.valid_share, 4),
+        "gated": costs.by(Who.GATED),
+        "nothing_to_ask": costs.by(Who.NOTHING_TO_ASK),
+        "fallback": costs.by(Who.FALLBACK),
+        "dead_letters": costs.dead_letters,
+        "repaired_ids": costs.repaired_ids,
+        "repaired_rankings": costs.repaired_rankings,
+        "other_form": costs.other_form,
+        "extra_calls": sum(each.extra_calls for each in costs.prompts),
+        "usd": round(math.fsum(costs.usd), USD_DIGITS),
+        "prompts": [{**vars(each), "usd": round(each.usd, USD_DIGITS)} for each in costs.prompts],
+        "jobs": {job.value: {who.value: by.get(who, 0) for who in Who} for job, by in costs.jobs.items()},
+        "http": http and {**vars(http), "usd": round(costs.http_usd, USD_DIGITS)},
+        "calls": [
+            {
+                "user": one.user_id,
+                "domain": one.domain,
+                "job": one.job.value,
+                "prompt": one.by.prompt,
+                "calls": one.by.calls,
+                "prompt_tokens": one.by.prompt_tokens,
+                "completion_tokens": one.by.completion_tokens,
+                "ms": one.by.latency_ms,
+                "usd": round(usd, USD_DIGITS),
+            }
+            for one, usd in zip(costs.questions, costs.usd, strict=True)
+            if one.by.calls
+        ],
     }
 
 
@@ -65,11 +107,16 @@ def _hits(hits: Hits, when: str) -> dict[str, float]:
     }
 
 
-def show(result: Result, scenario: Scenario, console: Console) -> None:
-    """The run as tables: a few users first, then the figures, then what to try next."""
+def show(result: Result, scenario: Scenario, console: Console, *, all_calls: bool = False) -> None:
+    """The run as tables: a few users first, then the figures, what an LLM cost, and what to try next."""
     for key in _telling(result):
         console.print(_user(result, scenario, key))
     console.print(_figures(result))
+    if result.llm is not None:
+        facts = _llm(result.llm)
+        console.print(_calls(facts["calls"], all_calls, result.llm.priced))
+        console.print(_prompts(facts, result.llm.priced))
+        console.print(_answers(facts))
     console.print(_next(result))
 
 
@@ -154,6 +201,66 @@ def _figures(result: Result) -> Table:
     ):
         table.add_row(name, "", str(value))
     return table
+
+
+def _calls(calls: list[dict[str, Any]], every: bool, priced: bool) -> Table:
+    shown = calls if every else calls[-SHOWN_CALLS:]
+    more = "" if len(shown) == len(calls) else f", the last {len(shown)} of {len(calls)}; --calls shows all"
+    table = Table(title=f"Questions that the LLM answered{more}", title_justify="left")
+    table.add_column("user")
+    table.add_column("prompt")
+    for column in ("calls", "tokens in", "tokens out", "ms", *["USD"][: int(priced)]):
+        table.add_column(column, justify="right")
+    for one in shown:
+        usd = [f"{one['usd']:.6f}"] if priced else []
+        cells = (one["calls"], one["prompt_tokens"], one["completion_tokens"], one["ms"])
+        table.add_row(Text(one["user"]), Text(str(one["prompt"])), *map(str, cells), *usd)
+    return table
+
+
+def _prompts(facts: dict[str, Any], priced: bool) -> Table:
+    table = Table(title=Text(f"What each prompt cost, by {facts['model']}", style="table.title"), title_justify="left")
+    table.add_column("prompt")
+    for column in ("answered", "calls", "tokens in", "tokens out", "median ms", "p95 ms", *["USD"][: int(priced)]):
+        table.add_column(column, justify="right")
+    for each in facts["prompts"]:
+        names = ("answered", "calls", "prompt_tokens", "completion_tokens", "median_ms", "p95_ms")
+        usd = [f"{each['usd']:.6f}"] if priced else []
+        table.add_row(Text(each["prompt"]), *(f"{each[name]:,}" for name in names), *usd)
+    if priced:
+        evolved = facts["jobs"].get("evolve", {}).get(Who.LLM.value, 0)
+        table.caption = f"{facts['usd']:.6f} USD in all" + (
+            f", {facts['usd'] / evolved:.6f} per choice that the LLM judged" if evolved else ""
+        )
+    else:
+        table.caption = "for USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION"
+    return table
+
+
+def _answers(facts: dict[str, Any]) -> Group:
+    """Who answered what an LLM was configured for, and how well."""
+    table = Table(title="Who answered", title_justify="left")
+    table.add_column("wanted for")
+    for who in Who:
+        table.add_column(who.value.replace("-", " "), justify="right")
+    for job, by in facts["jobs"].items():
+        total = max(1, sum(by.values()))
+        table.add_row(job, *(f"{by[who.value]} ({by[who.value] / total:.0%})" for who in Who))
+    http = facts["http"] or {"outcomes": {}}
+    outcomes = [f"{prompt}: {count} {how}" for prompt, by in http["outcomes"].items() for how, count in by.items()]
+    health = Table(title="How well", title_justify="left")
+    health.add_column("figure")
+    health.add_column("value", justify="right")
+    for name, value in (
+        ("valid replies", f"{facts['valid_share']:.1%} of {facts['asked']} questions"),
+        ("calls beyond the first: retries, corrections", facts["extra_calls"]),
+        ("dead letters", facts["dead_letters"]),
+        ("ids repaired", f"{facts['repaired_ids']} in {facts['repaired_rankings']} rankings"),
+        ("rankings in another form than wanted", facts["other_form"]),
+        *(("HTTP calls", told) for told in outcomes),
+    ):
+        health.add_row(name, Text(str(value)))
+    return Group(table, health)
 
 
 def _next(result: Result) -> Group:

