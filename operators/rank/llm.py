@@ -13,6 +13,10 @@ from operators.rank.ranking import LlmRanking
 from operators.rank.task import Task
 
 
+GIVE_UP_AFTER = 3
+"""Once may be an accident of one reply; an endpoint that tells no probabilities never does."""
+
+
 class Form(StrEnum):
     """How a model is asked for an order."""
 
@@ -24,8 +28,8 @@ class Form(StrEnum):
 class LlmRanker:
     """Ranks by the first token where that is possible, and else by a listwise answer.
 
-    Which it was is in the ranking's `reasoned_by`: `prompt`, and `fallback` with the reason. An endpoint that has once
-    said that it tells no probabilities is not asked for them again by this ranker.
+    Which it was is in the ranking's `reasoned_by`: `prompt`, and `fallback` with the reason. An endpoint that has left
+    out the probabilities three times in a row is not asked for them again by this ranker.
 
     Args:
         client: how to reach the model; whoever made it closes it.
@@ -60,7 +64,7 @@ class LlmRanker:
         )
         self._pointwise = PointwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens)
         self._form = form
-        self._tells_logprobs = True
+        self._without = 0
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates in a strict order. One candidate or none costs no call.
@@ -74,13 +78,16 @@ class LlmRanker:
             return await self._listwise.rank(task)
         if len(task.items) > MAX_CANDIDATES:
             return await self._instead(task, f"more than {MAX_CANDIDATES} candidates")
-        if self._tells_logprobs:
+        if self._without < GIVE_UP_AFTER:
             try:
-                return await self._first_token.rank(task)
+                ranking = await self._first_token.rank(task)
             except ReasonerUnavailable as failed:
                 if failed.outcome != NO_LOGPROBS:
                     raise
-                self._tells_logprobs = False
+                self._without += 1
+            else:
+                self._without = 0
+                return ranking
         return await self._instead(task, NO_LOGPROBS)
 
     async def _instead(self, task: Task, why: str) -> LlmRanking:

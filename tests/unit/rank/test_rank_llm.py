@@ -267,20 +267,30 @@ class TestChoiceOfForm:
     @pytest.mark.parametrize(
         "without", [Act(Do.NO_LOGPROBS), Act(Do.WRONG_SCHEMA), Act(Do.BREAK_JSON), Act(Do.FAIL, status=422)]
     )
-    async def test_without_probabilities_listwise_and_never_asked_again(
+    async def test_without_probabilities_listwise_and_after_three_times_never_asked_again(
         self, client: LlmClient, server: OpenAiServer, without: Act
     ) -> None:
         # The endpoint's refusal quotes what it was sent.
         task = dataclasses.replace(TASK, instruction="Some science fiction, not logprobs")
-        server.then(without)
-        both = ranker(client)
+        server.then(*[without, Act(Do.ANSWER)] * 3)
+        one = ranker(client)
 
-        found, again = await both.rank(task), await both.rank(task)
+        found = [await one.rank(task) for _ in range(5)]
 
-        assert found.order == again.order == BEST_FIRST
-        assert found.reasoned_by.prompt == "rank-listwise.v1"
-        assert found.reasoned_by.fallback == again.reasoned_by.fallback == "no-logprobs"
-        assert ["logprobs" in body for body in server.bodies].count(True) == 1
+        assert {ranking.order for ranking in found} == {BEST_FIRST}
+        assert {ranking.reasoned_by.prompt for ranking in found} == {"rank-listwise.v1"}
+        assert {ranking.reasoned_by.fallback for ranking in found} == {"no-logprobs"}
+        assert ["logprobs" in body for body in server.bodies].count(True) == 3
+
+    async def test_a_single_reply_without_probabilities_is_an_accident(
+        self, client: LlmClient, server: OpenAiServer
+    ) -> None:
+        server.then(Do.NO_LOGPROBS)
+        one = ranker(client)
+
+        prompts = [(await one.rank(TASK)).reasoned_by.prompt for _ in range(2)]
+
+        assert prompts == ["rank-listwise.v1", "rank-first-token.v1"]
 
     async def test_more_candidates_than_letters_listwise(self, client: LlmClient, server: OpenAiServer) -> None:
         found = await ranker(client).rank(Task(MANY))
