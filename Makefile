@@ -44,7 +44,8 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock
 	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--all-extras --group dev --custom-compile-command "make lock" -o requirements.lock pyproject.toml
 
-bench: $(VENV)/ready ## what a worker costs per contrast, and how far LLM calls overlap (minutes)
+bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
+	@$(RUN)/python -m benchmarks.stages
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm
 

@@ -1,6 +1,7 @@
 """The meta-LLM over real HTTP: what it may choose, what it may say, and what it cannot."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from schemas import GlobalSkill, Persona, ReasonedBy, Source, Tier, decode, enco
 from tests.builders import NOW, an_attribute, texts
 from tests.openai_server import Act, Do, OpenAiServer
 
+GOLDEN = Path(__file__).with_name("global-skill_v1.golden.txt")
 LINES = tuple(an_attribute(f"genre: g{n}", Tier.LOW, Source.GLOBAL) for n in range(20))
 SKILL = GlobalSkill(
     event_id="g1",
@@ -166,3 +168,10 @@ def test_catalogue_words_stay_inside_their_tags() -> None:
     assert "<|" not in asked.prompt
     [words] = asked.lines
     assert asked.schema["$defs"]["line"]["enum"] == [words]
+
+
+def test_the_prompt_is_the_golden_one() -> None:
+    asked = question(SKILL, count_tokens=count_tokens, max_tokens=1_500)
+
+    assert asked is not None
+    assert asked.prompt == GOLDEN.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +36,7 @@ from operators.tokens import count_tokens
 from schemas import Facet, Memory, Neighbourhood
 from tests.openai_server import Act, Do, OpenAiServer
 
+GOLDEN = Path(__file__).with_name("facets_v1.golden.txt")
 NOIR, WRY = "preference:genre:noir", "preference:mood:wry"
 HELD = memory(taken("b1", "genre: noir", "mood: wry"), taken("b2", "genre: noir"), taken("b3"))
 NEAR = neighbours(
@@ -298,3 +300,7 @@ def test_the_longest_answer_is_as_long_as_answers_come() -> None:
     longest = asked().longest_answer
     assert longest.count('"facet"') == 7
     assert count_tokens(longest) < 1_000
+
+
+def test_the_prompt_is_the_golden_one() -> None:
+    assert asked().prompt == GOLDEN.read_text(encoding="utf-8")
