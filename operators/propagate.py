@@ -166,6 +166,8 @@ def on_touch(item: ItemMemory | None, touch: Touch, limits: GraphLimits = GraphL
         return None
     takers = [taker for taker in item.takers if taker is not held]
     newest_last = sorted([*takers, arrived], key=lambda taker: (taker.at, taker.user_id))[-MAX_TAKERS:]
+    if arrived not in newest_last:  # older than all that there is room for
+        return None
     item = item.model_copy(update={"epoch": item.epoch + 1, "takers": tuple(newest_last)})
     listeners = [arrived.user_id] if held is None else []
     if item.epoch - item.told >= max(limits.floor, limits.renewal * len(item.takers)):
@@ -191,7 +193,7 @@ def signal_to(item: ItemMemory, user_id: str, limits: GraphLimits = GraphLimits(
         epoch=item.epoch,
         takers=len(others),
         crowd=tuple(
-            Crowd(neighbour=names[taker.user_id], degree=taker.degree, at=taker.at)
+            Crowd(neighbour=names[taker.user_id], degree=taker.degree, at=_day(taker.at))
             for taker in reversed(others[-MAX_CROWD:])
         ),
         companions=dict(companions),
@@ -204,6 +206,11 @@ def signal_to(item: ItemMemory, user_id: str, limits: GraphLimits = GraphLimits(
             for name, count in liked
         ),
     )
+
+
+def _day(at: datetime) -> datetime:
+    # To the day: the exact moment of a choice would tell who it was.
+    return at.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _supported(counts: Counter[str], limits: GraphLimits, most: int) -> Sequence[tuple[str, int]]:

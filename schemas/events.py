@@ -59,6 +59,10 @@ class Injected(Model):
 
     skill_version: int = Field(default=0, ge=0, description="0: the prior alone.")
     slim_skill: Text = ""
+    rank_skill: Identifier | None = Field(
+        default=None,
+        description="Which lines of the skill broke ties: full, slim or none; a model sees the slim one.",
+    )
     reasoner: Identifier | None = None
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     companions: dict[ItemIdField, Share] = Field(

@@ -10,8 +10,8 @@ from schemas.fields import AttributeId, Label, Share
 MAX_FACETS = 10
 MAX_SUPPORTERS = 8
 
-Neighbour = Annotated[str, Field(min_length=3, max_length=258, pattern=r"^(item|user):")]
-"""A neighbour as facets cite it: `item:` and an item's id, or `user:` and a pseudonym; never a user's id."""
+Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
+"""A neighbour as facets cite it: `item:` and an item's id, or, inside a worker only, `user:` and a pseudonym."""
 
 
 class Facet(Model):

@@ -105,7 +105,8 @@ class Taste(Model):
 class ItemSignal(Model):
     """What an item's takers have in common, told to one of them (or to whom it may concern).
 
-    Everything in it is supported by at least as many other users as `SAGER_SUPPORT_FLOOR` says.
+    Companions and tastes are supported by at least as many other users as `SAGER_SUPPORT_FLOOR` says. The crowd are
+    pseudonyms with the day and a count, by which a worker weighs neighbours; they do not leave it.
     """
 
     TOPIC: ClassVar[str] = "item-signals"

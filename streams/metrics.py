@@ -32,7 +32,9 @@ LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.",
 LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
 GATED = Counter("sager_llm_gated", "Choices that the LLM was not asked about: they could teach it nothing.")
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
-RANK_FALLBACKS = Counter("sager_rank_fallbacks", "Rankings for which the LLM had no answer.")
+RANK_FALLBACKS = Counter(
+    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
+)
 RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
 REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]

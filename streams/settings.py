@@ -111,7 +111,7 @@ class Settings(BaseSettings):
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
     preset: Preset = Field(default=Preset.FULL, description="By which rules neighbours are pruned: full, memrec-code.")
-    support_floor: int = Field(default=3, ge=1, le=48, description="Fewest others behind anything told of them.")
+    support_floor: int = Field(default=3, ge=1, le=31, description="Fewest others behind anything told of them.")
     fan_out: int = Field(default=2, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
@@ -133,9 +133,7 @@ class Settings(BaseSettings):
     )
     gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
 
-    in_flight: int = Field(
-        default=64, ge=1, le=4_096, description="Contrasts evolved and requests ranked at once."
-    )
+    in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved and requests ranked at once.")
     slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")

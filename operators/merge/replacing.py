@@ -52,7 +52,8 @@ def resolve_replacement(
     wanted, refused = _supported(replacement, stated, held)
     reasons = {name: encodable(reason) for name, reason in replacement.reasons.items()}
     changes: list[Change] = []
-    for line in skill.attributes:
+    # An item in which no parser finds anything says nothing, which is no reason to forget everything.
+    for line in skill.attributes if stated else ():
         change = _rewritten(line, wanted.get(line.attribute_id), line.attribute_id in stated)
         if change is not None:
             changes.append(change.model_copy(update={"reason": change.reason or why(reasons, line.attribute_id)}))

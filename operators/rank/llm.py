@@ -12,7 +12,6 @@ from operators.rank.pointwise import PointwiseRanker
 from operators.rank.ranking import LlmRanking
 from operators.rank.task import Task
 
-
 GIVE_UP_AFTER = 3
 """Once may be an accident of one reply; an endpoint that tells no probabilities never does."""
 

@@ -61,11 +61,12 @@ def phrases(
     """
     shares = population or {}
 
-    def order(line: Attribute) -> tuple[bool, float, int, int, str]:
+    def order(line: Attribute) -> tuple[bool, int, float, int, int, str]:
         rarity = -math.log(max(shares.get(line.attribute_id, 0.0), 0.01)) if shares else 0.0
         return (
             line.attribute_id not in relevant,
-            -(line.tier + rarity),
+            -line.tier,
+            -rarity,
             -line.confirmed_at,
             -line.support,
             line.attribute_id,
@@ -77,6 +78,17 @@ def phrases(
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
     # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
     return said[Kind.PREFERENCE], {**said[Kind.PATTERN], **said[Kind.CRITERION]}
+
+
+def lines_of(skill: PolicySkill, short: SlimSkill) -> list[Attribute]:
+    """The lines of a skill that its slim skill says, whoever chose them."""
+    likes, styles = phrases(skill)
+    sections = dict(part.split(": ", 1) for part in short.text.split(" | ") if ": " in part)
+    liked = sections.get("likes", "").split(", ")
+    style = sections.get("style", "")
+    return [line for like, line in likes.items() if like in liked] + [
+        line for phrase, line in styles.items() if phrase == style
+    ]
 
 
 def composed(

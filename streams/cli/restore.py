@@ -4,7 +4,7 @@
 |---|---|
 | skill-diffs | a rebuild from the log gives the same skills |
 | skills, slim-skills, global-skills | the worker's tables and the apps go on where they were |
-| interactions of users without a skill | they still start with their prior, which the worker had in a table |
+| interactions | priors, memories and what items know of their takers are made of them; the worker had them in tables |
 
 Skills keep their versions, and the materializer knows every row already, so that restoring changes nothing in DuckDB.
 A skill remembers positions in the log of the broker that is gone; the fence compares their time stamps too, so they
@@ -165,7 +165,6 @@ class _Restorer:
         query = (
             "SELECT i.user_id, i.domain, i.event_id, i.occurred_at, i.item_id, coalesce(nullif(i.title, ''), t.title), "
             "t.description, t.metadata FROM interactions i LEFT JOIN items t USING (item_id, domain) "
-            "WHERE NOT EXISTS (FROM skill_diffs d WHERE d.user_id = i.user_id AND d.domain = i.domain) "
             "ORDER BY i.logged_at, i.kafka_partition, i.kafka_offset"
         )
         for user, domain, event_id, at, item_id, title, description, metadata in self._rows(query):

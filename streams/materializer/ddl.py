@@ -1,12 +1,12 @@
 """The SQL that makes an empty DuckDB file: tables, views, and what the writer keeps about itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from streams.materializer.columns import Column, Table, moment, number, text
-from streams.materializer.tables import TABLES
+from streams.materializer.tables import INJECTED, TABLES
 
 LAYOUT_VERSION = 2
-"""Raised when a table changes in a way that old files do not have; the file is then to be built again."""
+"""Raised when a table changes; `MIGRATIONS` says how a file of the layout before comes to it."""
 
 SINK_OFFSETS = Table(
     "sink_offsets",
@@ -103,3 +103,13 @@ def _create(table: Table, *, keyed: bool) -> Iterator[str]:
 
 def _quoted(words: str) -> str:
     return "'" + words.replace("'", "''") + "'"
+
+
+def _added(table: str, columns: Iterable[Column]) -> Iterator[str]:
+    for column in columns:
+        yield f'ALTER TABLE {table} ADD COLUMN "{column.name}" {column.type}'
+        yield f'COMMENT ON COLUMN {table}."{column.name}" IS {_quoted(column.comment)}'
+
+
+MIGRATIONS = {1: tuple(_added("rankings", INJECTED))}
+"""Statements by the layout that they lead away from, to the next one."""

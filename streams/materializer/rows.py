@@ -132,6 +132,7 @@ def _ranking(event: Ranking, record: Record) -> Put:
             told.skill_version,
             told.slim_skill,
             told.reasoner,
+            *record.provenance,
             [facet.facet for facet in told.facets],
             told.memory_version,
             told.graph_epoch,
@@ -144,7 +145,6 @@ def _ranking(event: Ranking, record: Record) -> Put:
             told.repaired,
             by.fallback,
             told.model_dump_json(),
-            *record.provenance,
         ),
     )
 

@@ -201,16 +201,28 @@ class Store:
 
     def _check_meta(self, prefix: str) -> None:
         [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
-        if layout != ddl.LAYOUT_VERSION:
+        if layout > ddl.LAYOUT_VERSION:
             raise MaterializerError(
-                f"{self.path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}. "
-                "Move the file away and start again: it is built again from Kafka"
+                f"{self.path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}: "
+                "a newer one has written it. Use that, or another SAGER_DATA_DIR"
             )
         if found != prefix:
             raise MaterializerError(
                 f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
                 "Give each deployment its own SAGER_DATA_DIR"
             )
+        self._migrate(layout)
+
+    def _migrate(self, layout: int) -> None:
+        """Bring a file of an older layout to this one, in one transaction: after a kill it is as it was."""
+        if layout == ddl.LAYOUT_VERSION:
+            return
+        self._db.execute("BEGIN")
+        for older in range(layout, ddl.LAYOUT_VERSION):
+            for statement in ddl.MIGRATIONS[older]:
+                self._db.execute(statement)
+        self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
+        self._db.execute("COMMIT")
 
 
 def _same_key(table: Table) -> str:

@@ -28,6 +28,22 @@ EVENT_KEY = ("user_id", "event_id")
 SKILL_KEY = ("user_id", "domain")
 DIFF_KEY = ("user_id", "domain", "version")
 
+INJECTED = (
+    texts("facets", "The collaborative facets that were injected, in order"),
+    number("memory_version", "The version of the user's memory behind the facets"),
+    number("graph_epoch", "The version of their neighbourhood; both name the graph that was read"),
+    text("model", "The LLM that ranked, if one did"),
+    text("prompt", "The prompt's file and version"),
+    text("prompt_hash", "Of all that the model was told"),
+    number("llm_calls", "Calls for this ranking: facets, slim skill and order"),
+    number("prompt_tokens", "Of all these calls"),
+    number("completion_tokens", "Of all these calls"),
+    number("repaired", "Ids that a model left out, invented or repeated"),
+    text("fallback", "Why another ranker than the configured one answered"),
+    text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
+)
+"""What a ranking logs since layout 2; last, because a file of layout 1 gets them added."""
+
 ITEMS = Table(
     "items",
     "The catalogue: the newest entry per item",
@@ -77,19 +93,8 @@ RANKINGS = Table(
         SKILL_VERSION,
         text("slim_skill", "The words that were injected"),
         text("reasoner", "What ranked, if not the app"),
-        texts("facets", "The collaborative facets that were injected, in order"),
-        number("memory_version", "The version of the user's memory behind the facets"),
-        number("graph_epoch", "The version of their neighbourhood; both name the graph that was read"),
-        text("model", "The LLM that ranked, if one did"),
-        text("prompt", "The prompt's file and version"),
-        text("prompt_hash", "Of all that the model was told"),
-        number("llm_calls", "Calls for this ranking: facets, slim skill and order"),
-        number("prompt_tokens", "Of all these calls"),
-        number("completion_tokens", "Of all these calls"),
-        number("repaired", "Ids that a model left out, invented or repeated"),
-        text("fallback", "Why another ranker than the configured one answered"),
-        text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
         *PROVENANCE,
+        *INJECTED,
     ),
 )
 SELECTIONS = Table(

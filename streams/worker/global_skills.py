@@ -6,7 +6,7 @@ end, and a GlobalTable is recovered anew at every rebalance.
 
 from collections.abc import Mapping
 
-from schemas import Attribute, BadRecord, GlobalSkill, decode
+from schemas import Attribute, BadRecord, GlobalSkill, Source, Tier, decode
 from streams.follow import Follower
 from streams.settings import Settings
 
@@ -32,16 +32,34 @@ class GlobalSkills:
             self._held.pop(key, None)
             return
         try:
-            self._held[key] = decode(GlobalSkill, value)
+            skill = decode(GlobalSkill, value)
         except BadRecord:
             return
+        if skill.domain.encode() == key:
+            self._held[key] = skill
 
     def template(self, domain: str) -> tuple[Attribute, ...]:
         """What users without history start from (paper 2.3)."""
         skill = self._held.get(domain.encode())
-        return skill.attributes if skill else ()
+        return tuple(_as_template(line) for line in skill.attributes) if skill else ()
 
     def shares(self, domain: str) -> Mapping[str, float]:
         """Which share of the domain's users holds an attribute, by its id; what many have distinguishes nobody."""
         skill = self._held.get(domain.encode())
         return skill.shares if skill else {}
+
+
+def _as_template(line: Attribute) -> Attribute:
+    """A line as a newcomer may start from it, whatever the record says: unconfirmed, and not for ever."""
+    return line.model_copy(
+        update={
+            "source": Source.GLOBAL,
+            "tier": min(line.tier, Tier.MEDIUM),
+            "support": 0,
+            "contradictions": 0,
+            "confirmed_at": 0,
+            "weakened_at": None,
+            "pinned": False,
+            "evidence": (),
+        }
+    )

@@ -1,7 +1,7 @@
 """The user's side of the graph in a worker: choices into memory, and on to the items (Algorithm 1 line 11)."""
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from operators.applied import is_applied
@@ -24,6 +24,8 @@ async def propagate(
     """Put a choice into its user's memory and touch the items. Nothing where the configuration says so."""
     if not pipeline.settings.propagate:
         return
+    # A clock that runs ahead must not hold the newest place for years.
+    at = min(at, datetime.fromtimestamp(position.timestamp_ms / 1000, UTC))
     key = compound_key(user_id, domain)
     # Interactions and contrasts of one user are handled by two agents.
     async with pipeline.lock("memories", key):

@@ -9,6 +9,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 import faust
+from aiokafka.errors import MessageSizeTooLargeError
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
@@ -139,6 +140,8 @@ class Pipeline:
             self._keep(key, raw, value)
             try:
                 await table.delivered()
+            except MessageSizeTooLargeError:
+                raise  # it will not get smaller: the event is dead-lettered
             except Exception as error:
                 delay = await self._wait_to_retry("table write", error, delay)
             else:
@@ -158,6 +161,8 @@ class Pipeline:
                     key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
                 )
                 await delivered
+            except MessageSizeTooLargeError:
+                raise
             except Exception as error:
                 delay = await self._wait_to_retry(base, error, delay)
             else:

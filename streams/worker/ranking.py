@@ -4,12 +4,12 @@ Where a model is to do a part and has no answer, the rule does it, and the ranki
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from operators.evolve import ReasonerUnavailable
 from operators.rank import LlmRanking, Task, facet_weights, rank
-from operators.retrieve import Retrieved, RetrieveLimits, retrieve
-from operators.slim import eligible, relevant_to, slim
+from operators.retrieve import Neighbours, Retrieved, RetrieveLimits, retrieve
+from operators.slim import lines_of, relevant_to, slim
 from operators.tokens import count_tokens
 from schemas import (
     Attribute,
@@ -43,6 +43,11 @@ class Context:
     retrieved: Retrieved
     facets_by: ReasonedBy | None = None
 
+    @property
+    def asks(self) -> bool:
+        """Whether it is worth asking a model for the next part: one that failed a moment ago would fail again."""
+        return self.facets_by is None or self.facets_by.fallback is None
+
 
 class Answers:
     """The three stages before a ranking is sent.
@@ -64,18 +69,20 @@ class Answers:
         """The candidates' ids in order, and everything that had its say."""
         skill = newest(self._pipeline, request)
         context = await self._retrieve(request)
-        short, slim_by = await self._extract(request, skill)
+        short, slim_by = await self._extract(request, skill, asks=context.asks)
         items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
         text = "" if self._settings.rank_skill is RankSkill.NONE else short.text
         task = Task(items, request.instruction, context.facets, companions, text, request.request_id)
-        ranking = await self._reason(task, skill, short)
+        asks = context.asks and (slim_by is None or slim_by.fallback is None)
+        ranking = await self._reason(task, skill, short, asks=asks)
         return ranking.order, Injected(
             skill_version=skill.version,
             slim_skill=text,
+            rank_skill=self._settings.rank_skill.value,
             reasoner=ranking.reasoned_by.reasoner,
-            facets=context.facets,
+            facets=tuple(_without_users(facet) for facet in context.facets),
             companions=companions,
             memory_version=context.retrieved.memory_version,
             graph_epoch=context.retrieved.graph_epoch,
@@ -95,50 +102,64 @@ class Answers:
         epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
         name = (request.user_id, request.domain, *epochs, request.occurred_at.date().isoformat())
         if (known := self._contexts.get(name)) is not None:
-            return known
-        found = retrieve(memory, near, request.domain, request.occurred_at, self._limits, self._settings.preset)
-        context = Context(found.facets, found)
+            return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
+        # A domain that is read by another's parser is pruned by that one's rules.
+        rules = self._settings.parsers.get(request.domain, request.domain)
+        found = retrieve(memory, near, rules, request.occurred_at, self._limits, self._settings.preset)
+        # Without the neighbours, which hold the decoded graph: only what a ranking uses is kept.
+        light = replace(found, neighbours=Neighbours())
+        context = Context(found.facets, light)
         for why, count in found.dropped.items():
             metrics.FACETS_DROPPED.labels(why.value).inc(count)
         if self._models.facets is not None and memory is not None:
             try:
                 written = await self._models.facets.synthesize(memory, found.neighbours)
-                context = Context(written.facets, found, written.reasoned_by)
+                context = Context(written.facets, light, written.reasoned_by)
                 for why, count in written.dropped.items():
                     metrics.FACETS_DROPPED.labels(why.value).inc(count)
             except ReasonerUnavailable as error:
+                metrics.RANK_FALLBACKS.labels("facets").inc()
                 # Not kept: the next request asks again.
-                return Context(found.facets, found, _instead(error))
+                return Context(found.facets, light, _instead(error))
         self._contexts.put(name, context)
         return context
 
-    async def _extract(self, request: RankRequest, skill: PolicySkill) -> tuple[SlimSkill, ReasonedBy | None]:
+    async def _extract(
+        self, request: RankRequest, skill: PolicySkill, *, asks: bool
+    ) -> tuple[SlimSkill, ReasonedBy | None]:
         """The slim skill for this request (paper 2.3); one that a model chose is kept for the skill's version."""
         asked = request.instruction if self._settings.task_slim else ""
         population = self._pipeline.global_skills.shares(request.domain)
         budget = self._settings.slim_tokens
         name = (request.user_id, request.domain, str(skill.version), asked)
-        model = self._models.extract
-        if model is None or skill.version == 0:
+        model = self._models.extract if self._slim_ranks else None
+        if model is None or skill.version == 0 or not asks:
             return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), None
         if (known := self._slims.get(name)) is not None:
-            return known
+            return known[0], known[1] and _kept(known[1])
         try:
             extracted = await model.extract(skill, asked, budget, population)
         except ReasonerUnavailable as error:
+            metrics.RANK_FALLBACKS.labels("slim").inc()
             return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), _instead(error)
         self._slims.put(name, (extracted.slim, extracted.reasoned_by))
         return extracted.slim, extracted.reasoned_by
 
-    async def _reason(self, task: Task, skill: PolicySkill, short: SlimSkill) -> LlmRanking:
+    @property
+    def _slim_ranks(self) -> bool:
+        """Whether the slim skill has a say in the order: by default a sum goes by all lines."""
+        llm = self._models.rank is not None
+        return self._settings.rank_skill is RankSkill.SLIM or (llm and self._settings.rank_skill is not RankSkill.NONE)
+
+    async def _reason(self, task: Task, skill: PolicySkill, short: SlimSkill, *, asks: bool) -> LlmRanking:
         """The order, by the configured ranker or in its stead by the deterministic one."""
-        fallback = None
-        if self._models.rank is not None:
+        fallback = None if asks or self._models.rank is None else "the model did not answer a question before"
+        if self._models.rank is not None and asks:
             try:
                 ranking = await self._models.rank.rank(task)
             except ReasonerUnavailable as error:
                 fallback = str(error)[:200]
-                metrics.RANK_FALLBACKS.inc()
+                metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
                 return ranking
@@ -163,9 +184,20 @@ class Answers:
             case RankSkill.FULL:
                 return skill.attributes
             case RankSkill.SLIM:
-                return [line for line in eligible(skill) if line.value in short.likes or line.value in short.style]
+                return lines_of(skill, short)
             case RankSkill.NONE:
                 return ()
+
+
+def _kept(by: ReasonedBy) -> ReasonedBy:
+    """The record of an answer that is used again: it has cost its calls once."""
+    return by.model_copy(update={"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0})
+
+
+def _without_users(facet: Facet) -> Facet:
+    """As a ranking tells it: apps read rankings, and no other user is to be found in them, under any name."""
+    items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
+    return facet.model_copy(update={"supporting_neighbors": items})
 
 
 def _instead(error: ReasonerUnavailable) -> ReasonedBy:

@@ -18,7 +18,16 @@ from streams.settings import Settings
 
 logger = logging.getLogger("sager.watchdog")
 
-SOURCES = ("interactions", "rank-requests", "rankings", "selections", "contrasts", "skill-commands")
+SOURCES = (
+    "interactions",
+    "rank-requests",
+    "rankings",
+    "selections",
+    "contrasts",
+    "skill-commands",
+    "item-touches",
+    "item-signals",
+)
 EXIT_CODE = 70
 REQUEST_SECONDS = 10.0
 

@@ -105,7 +105,7 @@ def test_an_evening(folder):
     assert version(up, "ann") == 1
     with Up(folder) as up:
         env = up.env
-        assert "1 skills with 1 diffs, 18 interactions" in up.told()
+        assert "1 skills with 1 diffs, 24 interactions" in up.told()
         with following(env) as line:
             choose(env, "ann", 2)
             choose(env, "bob", 2)

@@ -96,7 +96,9 @@ class Evolve:
         evolved = merge(skill, diff)
         key = compound_key(skill.user_id, skill.domain)
         await self._pipeline.write(self._pipeline.skills, event, key, evolved)
-        before = self._slim(skill).text if skill.version else ""
+        # What distinguishes may have changed since the last one went out: then it is sent, changed or not.
+        comparable = not self._pipeline.global_skills.shares(skill.domain)
+        before = self._slim(skill).text if skill.version and comparable else None if skill.version else ""
         await self._publish(event, evolved, before)
         for change in diff.changes:
             metrics.CHANGES.labels(change.kind.value).inc()

@@ -203,3 +203,11 @@ class TestNeighbourhood:
         assert neighbourhood is not None
         assert len(neighbourhood.signals) == MAX_SIGNALS
         assert neighbourhood.signals[-1].item_id == f"item-{MAX_SIGNALS + 2}"
+
+
+def test_a_touch_older_than_all_that_there_is_room_for_changes_nothing_however_often_it_comes() -> None:
+    known = gathered(*(memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS)), item_id="dune")
+    early = with_taken(None, "early", "books", item("dune"), START - DAY, "e")
+
+    assert on_touch(known, touches(early, "dune")[0], PAIR) is None
+    assert on_touch(known, touches(early, "dune")[0], PAIR) is None

@@ -19,6 +19,7 @@ from materializer_builders import (
 )
 
 from schemas import BadRecord, encode
+from streams.materializer import ddl, tables
 from streams.materializer.dead_letters import dead_letter
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.store import Progress, Store
@@ -195,11 +196,36 @@ def test_a_file_of_another_prefix_is_refused(path):
         Store(path, "other.")
 
 
-def test_a_file_of_another_layout_is_refused(path):
+def test_a_file_of_a_newer_layout_is_refused(path):
     with Store(path, "sager.") as store:
         rows(store, "UPDATE meta SET schema_version = 99")
-    with pytest.raises(MaterializerError, match="built again"):
+    with pytest.raises(MaterializerError, match="newer"):
         Store(path, "sager.")
+
+
+def test_a_file_of_layout_1_is_brought_to_this_one_with_its_rows(path):
+    path.parent.mkdir()
+    con = duckdb.connect(str(path))
+    added = {f'"{column.name}" ' for column in tables.INJECTED}
+    for statement in ddl.statements():
+        if statement.startswith("CREATE TABLE rankings "):
+            parts = statement.split(", ")
+            con.execute(", ".join(part for part in parts if not any(part.startswith(name) for name in added)))
+        elif not any(f"rankings.{name.strip()}" in statement for name in added):
+            con.execute(statement)
+    con.execute("INSERT INTO meta VALUES (1, 'sager.', NULL)")
+    con.execute("INSERT INTO rankings (user_id, event_id, ranking_id) VALUES ('ann', 'e1', 'r1')")
+    con.close()
+
+    with Store(path, "sager.") as store:
+        assert rows(store, "SELECT user_id, ranking_id, facets FROM rankings") == [("ann", "r1", None)]
+        assert rows(store, "SELECT schema_version FROM meta") == [(ddl.LAYOUT_VERSION,)]
+        assert rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = 'rankings'") == [
+            (column.name,) for column in tables.RANKINGS.columns
+        ]
+        bare = "SELECT column_name FROM duckdb_columns() WHERE table_name = 'rankings' AND comment IS NULL"
+        assert rows(store, bare) == []
+        assert rows(store, "SELECT count(*) FROM outcomes") == [(0,)]
 
 
 def test_a_file_with_other_tables_is_refused(path):

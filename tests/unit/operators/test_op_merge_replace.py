@@ -225,7 +225,8 @@ def test_for_any_replacements_the_fold_is_exact_and_all_but_the_tier_rule_holds(
         named = {fact_id(fact) for fact, _ in stated} | set(kept)
         assert {name for name, a in before.items() if a.pinned} <= set(after)
         assert all(after[name].tier >= a.tier for name, a in before.items() if a.pinned)
-        assert all(a.pinned or name in named for name, a in after.items())
+        # A choice of an item without facts says nothing, and forgets nothing.
+        assert all(a.pinned or name in named for name, a in after.items()) if chosen else after == before
         assert set(after) - set(before) <= {fact_id(fact) for fact in chosen}
         assert len(render(skill)) <= limits.characters
         assert len(skill.attributes) <= limits.attributes
@@ -234,3 +235,12 @@ def test_for_any_replacements_the_fold_is_exact_and_all_but_the_tier_rule_holds(
 
     if log:
         assert encode(fold(log)[USER, DOMAIN]) == encode(skill)
+
+
+def test_an_item_without_facts_replaces_nothing() -> None:
+    skill = a_skill(an_attribute("genre: noir", Tier.HIGH))
+    bare = a_contrast(chosen=())
+
+    diff = resolve_replacement(skill, RulesReplacer().rewrite(bare), bare)
+
+    assert diff.changes == ()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.slim import compose, max_likes, relevant_to, slim
+from operators.slim import compose, lines_of, max_likes, relevant_to, slim
 from operators.tokens import count_tokens
 from schemas import Kind, Tier
 from tests.builders import a_skill, an_attribute, id_of
@@ -97,3 +97,26 @@ class TestLength:
 
         assert short.text == compose(list(short.likes), short.style)
         assert len(short.likes) == 3
+
+
+def test_a_surer_line_comes_before_a_rarer_one() -> None:
+    skill = a_skill(
+        *(an_attribute(f"genre: {name}", Tier.HIGH) for name in ("mystery", "fantasy", "romance")),
+        *(an_attribute(f"author: {name}", Tier.MEDIUM) for name in ("Al Two", "Bo Three", "Jo One")),
+    )
+    shares = {id_of(f"genre: {name}"): 0.9 for name in ("mystery", "fantasy", "romance")}
+
+    assert slim(skill, count_tokens, 30, shares).text == "likes: fantasy, mystery, romance"
+
+
+def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() -> None:
+    lines = [an_attribute(f"genre: g{n}, {n}", Tier.HIGH) for n in range(9)]
+    style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
+    skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
+
+    few = lines_of(skill, slim(skill, count_tokens, 30))
+    many = lines_of(skill, slim(skill, count_tokens, 200))
+
+    assert (len(few), few[-1]) == (4, style)
+    assert many == [*lines, style]
+    assert lines_of(a_skill(), slim(a_skill(), count_tokens)) == []
