@@ -140,9 +140,8 @@ class Pipeline:
             self._keep(key, raw, value)
             try:
                 await table.delivered()
-            except MessageSizeTooLargeError:
-                raise  # it will not get smaller: the event is dead-lettered
             except Exception as error:
+                _raise_if_too_large(error)
                 delay = await self._wait_to_retry("table write", error, delay)
             else:
                 return
@@ -161,9 +160,8 @@ class Pipeline:
                     key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
                 )
                 await delivered
-            except MessageSizeTooLargeError:
-                raise
             except Exception as error:
+                _raise_if_too_large(error)
                 delay = await self._wait_to_retry(base, error, delay)
             else:
                 return
@@ -200,6 +198,12 @@ class Pipeline:
 
     def _committed(self, tp: TP) -> int:
         return int(self.app.consumer._committed_offset.get(tp) or 0)
+
+
+def _raise_if_too_large(error: Exception) -> None:
+    """A record does not get smaller by being tried again: the event that led to it is dead-lettered."""
+    if MessageSizeTooLargeError in (type(error), type(error.__cause__)):
+        raise error
 
 
 def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:
