@@ -13,6 +13,7 @@ from schemas import (
     ChangeKind,
     GlobalSkill,
     Interaction,
+    ItemMemory,
     Neighbourhood,
     Ranking,
     SkillDiff,
@@ -37,10 +38,18 @@ def film(name: str, *genres: str) -> dict[str, Any]:
 
 def cohort(harness: Harness, users: int = 5) -> None:
     """So many users who took the same two noir films; the last of them has not seen the second."""
-    for number in range(users):
+    for number in range(users - 1):
         harness.events.interaction(f"user-{number}", "films", film("laura", "mystery"))
-        if number < users - 1:
-            harness.events.interaction(f"user-{number}", "films", film("vertigo", "mystery", "thriller"))
+        harness.events.interaction(f"user-{number}", "films", film("vertigo", "mystery", "thriller"))
+    harness.events.flush()
+
+    def knows_all(out: Outputs) -> bool:
+        lauras = [item for item in out.values(ItemMemory) if item.item_id == "laura"]
+        return bool(lauras) and sum("vertigo" in taker.others for taker in lauras[-1].takers) == users - 1
+
+    # The items hear on partitions of their own: only then can the newcomer be told.
+    harness.until(knows_all, "the items to hear of all others")
+    harness.events.interaction(f"user-{users - 1}", "films", film("laura", "mystery"))
     harness.events.flush()
 
 
