@@ -10,7 +10,7 @@ from operators.contrast import on_ranking, on_selection, slot_of
 from operators.evolve import RulesReasoner, nothing_new, validate
 from operators.evolve.llm import LlmReasoner
 from operators.merge import fit_seed, merge, resolve, start
-from operators.propagate import hear, on_touch, remember, touches, with_taken
+from operators.propagate import hear, on_touch, touches, with_taken
 from operators.rank import Task, rank
 from operators.rank.llm import Form, LlmRanker
 from operators.retrieve import retrieve
@@ -154,7 +154,11 @@ class World:
 
     def _remember(self, key: tuple[str, str], contrast: Contrast) -> None:
         run = self._meter.run
-        memory = run("propagate: remember", lambda: remember(self._memories.get(key), contrast, self._position()))
+        held, item, at = self._memories.get(key), contrast.chosen, contrast.occurred_at
+        memory = run(
+            "propagate: remember",
+            lambda: with_taken(held, *key, item, at, contrast.event_id, self._position()),
+        )
         self._memories[key] = memory
         self._meter.codec(memory)
         self._spread(memory, contrast.chosen.item_id, run)

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from operators.applied import remember as ring
-from operators.applied import with_applied
+from operators.applied import remember, with_applied
 from operators.attributes import fact_id
 from schemas import (
     MAX_COMPANIONS,
@@ -26,7 +25,6 @@ from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
-    Contrast,
     Crowd,
     ItemFacts,
     ItemMemory,
@@ -62,15 +60,6 @@ class GraphLimits:
     renewal: float = 0.5
 
 
-def remember(
-    memory: Memory | None,
-    event: Contrast,
-    source: Position | None = None,
-) -> Memory:
-    """The user's memory after a choice."""
-    return with_taken(memory, event.user_id, event.domain, event.chosen, event.occurred_at, event.event_id, source)
-
-
 def with_taken(
     memory: Memory | None,
     user_id: str,
@@ -104,7 +93,7 @@ def with_taken(
             "version": memory.version + 1,
             "interactions": memory.interactions + 1,
             "taken": tuple(newest_last[-MAX_TAKEN:]),
-            "recent": ring(memory.recent, event_id, MAX_RECENT),
+            "recent": remember(memory.recent, event_id, MAX_RECENT),
             "applied": applied,
         }
     )

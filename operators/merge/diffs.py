@@ -1,9 +1,21 @@
-"""What all ways to a diff share: how it follows the version before, and a reason that fits."""
+"""What all ways to a diff share: how it follows the version before, a line that is new, and a reason that fits."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from schemas import Contrast, PolicySkill, SkillCommand, SkillDiff
+from operators.attributes import from_fact
+from schemas import (
+    Change,
+    ChangeKind,
+    Contrast,
+    Evidence,
+    Fact,
+    PolicySkill,
+    SkillCommand,
+    SkillDiff,
+    Source,
+    Tier,
+)
 
 
 def next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) -> SkillDiff:
@@ -17,6 +29,14 @@ def next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) 
         version=skill.version + 1,
         seed=skill.attributes if skill.version == 0 else None,
         **found,
+    )
+
+
+def discovery(fact: Fact, tier: Tier, now: int, evidence: Evidence, reason: str) -> Change:
+    """The change that brings in a line of which this choice is the evidence."""
+    line = from_fact(fact, tier, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
+    return Change(
+        kind=ChangeKind.DISCOVERED, attribute_id=line.attribute_id, after=tier, discovered=line, reason=reason
     )
 
 

@@ -1,8 +1,8 @@
 """The tier rule (paper 2.5, Incremental Merge Protocol): what a proposal does to a skill."""
 
-from operators.attributes import fact_id, from_fact
+from operators.attributes import fact_id
 from operators.evolve.validate import Validated
-from operators.merge.diffs import next_diff, why
+from operators.merge.diffs import discovery, next_diff, why
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import left_behind, make_room, protected
 from schemas import (
@@ -16,7 +16,6 @@ from schemas import (
     Refusal,
     Refused,
     SkillDiff,
-    Source,
     Tier,
 )
 
@@ -52,16 +51,7 @@ def resolve(
         if place >= limits.discoveries:
             refused.append(Refused(attribute_id=name, proposed=ChangeKind.DISCOVERED, why=Refusal.CAPPED))
             continue
-        line = from_fact(fact, Tier.LOW, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
-        changes.append(
-            Change(
-                kind=ChangeKind.DISCOVERED,
-                attribute_id=name,
-                after=Tier.LOW,
-                discovered=line,
-                reason=why(reasons, name),
-            )
-        )
+        changes.append(discovery(fact, Tier.LOW, now, evidence, why(reasons, name)))
     for name in proposal.weakened:
         change = _weaken(held[name], now, why(reasons, name), limits)
         if isinstance(change, Change):

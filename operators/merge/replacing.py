@@ -8,10 +8,10 @@ is the defect which Table 5 measures, and the reason why this is no way to run.
 
 from collections.abc import Mapping
 
-from operators.attributes import fact_id, from_fact
+from operators.attributes import fact_id
 from operators.evolve.replace import Replacement
 from operators.evolve.validate import encodable, refusal
-from operators.merge.diffs import next_diff, why
+from operators.merge.diffs import discovery, next_diff, why
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
 from schemas import (
@@ -26,7 +26,6 @@ from schemas import (
     Refusal,
     Refused,
     SkillDiff,
-    Source,
     Tier,
 )
 
@@ -59,16 +58,7 @@ def resolve_replacement(
             changes.append(change.model_copy(update={"reason": change.reason or why(reasons, line.attribute_id)}))
     for name, tier in wanted.items():
         if name not in held:
-            new = from_fact(stated[name], tier, Source.DISCOVERED, confirmed_at=now, evidence=evidence)
-            changes.append(
-                Change(
-                    kind=ChangeKind.DISCOVERED,
-                    attribute_id=name,
-                    after=tier,
-                    discovered=new,
-                    reason=why(reasons, name),
-                )
-            )
+            changes.append(discovery(stated[name], tier, now, evidence, why(reasons, name)))
     changes, full = make_room(skill, changes, evidence, now, limits)
     return next_diff(
         skill,
