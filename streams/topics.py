@@ -1,11 +1,12 @@
 """Topics made and checked against the registry, before anything else starts."""
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from schemas.topics import TOPICS, Topic
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
@@ -83,7 +84,7 @@ def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, st
 
 
 def ensure(settings: Settings) -> list[str]:
-    """Create what is missing; the names of the topics made.
+    """Create what is missing, and wait until all that was made can be used; the names of the topics made.
 
     Raises:
         BrokerUnreachable: nobody answers.
@@ -121,3 +122,21 @@ def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
         except KafkaException as error:
             if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
                 raise TopicsDiffer(f"topic {name} cannot be created: {error.args[0].str()}") from error
+    _wait_for_leaders(client, wanted)
+
+
+def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
+    """A topic is made before its partitions' leaders know of it, and until then they refuse what is sent to them.
+
+    Raises:
+        BrokerUnreachable: after 15 s some are still without one.
+    """
+    left = {TopicPartition(topic.topic, number) for topic in made for number in range(topic.num_partitions)}
+    give_up = time.monotonic() + TIMEOUT_SECONDS
+    while left:
+        asked = client.list_offsets(dict.fromkeys(left, OffsetSpec.latest()), request_timeout=TIMEOUT_SECONDS)
+        left = {partition for partition, future in asked.items() if future.exception(TIMEOUT_SECONDS) is not None}
+        if left and time.monotonic() > give_up:
+            names = ", ".join(sorted({partition.topic for partition in left}))
+            raise BrokerUnreachable(f"these topics have no leader after {TIMEOUT_SECONDS:.0f} s: {names}")
+        time.sleep(0.05 if left else 0)
