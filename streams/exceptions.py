@@ -9,6 +9,14 @@ class BrokerUnreachable(StreamsError, ConnectionError):
     """No broker answers at the bootstrap servers."""
 
 
+class BrokerRefuses(BrokerUnreachable):
+    """A broker is there, but TLS or SASL does not come about."""
+
+
+class SecurityMisconfigured(StreamsError, ValueError):
+    """A file that TLS or SASL needs is not what it has to be."""
+
+
 class TopicsDiffer(StreamsError, ValueError):
     """A topic exists with other settings than the registry's."""
 

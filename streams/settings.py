@@ -4,10 +4,38 @@ import os
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from operators.retrieve import Preset
+
+
+class SecurityProtocol(StrEnum):
+    """How Kafka's brokers are spoken to, in Kafka's own words."""
+
+    PLAINTEXT = "PLAINTEXT"
+    SSL = "SSL"
+    SASL_PLAINTEXT = "SASL_PLAINTEXT"
+    SASL_SSL = "SASL_SSL"
+
+    @property
+    def tls(self) -> bool:
+        """Whether the wire is encrypted."""
+        return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+
+    @property
+    def sasl(self) -> bool:
+        """Whether a user name and a password are asked for."""
+        return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
+
+
+class SaslMechanism(StrEnum):
+    """How a password is shown to a broker: PLAIN sends it, SCRAM proves that it is known."""
+
+    PLAIN = "PLAIN"
+    SCRAM_SHA_256 = "SCRAM-SHA-256"
+    SCRAM_SHA_512 = "SCRAM-SHA-512"
 
 
 class Store(StrEnum):
@@ -77,6 +105,28 @@ class Settings(BaseSettings):
     replication: int = Field(default=1, ge=1, le=10, description="Replication factor of the topics that we create.")
     embedded: bool = Field(default=False, description="The broker is the embedded one: repair its end offsets.")
 
+    kafka_security_protocol: SecurityProtocol = Field(
+        default=SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
+    )
+    kafka_sasl_mechanism: SaslMechanism = Field(
+        default=SaslMechanism.SCRAM_SHA_512, description="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."
+    )
+    kafka_sasl_username: str | None = Field(default=None, validate_default=True, description="SASL's user name.")
+    kafka_sasl_password: SecretStr | None = Field(default=None, validate_default=True, description="Its password.")
+    kafka_ssl_ca: FilePath | None = Field(
+        default=None, description="PEM file of the authorities that signed the brokers' certificates. [the system's]"
+    )
+    kafka_ssl_certificate: FilePath | None = Field(
+        default=None, description="PEM file of our own certificate, where brokers ask for one."
+    )
+    kafka_ssl_key: FilePath | None = Field(
+        default=None, validate_default=True, description="PEM file of its private key."
+    )
+    kafka_ssl_key_password: SecretStr | None = Field(default=None, description="The private key's password.")
+    kafka_ssl_verify_hostname: bool = Field(
+        default=True, description="A broker's certificate must bear the name that we connect to."
+    )
+
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
@@ -105,6 +155,13 @@ class Settings(BaseSettings):
         default=False, description="Send maxLength and maxItems too: llama.cpp and vLLM want them, OpenAI refuses them."
     )
     llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
+    llm_breaker_failures: int = Field(
+        default=5, ge=0, description="Failures in a row after which the endpoint is left in peace; 0: never."
+    )
+    llm_breaker_seconds: float = Field(default=1.0, gt=0, description="First pause before it is asked again; doubles.")
+    llm_breaker_max_seconds: float = Field(
+        default=60.0, gt=0, description="Longest such pause, unless it asks for more."
+    )
     llm_price_prompt: float = Field(default=0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
     llm_price_completion: float = Field(default=0.0, ge=0, description="USD per million completion tokens.")
 
@@ -153,6 +210,36 @@ class Settings(BaseSettings):
     log_level: str = Field(
         default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="The least that is logged."
     )
+
+    @field_validator("kafka_sasl_username", "kafka_sasl_password")
+    @classmethod
+    def _goes_with_sasl(cls, value: str | SecretStr | None, info: ValidationInfo) -> str | SecretStr | None:
+        """SASL needs both; without SASL they would lie idle, and the wire would be open unnoticed."""
+        protocol = info.data.get("kafka_security_protocol")
+        if protocol is not None and bool(value) is not protocol.sasl:
+            wrong = (
+                "is missing: SASL needs it" if protocol.sasl else "is set, but only SASL_SSL and SASL_PLAINTEXT use it"
+            )
+            raise PydanticCustomError("sasl", f"{wrong} (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})")
+        return value
+
+    @field_validator("kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key", "kafka_ssl_key_password")
+    @classmethod
+    def _goes_with_tls(cls, value: Path | SecretStr | None, info: ValidationInfo) -> Path | SecretStr | None:
+        """Without TLS they would lie idle, and the wire would be open unnoticed."""
+        protocol = info.data.get("kafka_security_protocol")
+        if protocol is not None and value is not None and not protocol.tls:
+            raise PydanticCustomError(
+                "tls", f"is set, but only SASL_SSL and SSL use it (SAGER_KAFKA_SECURITY_PROTOCOL is {protocol.value})"
+            )
+        return value
+
+    @field_validator("kafka_ssl_key")
+    @classmethod
+    def _goes_with_a_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if "kafka_ssl_certificate" in info.data and (value is None) is not (info.data["kafka_ssl_certificate"] is None):
+            raise PydanticCustomError("pair", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
+        return value
 
     @classmethod
     def settings_customise_sources(

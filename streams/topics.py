@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetS
 
 from schemas.topics import TOPICS, Topic
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
-from streams.kafka import client_config
+from streams.kafka import client_config, reach
 from streams.settings import Settings
 
 TIMEOUT_SECONDS = 15.0
@@ -38,16 +38,10 @@ def inspect(settings: Settings) -> list[TopicState]:
     """How every topic of the registry stands on the broker.
 
     Raises:
-        BrokerUnreachable: nobody answers.
+        BrokerUnreachable: nobody answers, or TLS or SASL does not come about.
     """
-    client = admin(settings)
-    try:
-        existing = client.list_topics(timeout=TIMEOUT_SECONDS).topics
-    except KafkaException as error:
-        raise BrokerUnreachable(
-            f"no Kafka answers at {settings.bootstrap} ({error.args[0].str()}): "
-            "start one, or set SAGER_BOOTSTRAP; `sager up` brings its own"
-        ) from error
+    client, cluster = reach(settings, TIMEOUT_SECONDS)
+    existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
     policies = _cleanup_policies(client, [name for name in names if name in existing])
     states = []

@@ -89,6 +89,11 @@ class Harness:
     def materializer(self) -> subprocess.Popen[bytes]:
         return self.start("materialize")
 
+    def has_started(self, name: str) -> None:
+        """Wait until a worker has joined its group and recovered its tables."""
+        log = self.settings.data_dir / f"{name}.log"
+        self.until(lambda _: "watching for lag" in log.read_text(errors="replace"), f"{name} to start")
+
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """As a crash would: no good-bye."""
         process.kill()

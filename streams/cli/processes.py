@@ -44,6 +44,8 @@ def worker(bootstrap: Bootstrap = None) -> None:
 
     Creates the topics that are missing. SIGTERM lets it finish the events that it has begun.
     """
+    # Until Faust listens itself: a worker that is told to end while it starts has nothing to finish.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _prepare(settings(bootstrap=bootstrap))
     from streams.worker.run import run  # noqa: PLC0415 - Faust takes seconds to import
 

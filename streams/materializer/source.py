@@ -26,7 +26,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from schemas import Topic
-from streams.kafka import client_config
+from streams.exceptions import BrokerUnreachable
+from streams.kafka import client_config, reach
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
@@ -123,7 +124,10 @@ class Source:
     def start(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
         """Finds the topics and starts reading behind what is done. Says which were recreated since."""
         try:
+            reach(self._settings, _START_SECONDS)  # which tells why, where TLS or SASL stands in the way
             states = self._describe(_START_SECONDS)
+        except BrokerUnreachable as error:
+            raise MaterializerError(str(error)) from error
         except KafkaException as error:
             raise MaterializerError(
                 f"cannot reach Kafka at {self._settings.bootstrap} within {_START_SECONDS:.0f} s "

@@ -7,16 +7,20 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
+from streams.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
 from streams.worker.global_skills import GlobalSkills
+from streams.worker.membership import Membership
 from streams.worker.models import models_of
-from streams.worker.pipeline import Pipeline, raw_topic
+from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning import Reasoning, reasoner_of, replacer_of
 from streams.worker.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
-REQUEST_BYTES = 4 * 1024 * 1024
+BATCH_BYTES = 256 * 1024
+"""With aiokafka's 16 KiB, a few large records fill a partition's batch, and each batch that goes wakes all sends that
+wait for room: a backlog of them costs many times what its records do."""
 
 
 def create(settings: Settings) -> Pipeline:
@@ -56,9 +60,11 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
     if settings.store is Store.ROCKSDB:
         _check_rocksdb()
     kind = EmbeddedApp if settings.embedded else RepairedApp
-    return kind(
+    rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings))
+    app = kind(
         settings.app_id,
         broker=list(server_urls(settings.bootstrap)),
+        broker_credentials=credentials(settings),
         store=f"{settings.store.value}://",
         datadir=str(datadir),
         # A table's changelog must have as many partitions as its source, or every write is lost.
@@ -70,7 +76,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         TableManager=QuietTableManager,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
-        broker_rebalance_timeout=max(settings.rebalance_seconds, longest_question_seconds(settings)),
+        broker_rebalance_timeout=rebalance_seconds,
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
@@ -78,6 +84,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         stream_wait_empty=True,
         producer_linger=settings.linger_seconds,
         producer_acks=-1,
+        producer_max_batch_size=BATCH_BYTES,
         producer_max_request_size=REQUEST_BYTES,
         producer_compression_type="zstd",
         consumer_max_fetch_size=REQUEST_BYTES,
@@ -85,6 +92,26 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         web_enabled=False,
         web_tables_enabled=False,
     )
+    app.membership = Membership(settings.session_seconds, rebalance_seconds)
+    return app
+
+
+def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
+    """What Faust's consumer and producers show the brokers; None for a plain connection.
+
+    Raises:
+        SecurityMisconfigured: a file of TLS is not what it has to be.
+    """
+    context = tls_context(settings)
+    if protocol_of(settings).sasl:
+        password = settings.kafka_sasl_password
+        return faust.SASLCredentials(
+            username=settings.kafka_sasl_username,
+            password=password.get_secret_value() if password else None,
+            mechanism=settings.kafka_sasl_mechanism.value,
+            ssl_context=context,
+        )
+    return faust.SSLCredentials(context) if context else None
 
 
 def longest_question_seconds(settings: Settings) -> float:

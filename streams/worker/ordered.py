@@ -20,6 +20,13 @@ class Stale(Exception):
     """The event's partition has moved: another worker does it again, and this one must not write."""
 
 
+class Abandoned(Exception):
+    """The event is left unfinished although its partition has not moved yet: it must not be acknowledged.
+
+    It comes again, to this worker or to another one.
+    """
+
+
 class KeyOrdered:
     """Runs handlers of a manually acknowledged stream.
 
@@ -53,6 +60,8 @@ class KeyOrdered:
         self._last_of_key: dict[str, asyncio.Task[None]] = {}
         self._pending: dict[Any, deque[Any]] = defaultdict(deque)
         self._done: set[Any] = set()
+        # Partitions, by generation, of which an event was abandoned: what stands behind it comes again with it.
+        self._left: set[Any] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = metrics.IN_FLIGHT.labels(stage)
         self._unacked = metrics.UNACKED.labels(stage)
@@ -83,7 +92,7 @@ class KeyOrdered:
             if before is not None:
                 await asyncio.wait([before])
             with self._running.track_inprogress(), metrics.STAGE_SECONDS.labels(self._stage).time():
-                await self._guarded(event, handle)
+                await self._guarded(event, queue, handle)
             # Not in the finally: an event that was cancelled half-way must come again after the restart.
             self._done.add(event)
         finally:
@@ -93,13 +102,18 @@ class KeyOrdered:
         await self._acknowledge(queue)
         self._on_progress()
 
-    async def _guarded(self, event: Any, handle: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, event: Any, queue: Any, handle: Callable[[], Awaitable[None]]) -> None:
         try:
             if self._is_stale(event):
                 raise Stale
+            if queue in self._left:
+                raise Abandoned
             await handle()
         except Stale:
             metrics.STALE.labels(self._stage).inc()
+        except Abandoned:
+            metrics.STALE.labels(self._stage).inc()
+            self._left.add(queue)
         except Exception as error:
             message = event.message
             logger.exception("%s: %s/%s@%s", self._stage, message.topic, message.partition, message.offset)
@@ -111,7 +125,10 @@ class KeyOrdered:
             event = pending.popleft()
             self._done.discard(event)
             self._unacked.dec()
-            if not self._is_stale(event):
+            if queue in self._left:
+                # Nothing of this partition is committed any more, and Faust must not wait for it to be.
+                event.message.acked = True
+            elif not self._is_stale(event):
                 await self._stream.ack(event)
                 self._on_acknowledged(event.message)
         if not pending:

@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import faust
@@ -31,6 +31,11 @@ PARSED_ITEMS = 20_000
 DECODED_VALUES = 4_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
+REQUEST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = REQUEST_BYTES - 1_024
+"""Of a key and a value together: a request has a few more bytes than its record."""
+
+_Result = TypeVar("_Result")
 
 
 @dataclass
@@ -133,18 +138,16 @@ class Pipeline:
             Stale: the partition has moved; nothing was written.
         """
         raw = encode(value)
-        delay = FIRST_RETRY_SECONDS
-        while True:
-            self._fence(event)
+        if len(key) + len(raw) > MOST_BYTES:
+            # Before the table has it: what is in the table and not on its changelog would be gone with the worker.
+            raise MessageSizeTooLargeError(f"{len(raw)} bytes do not go into the table {table.name}")
+
+        async def attempt() -> None:
             table[key] = raw
             self._keep(key, raw, value)
-            try:
-                await table.delivered()
-            except Exception as error:
-                _raise_if_too_large(error)
-                delay = await self._wait_to_retry("table write", error, delay)
-            else:
-                return
+            await table.delivered()
+
+        await self.insist(event, "table write", attempt)
 
     async def send(self, event: Any, base: str, key: bytes | None, value: bytes, partition: int | None = None) -> None:
         """Produce a record and wait until the broker has it, through outages.
@@ -152,22 +155,38 @@ class Pipeline:
         Raises:
             Stale: the partition of the event that led here has moved.
         """
+
+        async def attempt() -> None:
+            delivered = await self.topics[base].send(
+                key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
+            )
+            await delivered
+
+        await self.insist(event, base, attempt)
+
+    async def insist(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """Do what needs the broker, again and again while it cannot be done.
+
+        Raises:
+            Stale: the partition of the event that led here has moved.
+            MessageSizeTooLargeError: a record is too large, which trying again does not heal.
+        """
         delay = FIRST_RETRY_SECONDS
         while True:
-            self._fence(event)
+            await self._fence(event)
             try:
-                delivered = await self.topics[base].send(
-                    key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
-                )
-                await delivered
+                return await attempt()
             except Exception as error:
                 _raise_if_too_large(error)
-                delay = await self._wait_to_retry(base, error, delay)
-            else:
-                return
+                delay = await self._wait_to_retry(what, error, delay)
 
-    def _fence(self, event: Any) -> None:
-        if event.message.generation_id != self.generation():
+    async def _fence(self, event: Any) -> None:
+        """Let through only while the event's partition is certainly ours.
+
+        Raises:
+            Stale: it is not.
+        """
+        if not await self.app.membership.confirmed() or event.message.generation_id != self.generation():
             raise Stale
 
     async def _wait_to_retry(self, what: str, error: Exception, delay: float) -> float:
@@ -181,6 +200,14 @@ class Pipeline:
 
     def _note_acknowledged(self, message: Any) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
+
+    def is_acknowledged(self, source: Position) -> bool:
+        """Whether the event at this position is done with for good: no worker will be given it again.
+
+        Of a partition that is not ours nothing is known, and the answer is no.
+        """
+        tp = TP(source.topic, source.partition)
+        return source.offset < max(self._next_offset.get((tp.topic, tp.partition), 0), self._committed(tp))
 
     def has_more(self, base: str, partition: int) -> bool:
         """Whether a topic's partition holds records that this worker has fetched or seen the end of, but not finished.

@@ -12,6 +12,10 @@
    there is none, aiokafka asserts that there is, and the worker dies of it. It asks once there is one.
 4. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
    overtake it). The table keeps the future of its last write for whoever has to be sure.
+5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
+   (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
+   is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
+   broker, which gives aiokafka no producer id, and whose connections do not break.
 """
 
 import asyncio
@@ -24,6 +28,8 @@ import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
+
+from streams.worker.membership import Membership, fence, watch
 
 HIGH_WATERMARK_SECONDS = 10.0
 FETCH_WAIT_MS = 50
@@ -55,6 +61,11 @@ class QuietTableManager(TableManager):
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
     """Repair 3: a partition without a committed offset is read again from its beginning."""
 
+    async def on_start(self) -> None:
+        """Start the consumer, and have it tell of its membership."""
+        await super().on_start()
+        watch(self._consumer, self.app.membership)
+
     async def seek_to_committed(self) -> Mapping[Any, int]:
         """Seek every partition to where its group stands, which for a fresh one is the beginning."""
         consumer = self._ensure_consumer()
@@ -79,10 +90,27 @@ class SeekingConsumer(driver.Consumer):
         return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
+class FencedProducer(driver.Producer):
+    """The producer that sends only while the worker is a member of its group."""
+
+    def _new_producer(self, transactional_id: str | None = None) -> aiokafka.AIOKafkaProducer:
+        producer = super()._new_producer(transactional_id)
+        fence(producer, self.app.membership)
+        return producer
+
+
+class IdempotentProducer(FencedProducer):
+    """Repair 5: the broker drops what the client sends a second time."""
+
+    def _settings_extra(self) -> Mapping[str, Any]:
+        return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+
+
 class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
+    Producer = IdempotentProducer
 
 
 class TrueEndConsumerThread(SeekingConsumerThread):
@@ -100,9 +128,7 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         if not live:
             return claimed
         transport = self.consumer.transport
-        reader = aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=driver.server_list(transport.url, transport.default_port), enable_auto_commit=False
-        )
+        reader = self._create_client_consumer(transport)  # without a group, and with the worker's credentials
         await reader.start()
         try:
             reader.assign(list(live))
@@ -128,16 +154,19 @@ class TrueEndTransport(driver.Transport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
+    Producer = FencedProducer
 
 
 class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
+    membership: Membership
+
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
 
 
-class EmbeddedApp(faust.App):
+class EmbeddedApp(RepairedApp):
     """A Faust app that reads everything, and to the true end, from the embedded broker."""
 
     def _new_transport(self) -> driver.Transport:

@@ -77,6 +77,7 @@ class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
             group_id=group,
             auto_offset_reset="earliest",
         )
+        self.app = worker_app.create(settings).app
         self.consumer = _Consumer(settings)
 
     async def claimed(self, partitions: list[Any]) -> dict[Any, int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from functools import partial
 from typing import Any
 
 from operators.evolve import validate
@@ -24,6 +25,7 @@ from streams.worker.graph import propagate
 from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning import GivenUp, Reasoning
+from streams.worker.sent import Newest, Sent
 from streams.worker.skills import newest
 
 
@@ -38,14 +40,16 @@ class Evolve:
     def __init__(self, pipeline: Pipeline, reasoning: Reasoning) -> None:
         self._pipeline = pipeline
         self._reasoning = reasoning
+        self._sent = Sent(pipeline.settings, pipeline.generation)
         handlers: dict[str, Handler] = {Contrast.TOPIC: self._on_contrast, SkillCommand.TOPIC: self._on_command}
         self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
+        await self._complete(event, skill)
         if holds(skill, contrast.event_id, position):
-            return await self._repeated(event, skill, contrast.event_id)
+            return "repeated"
         rounds = self._pipeline.settings.warmup_rounds
         if rounds is not None and skill.contrasts >= rounds:
             return "frozen"
@@ -86,44 +90,60 @@ class Evolve:
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
         skill = newest(self._pipeline, command)
+        await self._complete(event, skill)
         if holds(skill, command.event_id, position):
-            return await self._repeated(event, skill, command.event_id)
+            return "repeated"
         await self._apply(event, skill, resolve_command(skill, command, position, self._pipeline.merge_limits))
         return "commanded"
 
     async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:
-        """Write before sending: after a crash between the two, the diff is in the skill and is sent again."""
+        """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
         evolved = merge(skill, diff)
         key = compound_key(skill.user_id, skill.domain)
         await self._pipeline.write(self._pipeline.skills, event, key, evolved)
         # What distinguishes may have changed since the last one went out: then it is sent, changed or not.
         comparable = not self._pipeline.global_skills.shares(skill.domain)
         before = self._slim(skill).text if skill.version and comparable else None if skill.version else ""
-        await self._publish(event, evolved, before)
+        short = self._slim(evolved)
+        await self._publish(event, evolved, diff, short if short.text != before else None)
         for change in diff.changes:
             metrics.CHANGES.labels(change.kind.value).inc()
         for refused in diff.refused:
             metrics.REFUSED.labels(refused.why.value).inc()
 
-    async def _publish(self, event: Any, skill: PolicySkill, slim_before: str | None) -> None:
-        """Send the newest diff, and the slim skill where it differs from what is out there."""
+    async def _complete(self, event: Any, skill: PolicySkill) -> None:
+        """Send what a worker that died may not have sent of the newest version, and nothing that is there already."""
+        last = skill.last_diff
+        if last is None or last.source is None or self._sent.is_noted(skill):
+            return
+        if self._pipeline.is_acknowledged(last.source):
+            return
+        diff = await self._newest_sent(event, SkillDiff.TOPIC, skill)
+        short = await self._newest_sent(event, SlimSkill.TOPIC, skill)
+        now = self._slim(skill)
+        await self._publish(
+            event,
+            skill,
+            None if diff is not None and diff.version >= skill.version else last,
+            None if short is not None and (short.version >= skill.version or short.text == now.text) else now,
+        )
+
+    async def _newest_sent(self, event: Any, topic: str, skill: PolicySkill) -> Newest | None:
+        ask = partial(self._sent.newest, topic, event.message.partition, skill)
+        return await self._pipeline.insist(event, f"reading the end of {topic}", ask)
+
+    async def _publish(self, event: Any, skill: PolicySkill, diff: SkillDiff | None, short: SlimSkill | None) -> None:
+        """Send a diff and a slim skill, where there are any, and remember that all of this version is out."""
         send, partition = self._pipeline.send, event.message.partition
         sends = []
-        if skill.last_diff is not None:
-            user = skill.user_id.encode()
-            sends.append(send(event, SkillDiff.TOPIC, user, encode(skill.last_diff), partition))
-        short = self._slim(skill)
-        if short.text != slim_before:
+        if diff is not None:
+            sends.append(send(event, SkillDiff.TOPIC, skill.user_id.encode(), encode(diff), partition))
+        if short is not None:
             key = compound_key(skill.user_id, skill.domain)
             sends.append(send(event, SlimSkill.TOPIC, key, encode(short), partition))
             metrics.SLIM_TOKENS.observe(short.tokens)
         await asyncio.gather(*sends)
-
-    async def _repeated(self, event: Any, skill: PolicySkill, event_id: str) -> str:
-        """The skill holds this event. If it was the last one, its diff may not have gone out: send it again."""
-        if skill.last_diff is not None and skill.last_diff.event_id == event_id:
-            await self._publish(event, skill, None)
-        return "repeated"
+        self._sent.note(skill)
 
     def _slim(self, skill: PolicySkill) -> SlimSkill:
         population = self._pipeline.global_skills.shares(skill.domain)

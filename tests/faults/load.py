@@ -1,0 +1,61 @@
+"""Choices that go on while things break: produced in a thread of their own, at a steady pace."""
+
+import threading
+import time
+from collections import Counter
+from types import TracebackType
+from typing import Self
+
+from schemas import Ranking, Selection
+from streams.client import EventProducer
+from streams.settings import Settings
+from tests.worlds import slate
+
+
+class Load:
+    """Produces choices of some users until it is stopped, as a context manager; then `rankings` and `selections`.
+
+    Args:
+        settings: the deployment.
+        per_second: how many choices.
+        users: how many users take turns.
+        domain: of all of them.
+    """
+
+    def __init__(self, settings: Settings, per_second: float = 20.0, users: int = 24, domain: str = "films") -> None:
+        self.rankings: list[Ranking] = []
+        self.selections: list[Selection] = []
+        self._events = EventProducer(settings=settings)
+        self._pause = 1 / per_second
+        self._users, self._domain = users, domain
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
+
+    @property
+    def choices(self) -> Counter[str]:
+        """How often each user has chosen."""
+        return Counter(selection.user_id for selection in self.selections)
+
+    def _run(self) -> None:
+        number, due = 0, time.monotonic()
+        while not self._stop.is_set():
+            shown = slate(number)
+            user = f"user-{number % self._users}"
+            ranking = self._events.ranking(user, self._domain, shown, ranking_id=f"r{number}")
+            self.rankings.append(ranking)
+            chosen = shown[number % 10]["item_id"]
+            self.selections.append(self._events.selection(ranking, chosen, event_id=f"s{number}"))
+            number += 1
+            due += self._pause
+            self._stop.wait(max(0.0, due - time.monotonic()))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        self._events.flush()

@@ -1,0 +1,210 @@
+"""What every fault must leave behind: the outputs of a run that nothing has disturbed.
+
+The oracle is an offline fold. It makes contrasts of the rankings and selections that were accepted and skills of the
+contrasts, with the operators alone, and compares: log, skills topic, slim topic and DuckDB. Nothing may be missing,
+nothing may be there twice.
+"""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from operators.contrast import on_ranking, on_selection
+from operators.evolve import RulesReasoner, validate
+from operators.merge import merge, resolve, start
+from operators.slim import slim
+from operators.statinit import facts_of, parser_for
+from operators.tokens import count_tokens
+from schemas import (
+    Contrast,
+    ItemMemory,
+    Memory,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Ranking,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+)
+from tests.harness import Harness, Outputs
+
+FULL = os.environ.get("SAGER_TEST_FAULTS", "short") == "full"
+
+
+def times(short: int, full: int) -> int:
+    """How often to do it: a few times, or often with SAGER_TEST_FAULTS=full; SAGER_TEST_TIMES says exactly."""
+    return int(os.environ.get("SAGER_TEST_TIMES") or (full if FULL else short))
+
+
+@dataclass
+class Run:
+    """What a scenario did, for the table in docs/reliability.md: written to SAGER_TEST_REPORT if that is set."""
+
+    scenario: str
+    broker: str
+    times: int = 1
+    events: int = 0
+    lost: int = 0
+    doubled: int = 0
+    recovery_seconds: list[float] = field(default_factory=list)
+
+    def report(self) -> None:
+        where = os.environ.get("SAGER_TEST_REPORT")
+        if where:
+            with Path(where).open("a") as out:
+                out.write(json.dumps(vars(self) | {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}) + "\n")
+
+
+def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selection]) -> dict[str, Contrast]:
+    """By event id: what the operator makes of each ranking with its selection, each pair by itself."""
+    shown = {ranking.ranking_id: ranking for ranking in rankings}
+    made: dict[str, Contrast] = {}
+    for selection in selections:
+        ranking = shown[selection.ranking_id]
+        parser = parser_for(ranking.domain, {})
+        at = Position(topic="offline", partition=0, offset=0, timestamp_ms=0)
+        empty = OpenRankings(user_id=ranking.user_id, slot=0)
+        opened = on_ranking(empty, ranking, lambda item, parser=parser: facts_of(item, parser), at).state
+        contrast = on_selection(opened, selection, at).contrast
+        assert contrast is not None
+        made[contrast.event_id] = contrast
+    return made
+
+
+def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
+    """The offline fold, in each user's order, with the rules."""
+    skills: dict[bytes, PolicySkill] = {}
+    reasoner = RulesReasoner()
+    for contrast in contrasts:
+        key = compound_key(contrast.user_id, contrast.domain)
+        skill = skills.get(key) or start(contrast.user_id, contrast.domain, (), contrast)
+        proposal = reasoner.propose(contrast, skill)
+        skills[key] = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+    return skills
+
+
+def content(skill: PolicySkill) -> dict[str, object]:
+    """A skill without what tells only where its events stood."""
+    return skill.model_dump(exclude={"applied": True, "last_diff": {"source"}})
+
+
+def first_of_each(contrasts: Sequence[Contrast]) -> list[Contrast]:
+    """Without repeated deliveries, in order."""
+    return list({contrast.event_id: contrast for contrast in reversed(contrasts)}.values())[::-1]
+
+
+def assert_undisturbed(
+    harness: Harness,
+    run: Run,
+    rankings: Sequence[Ranking],
+    selections: Sequence[Selection],
+    *,
+    by_rules: bool = True,
+    duckdb: bool = True,
+) -> Outputs:
+    """Wait until everything has come through, then hold it against the offline fold.
+
+    Args:
+        harness: the deployment, its workers running.
+        run: gets what was lost or doubled, and is reported before anything is asserted.
+        rankings: all that were accepted.
+        selections: all that were accepted; each has a ranking.
+        by_rules: whether skills were made by the rules, so that they can be computed again.
+        duckdb: whether a materializer runs.
+    """
+    wanted = expected_contrasts(rankings, selections)
+    run.events = len(rankings) + len(selections)
+    try:
+        harness.until(lambda out: len(_answered(out)) >= len(wanted), f"{len(wanted)} diffs", seconds=180)
+        outputs = harness.quiet(2)
+    finally:
+        run.lost = len(wanted.keys() - _answered(harness.outputs))
+        run.doubled = sum(count - 1 for count in _versions(harness.outputs).values())
+        run.report()
+    assert (run.lost, run.doubled) == (0, 0), _doubled(outputs)
+    assert outputs.dead_letters == []
+    contrasts = first_of_each(outputs.values(Contrast))
+    assert {contrast.event_id: contrast for contrast in contrasts} == wanted
+    assert_one_version_each(outputs)
+    assert_order(outputs, contrasts)
+    final = harness.skills()
+    if by_rules:
+        expected = expected_skills(contrasts)
+        assert {key: content(skill) for key, skill in final.items()} == {
+            key: content(skill) for key, skill in expected.items()
+        }
+    slims = {compound_key(s.user_id, s.domain): s.text for s in outputs.values(SlimSkill)}
+    assert slims == {key: text for key, skill in final.items() if (text := slim(skill, count_tokens, 30).text)}
+    harness.assert_all_stores_agree(duckdb=duckdb)
+    if duckdb:
+        assert_duckdb_has_each_row_once(harness, outputs)
+    return outputs
+
+
+def _answered(outputs: Outputs) -> set[str]:
+    return {diff.event_id for diff in outputs.values(SkillDiff)}
+
+
+def _versions(outputs: Outputs) -> Counter[tuple[str, str, str, int]]:
+    """How often each version is on each topic that must have it once."""
+    counts: Counter[tuple[str, str, str, int]] = Counter()
+    for diff in outputs.values(SkillDiff):
+        counts["skill-diffs", diff.user_id, diff.domain, diff.version] += 1
+    for skill in outputs.values(PolicySkill):
+        counts["skills", skill.user_id, skill.domain, skill.version] += 1
+    for short in outputs.values(SlimSkill):
+        counts["slim-skills", short.user_id, short.domain, short.skill_version] += 1
+    return counts
+
+
+def _doubled(outputs: Outputs) -> list[tuple[tuple[str, str, str, int], int]]:
+    return [(version, count) for version, count in _versions(outputs).items() if count > 1][:10]
+
+
+def assert_one_version_each(outputs: Outputs) -> None:
+    """Versions rise by one in the log, and rise on the compacted topics, whose last record is what is kept."""
+    for model, number in ((SkillDiff, "version"), (PolicySkill, "version"), (SlimSkill, "skill_version")):
+        seen: dict[tuple[str, str], list[int]] = {}
+        for record in outputs.values(model):
+            seen.setdefault((record.user_id, record.domain), []).append(getattr(record, number))
+        for key, versions in seen.items():
+            assert versions == sorted(set(versions)), (model.TOPIC, key, versions)
+            if model is SkillDiff:
+                assert versions == list(range(1, len(versions) + 1)), (model.TOPIC, key, versions)
+
+
+def assert_order(outputs: Outputs, contrasts: Sequence[Contrast]) -> None:
+    """A user's diffs answer their contrasts in the order in which those were logged."""
+    for user in {contrast.user_id for contrast in contrasts}:
+        asked = [contrast.event_id for contrast in contrasts if contrast.user_id == user]
+        diffs = sorted((d for d in outputs.diffs if d.user_id == user), key=lambda d: d.version)
+        assert [diff.event_id for diff in diffs] == asked, user
+
+
+def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[str]) -> None:
+    """Every choice counts once in its user's memory, and every item has heard of its newest takers."""
+    memories = {memory.user_id: memory for memory in outputs.values(Memory)}
+    assert {user: memory.interactions for user, memory in memories.items()} == choices
+    items = {item.item_id: item for item in outputs.values(ItemMemory)}
+    for memory in memories.values():
+        newest = memory.taken[-1]
+        taker = next(taker for taker in items[newest.item_id].takers if taker.user_id == memory.user_id)
+        assert (taker.version, taker.times) == (memory.version, newest.times)
+
+
+def assert_duckdb_has_each_row_once(harness: Harness, outputs: Outputs) -> None:
+    """As many diffs, contrasts and slim skills as there are, and no key twice."""
+    for table, wanted, key in (
+        ("skill_diffs", len(outputs.diffs), "user_id, domain, version"),
+        ("contrasts", len({c.event_id for c in outputs.values(Contrast)}), "event_id"),
+        ("slim_skills", len(outputs.newest(SlimSkill)), "user_id, domain"),
+    ):
+        query = f"SELECT count(*), count(DISTINCT ({key})) FROM {table}"
+        [found] = harness.duckdb(query, lambda rows, wanted=wanted: rows[0][0] == wanted)
+        assert found == (wanted, wanted), table

@@ -1,0 +1,136 @@
+"""What a worker does that takes over from one that died between writing a skill and sending its diff.
+
+The moment is too short to be hit by killing, so it is laid out by hand: the records that such a death leaves behind.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from operators.evolve import RulesReasoner, validate
+from operators.merge import merge, resolve, resolve_command, start
+from operators.slim import slim
+from operators.statinit import facts_of, parser_for
+from operators.tokens import count_tokens
+from schemas import (
+    Candidate,
+    Contrast,
+    Model,
+    PolicySkill,
+    Position,
+    SkillCommand,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+    encode,
+)
+from streams.kafka import partition_of
+from tests.faults.oracle import assert_one_version_each
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = pytest.mark.broker
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def put(harness: Harness, topic: str, user: str, key: bytes, value: Model) -> Position:
+    """Produce a record on the user's partition; where it stands."""
+    told: list[Any] = []
+    partition = partition_of(user, harness.settings.partitions)
+    name = harness.settings.topic(topic)
+    harness.raw.produce(name, encode(value), key, partition, on_delivery=lambda _, message: told.append(message))
+    harness.raw.flush(30)
+    [message] = told
+    return Position(
+        topic=name, partition=partition, offset=message.offset(), timestamp_ms=max(0, message.timestamp()[1])
+    )
+
+
+def contrast_of(user: str, number: int) -> Contrast:
+    parse = parser_for("films", {})
+    facts = [facts_of(Candidate.model_validate(item), parse) for item in slate(number)]
+    return Contrast(
+        event_id=f"c-{user}-{number}",
+        occurred_at=NOW,
+        user_id=user,
+        domain="films",
+        ranking_id=f"r-{user}-{number}",
+        chosen=facts[1],
+        chosen_rank=2,
+        unchosen=(*facts[2:], facts[0]),
+    )
+
+
+def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
+    proposal = RulesReasoner().propose(contrast, skill)
+    return merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast, at))
+
+
+def put_skill(harness: Harness, skill: PolicySkill) -> None:
+    put(harness, PolicySkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), skill)
+
+
+def put_outputs(harness: Harness, skill: PolicySkill) -> None:
+    assert skill.last_diff is not None
+    put(harness, SkillDiff.TOPIC, skill.user_id, skill.user_id.encode(), skill.last_diff)
+    short = slim(skill, count_tokens, harness.settings.slim_tokens)
+    put(harness, SlimSkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), short)
+
+
+def test_a_diff_that_was_not_sent_is_sent_and_one_that_was_is_not_sent_again(harness: Harness) -> None:
+    for user, sent in (("unsent", False), ("sent", True)):
+        contrast = contrast_of(user, 1)
+        at = put(harness, Contrast.TOPIC, user, user.encode(), contrast)
+        skill = evolved(start(user, "films", (), contrast), contrast, at)
+        put_skill(harness, skill)
+        if sent:
+            put_outputs(harness, skill)
+        put(harness, Contrast.TOPIC, user, user.encode(), contrast_of(user, 2))
+
+    harness.worker()
+    outputs = harness.until(lambda out: len(out.diffs) == 4, "both versions of both")
+    outputs = harness.quiet(2)
+
+    assert [(d.version, d.event_id) for d in outputs.values(SkillDiff) if d.user_id == "unsent"] == [
+        (1, "c-unsent-1"),
+        (2, "c-unsent-2"),
+    ]
+    assert [(d.version, d.event_id) for d in outputs.values(SkillDiff) if d.user_id == "sent"] == [
+        (1, "c-sent-1"),
+        (2, "c-sent-2"),
+    ]
+    assert_one_version_each(outputs)
+    harness.assert_all_stores_agree(duckdb=False)
+
+
+def test_a_commands_diff_goes_out_before_that_of_a_choice_which_comes_first(harness: Harness) -> None:
+    """Commands and contrasts are two topics: after a restart the later event may be read before the earlier one."""
+    contrast = contrast_of("ann", 1)
+    at = put(harness, Contrast.TOPIC, "ann", b"ann", contrast)
+    first = evolved(start("ann", "films", (), contrast), contrast, at)
+    command = SkillCommand.model_validate(
+        {
+            "event_id": "pin-1",
+            "occurred_at": NOW,
+            "user_id": "ann",
+            "domain": "films",
+            "action": "pin",
+            "attribute_id": first.attributes[0].attribute_id,
+            "actor": "advocate",
+        }
+    )
+    put_outputs(harness, first)
+    at = put(harness, SkillCommand.TOPIC, "ann", b"ann", command)
+    second = merge(first, resolve_command(first, command, at))
+    put_skill(harness, second)
+    put(harness, Contrast.TOPIC, "ann", b"ann", contrast_of("ann", 2))
+
+    harness.worker()
+    outputs = harness.until(lambda out: len(out.diffs) == 3, "three versions")
+    outputs = harness.quiet(2)
+
+    assert [d.event_id for d in outputs.values(SkillDiff)] == ["c-ann-1", "pin-1", "c-ann-2"]
+    assert_one_version_each(outputs)
+    harness.assert_all_stores_agree(duckdb=False)

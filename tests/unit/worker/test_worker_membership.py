@@ -1,0 +1,71 @@
+"""The lease: certain within the session, waited for after it, gone when the group says so."""
+
+import asyncio
+
+import pytest
+
+from streams.worker import membership
+from streams.worker.membership import Membership
+
+
+class Clock:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at = 1_000.0
+        monkeypatch.setattr(membership, "now", lambda: self.at)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def joined(clock: Clock, session: float = 10.0, rebalance: float = 60.0) -> Membership:
+    member = Membership(session, rebalance)
+    member.confirm(clock.at)
+    return member
+
+
+async def test_it_is_certain_within_the_session(clock: Clock) -> None:
+    member = joined(clock)
+    clock.at += 9.9
+
+    assert member.is_sure
+    assert await member.confirmed()
+
+
+async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> None:
+    member = joined(clock)
+    clock.at += 10.1
+    asked = asyncio.create_task(member.confirmed())
+    await asyncio.sleep(0.1)
+    assert not asked.done()
+
+    member.confirm(clock.at)
+
+    assert await asyncio.wait_for(asked, 5)
+
+
+async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
+    member = joined(clock)
+    clock.at += 10.1
+    asked = asyncio.create_task(member.confirmed())
+    await asyncio.sleep(0.1)
+
+    member.lose()
+
+    assert not await asyncio.wait_for(asked, 5)
+    member.confirm(clock.at)
+    assert await member.confirmed()
+
+
+async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_rebalance(clock: Clock) -> None:
+    member = joined(clock, session=10, rebalance=30)
+    for _ in range(7):
+        clock.at += 5
+        member.confirm(clock.at, rebalancing=True)
+
+    assert not member.is_sure
+
+
+async def test_before_the_first_join_nothing_is_held_back() -> None:
+    assert await Membership(10, 60).confirmed()
