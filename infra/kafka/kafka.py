@@ -30,9 +30,12 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from infra.kafka.secured import Secured
 
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
@@ -45,6 +48,8 @@ READY = b"Kafka Server started"  # logged when the controller lets the broker se
 START_LIMIT_S = 90.0
 STOP_LIMIT_S = 15.0
 SHOWN_LINES = 20
+LISTENERS = "CLIENTS://{host}:{},CONTROLLER://{host}:{}"
+SECURED_LISTENERS = ",SECURED://{host}:{},MUTUAL://{host}:{}"
 
 Settings = Mapping[str, str | int | float]
 
@@ -139,6 +144,7 @@ class Kafka:
         data: folder to keep, for a later cluster of as many brokers; None takes a temporary one, removed by ``close``.
         log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None puts it into the data folder.
         heap_mb: largest heap per broker. More JVM options are taken from ``KAFKA_OPTS``.
+        secured: two more listeners, with TLS: ``secured`` for users with passwords, ``mutual`` for client certificates.
 
     Raises:
         KafkaUnavailable: see ``java`` and ``fetch``.
@@ -153,16 +159,25 @@ class Kafka:
         data: Path | None = None,
         log: Path | None = None,
         heap_mb: int = 512,
+        secured: Secured | None = None,
     ) -> None:
         options = [f"-Xmx{heap_mb}m", "-XX:+ExitOnOutOfMemoryError", f"-Dlog4j2.configurationFile={LOGGING}"]
         command = [java(), *options, *os.environ.get("KAFKA_OPTS", "").split(), "-cp", f"{fetch()}/*"]
         ports = list(range(port, port + brokers)) if port else free_ports(brokers)
-        controllers = free_ports(brokers, avoid=ports)
-        self.bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
+        others = free_ports(3 * brokers, avoid=ports)
+        controllers, passwords, certificates = (others[n : n + brokers] for n in range(0, len(others), brokers))
+        self.bootstrap, self.secured, self.mutual = (
+            ",".join(f"{HOST}:{port}" for port in each) for each in (ports, passwords, certificates)
+        )
 
         self._temporary = Path(tempfile.mkdtemp(prefix="kafka-")) if data is None else None
         folder = (self._temporary or data or Path()).resolve()
-        shared = _shared_settings(controllers) | dict(properties or {})
+        shared = {
+            **_shared_settings(controllers),
+            **(_secured_settings(secured) if secured else {}),
+            **(properties or {}),
+        }
+        listeners = LISTENERS + SECURED_LISTENERS * (secured is not None)
         self._brokers = [
             _Broker(
                 command,
@@ -170,11 +185,12 @@ class Kafka:
                 _log_file(log, folder, node, brokers),
                 {
                     "node.id": node,
-                    "listeners": f"CLIENTS://{HOST}:{client_port},CONTROLLER://{HOST}:{controller_port}",
+                    "listeners": listeners.format(*of_node, host=HOST),
                     **shared,
                 },
+                secured.format_arguments() if secured else (),
             )
-            for node, (client_port, controller_port) in enumerate(zip(ports, controllers, strict=True), 1)
+            for node, of_node in enumerate(zip(ports, controllers, passwords, certificates, strict=True), 1)
         ]
         atexit.register(self.close)
 
@@ -250,9 +266,12 @@ class Kafka:
 class _Broker:
     """One Java process and its files. It runs in a session of its own, so Ctrl-C reaches the test before the broker."""
 
-    def __init__(self, command: list[str], folder: Path, log: Path, settings: Settings) -> None:
+    def __init__(
+        self, command: list[str], folder: Path, log: Path, settings: Settings, format_arguments: Sequence[str]
+    ) -> None:
         self.log = log
         self._command = command
+        self._format_arguments = format_arguments
         self._folder = folder
         self._settings_file = folder.with_suffix(".properties")
         self._settings = {"log.dirs": folder, **settings}
@@ -267,9 +286,11 @@ class _Broker:
         """Prepares an empty data folder; one that is in use already stays as it is."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._settings_file.touch(mode=0o600)  # it may hold passwords
         self._settings_file.write_text("".join(f"{name}={value}\n" for name, value in self._settings.items()))
         if not (self._folder / "meta.properties").exists():
-            self._java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(self._settings_file)).wait()
+            command = ["format", "-t", cluster, "-c", str(self._settings_file), *self._format_arguments]
+            self._java("kafka.tools.StorageTool", *command).wait()
 
     def launch(self) -> None:
         self._log_start = self.log.stat().st_size if self.log.exists() else 0
@@ -340,6 +361,11 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
     }
 
 
+def _secured_settings(secured: Secured) -> Settings:
+    protocols = "CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SSL"
+    return {"listener.security.protocol.map": protocols, **secured.properties()}
+
+
 def _log_file(log: Path | None, folder: Path, node: int, brokers: int) -> Path:
     if log is None:
         return folder / f"broker-{node}.log"
@@ -353,9 +379,18 @@ def _end(text: str) -> str:
 
 def _run(args: argparse.Namespace) -> None:
     properties = dict(item.split("=", 1) for item in args.set)
+    secured = None
+    if args.secured:
+        from secured import Secured  # noqa: PLC0415 - beside this file, which is run as a script here
+
+        secured = Secured(args.secured, {"sager": uuid.uuid4().hex})
     for ending in (signal.SIGINT, signal.SIGTERM):
         signal.signal(ending, lambda *_: sys.exit(0))
-    with Kafka(args.brokers, properties, port=args.port, data=args.data, log=args.log) as kafka:
+    with Kafka(args.brokers, properties, port=args.port, data=args.data, log=args.log, secured=secured) as kafka:
+        if secured:
+            print(
+                f"over TLS at {kafka.secured}; a client's settings: {secured.client_settings(kafka.secured, 'sager')}"
+            )
         print(f"Kafka serves at {kafka.bootstrap}; log: {', '.join(map(str, kafka.logs))}; Ctrl-C ends it", flush=True)
         while kafka.running:
             time.sleep(0.5)
@@ -372,6 +407,9 @@ def main() -> None:
     run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
     run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
     run.add_argument("--log", type=Path, help="file for the broker's log (default: in the data folder)")
+    run.add_argument(
+        "--secured", type=Path, metavar="DIR", help="listen over TLS with a user and password too; files go to DIR"
+    )
     run.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="broker properties")
     args = parser.parse_args()
     try:

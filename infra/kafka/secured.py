@@ -1,0 +1,141 @@
+"""TLS and SASL for a test cluster: a certificate authority made on the spot, and users with passwords.
+
+Certificates are made by the ``openssl`` command (3.0 or newer) and are good for two days.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+DAYS = 2
+ITERATIONS = 4096
+SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+
+class OpensslUnavailable(RuntimeError):
+    """There is no ``openssl`` command, or it cannot do what is needed. A test may skip."""
+
+
+class Secured:
+    """What a cluster needs for listeners with TLS and SASL, and what a client needs to use them.
+
+    Args:
+        folder: where the PEM files go; whoever can read it can pass for a broker.
+        users: passwords by name, each good for PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Used when a broker's data
+            folder is new.
+        key_password: of the client's private key.
+
+    Raises:
+        OpensslUnavailable: certificates cannot be made.
+    """
+
+    def __init__(self, folder: Path, users: Mapping[str, str], key_password: str | None = None) -> None:
+        self.users = dict(users)
+        self.key_password = key_password or secrets.token_urlsafe(16)
+        folder = folder.resolve()
+        folder.mkdir(parents=True, exist_ok=True)
+        self.ca = authority(folder, "ca")
+        self.certificate, self.key = folder / "client.pem", folder / "client.key"
+        self._server = folder / "server.pem"
+        certificate, key = folder / "broker.pem", folder / "broker.key"
+        _openssl(*_signed_by(self.ca), "-nodes", "-subj", "/CN=broker", *_out(certificate, key), *_NAMES)
+        self._server.touch(mode=0o600)
+        self._server.write_bytes(key.read_bytes() + certificate.read_bytes())
+        _openssl(
+            *[*_signed_by(self.ca), "-subj", "/CN=client", *_out(self.certificate, self.key)],
+            *["-passout", "env:KEY_PASSWORD"],
+            environment={"KEY_PASSWORD": self.key_password},
+        )
+
+    def properties(self) -> dict[str, str]:
+        """Broker settings of the listeners SECURED, for users with passwords, and MUTUAL, for client certificates."""
+        plain = " ".join(f'user_{name}="{password}"' for name, password in self.users.items())
+        modules = {
+            "plain": f"org.apache.kafka.common.security.plain.PlainLoginModule required {plain};",
+            **{name.lower(): "org.apache.kafka.common.security.scram.ScramLoginModule required;" for name in SCRAM},
+        }
+        return {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self._server),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.ca),
+            "listener.name.mutual.ssl.client.auth": "required",
+            "listener.name.secured.sasl.enabled.mechanisms": ",".join(name.upper() for name in modules),
+            **{f"listener.name.secured.{name}.sasl.jaas.config": module for name, module in modules.items()},
+        }
+
+    def format_arguments(self) -> list[str]:
+        """What the storage tool is told of the users: salted hashes, since everybody sees a command line."""
+        found = []
+        for name, password in self.users.items():
+            for mechanism, algorithm in SCRAM.items():
+                salt = secrets.token_bytes(16)
+                salted = hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, ITERATIONS)
+                told = f'salt="{_base64(salt)}",saltedpassword="{_base64(salted)}"'
+                found += ["--add-scram", f"{mechanism}=[name={name},iterations={ITERATIONS},{told}]"]
+        return found
+
+    def client_settings(self, bootstrap: str, name: str) -> Path:
+        """A file with a user's settings, the password among them, for a shell to read."""
+        settings = {
+            "BOOTSTRAP": bootstrap,
+            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "KAFKA_SASL_USERNAME": name,
+            "KAFKA_SASL_PASSWORD": self.users[name],
+            "KAFKA_SSL_CA": self.ca,
+        }
+        file = self.ca.with_name("client.env")
+        file.touch(mode=0o600)
+        file.write_text("".join(f"export SAGER_{setting}='{value}'\n" for setting, value in settings.items()))
+        return file
+
+
+def authority(folder: Path, name: str) -> Path:
+    """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``.
+
+    Raises:
+        OpensslUnavailable: it cannot be made.
+    """
+    certificate = folder / f"{name}.pem"
+    _openssl(*_NEW, "-nodes", "-subj", f"/CN={name}", *_out(certificate, certificate.with_suffix(".key")))
+    return certificate
+
+
+_NEW = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", str(DAYS)]
+_NAMES = ["-addext", "subjectAltName=IP:127.0.0.1"]
+"""What the brokers are called in their certificate; `localhost` is left out, so that a test can use a wrong name."""
+
+
+def _signed_by(ca: Path) -> list[str]:
+    return [*_NEW, "-CA", str(ca), "-CAkey", str(ca.with_suffix(".key"))]
+
+
+def _out(certificate: Path, key: Path) -> list[str]:
+    return ["-out", str(certificate), "-keyout", str(key)]
+
+
+def _openssl(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
+    command = shutil.which("openssl")
+    if command is None:
+        raise OpensslUnavailable("certificates are made with openssl, which is missing (Debian: apt install openssl)")
+    done = subprocess.run(
+        [command, *arguments],
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise OpensslUnavailable(f"openssl 3.0 or newer is needed to make certificates: {done.stderr.strip()}")
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()

@@ -1,0 +1,366 @@
+"""Security of the wire, against an Apache Kafka that wants TLS and passwords; and what must never be told."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiokafka
+import pytest
+from aiokafka.client import AIOKafkaClient
+from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
+
+from infra.kafka.kafka import Kafka, KafkaUnavailable
+from infra.kafka.secured import OpensslUnavailable, Secured, authority
+from schemas import SkillDiff, SlimSkill
+from streams.client import SlimSkills
+from streams.embedded import free_port
+from streams.exceptions import BrokerRefuses, BrokerUnreachable
+from streams.kafka import reach
+from streams.launch import environment
+from streams.settings import Settings
+from streams.worker import app as worker_app
+from streams.worker.repairs import TrueEndConsumerThread
+from tests.conftest import APACHE
+from tests.harness import Harness
+from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.worlds import slate
+
+pytestmark = pytest.mark.broker
+secured_kafka = pytest.mark.skipif(not APACHE, reason="the embedded broker knows neither TLS nor SASL")
+
+PASSWORD, KEY_PASSWORD = "marked-kafka-password", "marked-key-password"
+LLM_KEY, LLM_URL_KEY = "marked-llm-key", "marked-llm-url-key"
+SECRETS = (PASSWORD, KEY_PASSWORD, LLM_KEY, LLM_URL_KEY)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster with a plain listener and secured ones, and the files to use them."""
+
+    kafka: Kafka
+    files: Secured
+    stranger: Path
+    """The certificate of an authority that has signed nothing here."""
+
+    def user(self, **more: Any) -> dict[str, Any]:
+        """Settings of a client with a password."""
+        return {
+            "bootstrap": self.kafka.secured,
+            "kafka_security_protocol": "SASL_SSL",
+            "kafka_sasl_username": "sager",
+            "kafka_sasl_password": PASSWORD,
+            "kafka_ssl_ca": self.files.ca,
+            **more,
+        }
+
+    def certificate(self) -> dict[str, Any]:
+        """Settings of a client certificate, to put on top of others."""
+        return {
+            "kafka_ssl_certificate": self.files.certificate,
+            "kafka_ssl_key": self.files.key,
+            "kafka_ssl_key_password": KEY_PASSWORD,
+        }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("secured")
+    try:
+        files = Secured(folder / "pem", {"sager": PASSWORD}, KEY_PASSWORD)
+        kafka = Kafka(log=folder / "kafka.log", secured=files)
+    except (KafkaUnavailable, OpensslUnavailable) as why:
+        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
+            pytest.fail(f"a secured Apache Kafka is required here: {why}")
+        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
+    with kafka:
+        yield Cluster(kafka, files, authority(folder, "stranger"))
+
+
+def deployment(tmp_path: Path, **more: Any) -> Settings:
+    name = f"t{uuid.uuid4().hex[:8]}"
+    return Settings(
+        prefix=f"{name}.",
+        app_id=name,
+        data_dir=tmp_path / "data",
+        session_seconds=6,
+        rebalance_seconds=8,
+        publish_seconds=0.5,
+        batch_seconds=0.2,
+        **more,
+    )
+
+
+def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "streams.cli", *args],
+        env={**environment(settings), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def fausts_client(settings: Settings) -> AIOKafkaClient:
+    """A client with the credentials that Faust makes of a worker's."""
+    shown = credentials_to_aiokafka_auth(worker_app.credentials(settings))
+    return AIOKafkaClient(bootstrap_servers=settings.bootstrap, **shown)
+
+
+def choose(harness: Harness, times: int) -> None:
+    for number in range(times):
+        shown = slate(number)
+        ranking = harness.events.ranking(f"user-{number % 4}", "films", shown)
+        harness.events.selection(ranking, shown[0]["item_id"])
+    harness.events.flush()
+
+
+# --- it works
+
+
+@secured_kafka
+def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: Path) -> None:
+    settings = deployment(tmp_path, **cluster.user())
+
+    with Harness(settings) as harness:
+        harness.worker()
+        harness.materializer()
+        choose(harness, 20)
+        outputs = harness.count(SkillDiff, 20)
+        harness.count(SlimSkill, 4)
+        with SlimSkills(settings=settings) as slim:
+            known = len(slim)
+        topics = sager("topics", "--json", settings=settings)
+        harness.assert_all_stores_agree()
+
+    assert outputs.dead_letters == []
+    assert known
+    assert topics.returncode == 0, topics.stderr
+    assert {topic["state"] for topic in json.loads(topics.stdout)} == {"ok"}
+
+
+@secured_kafka
+def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path: Path) -> None:
+    """On a listener that lets nobody in without one."""
+    settings = deployment(
+        tmp_path,
+        bootstrap=cluster.kafka.mutual,
+        kafka_security_protocol="SSL",
+        kafka_ssl_ca=cluster.files.ca,
+        **cluster.certificate(),
+    )
+
+    with Harness(settings) as harness:
+        harness.worker()
+        harness.materializer()
+        choose(harness, 4)
+        harness.count(SkillDiff, 4)
+        harness.assert_all_stores_agree()
+
+
+@secured_kafka
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_both_clients_know_every_mechanism(cluster: Cluster, mechanism: str) -> None:
+    settings = Settings(**cluster.user(kafka_sasl_mechanism=mechanism))
+
+    _, seen = reach(settings, 15)
+    fausts = fausts_client(settings)
+    await fausts.bootstrap()
+    await fausts.close()
+
+    assert len(seen.brokers) == len(fausts.cluster.brokers()) == 1
+
+
+@secured_kafka
+async def test_the_true_end_is_read_with_the_workers_credentials(cluster: Cluster, tmp_path: Path) -> None:
+    """Repair 2 of Faust reads with a consumer of its own."""
+    settings = deployment(tmp_path, **cluster.user())
+    with Harness(settings) as harness:
+        harness.raw.produce(settings.topic("contrasts"), b"x", partition=0)
+        harness.raw.flush(10)
+        thread = _Unstarted(settings)
+        await thread.consumer_of_the_worker.start()
+        tp = aiokafka.TopicPartition(settings.topic("contrasts"), 0)
+
+        ends = await thread._highwaters([tp])
+
+        await thread.consumer_of_the_worker.stop()
+    assert ends == {tp: 1}
+
+
+class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
+    """The consumer thread of a worker that does not run."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.app = worker_app.create(settings).app
+        self.consumer = type("Consumer", (), {"transport": self.app.transport, "in_transaction": False})()
+        self.consumer_of_the_worker = self._create_client_consumer(self.app.transport)
+
+    async def call_thread(self, call: Any, *args: Any) -> Any:
+        return await call(*args)
+
+    def _ensure_consumer(self) -> Any:
+        return self.consumer_of_the_worker
+
+
+# --- it does not, and says why
+
+
+WRONG_PASSWORD = ("kafka_sasl_password", "SASL authentication error", "SAGER_KAFKA_SASL_PASSWORD")
+UNKNOWN_CA = ("kafka_ssl_ca", "certificate verify failed", "SAGER_KAFKA_SSL_CA")
+
+
+@secured_kafka
+@pytest.mark.parametrize("command", ["topics", "worker", "materialize"])
+@pytest.mark.parametrize("wrong", [WRONG_PASSWORD, UNKNOWN_CA], ids=["wrong-password", "unknown-ca"])
+def test_a_refusal_is_told_with_what_to_look_at(
+    cluster: Cluster, tmp_path: Path, command: str, wrong: tuple[str, str, str]
+) -> None:
+    setting, reason, variable = wrong
+    value = cluster.stranger if setting == "kafka_ssl_ca" else "marked-wrong-password"
+    settings = deployment(tmp_path, **cluster.user(**{setting: value}))
+
+    done = sager(command, settings=settings)
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"sager: Kafka at {cluster.kafka.secured} refuses us: ")
+    assert reason in line
+    assert variable in line
+    assert "marked" not in line
+
+
+@secured_kafka
+def test_a_certificate_must_bear_the_name_that_we_connect_to(cluster: Cluster) -> None:
+    by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
+
+    with pytest.raises(BrokerRefuses, match="host names in SAGER_BOOTSTRAP"):
+        reach(Settings(**cluster.user(bootstrap=by_name)), 15)
+    _, seen = reach(Settings(**cluster.user(bootstrap=by_name, kafka_ssl_verify_hostname=False)), 15)
+
+    assert len(seen.brokers) == 1
+
+
+@secured_kafka
+async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -> None:
+    by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
+    for given in ({"kafka_ssl_ca": cluster.stranger}, {"bootstrap": by_name}):
+        settings = Settings(**cluster.user(**given))
+        fausts = fausts_client(settings)
+        with pytest.raises(aiokafka.errors.KafkaConnectionError):
+            await fausts.bootstrap()
+        await fausts.close()
+
+
+@secured_kafka
+def test_a_plain_client_of_a_secured_listener_is_told_of_the_protocol(cluster: Cluster) -> None:
+    with pytest.raises(BrokerUnreachable, match="SAGER_KAFKA_SECURITY_PROTOCOL"):
+        reach(Settings(bootstrap=cluster.kafka.secured), 3)
+
+
+# --- what is never told
+
+
+@secured_kafka
+def test_secrets_are_told_nowhere(cluster: Cluster, tmp_path: Path) -> None:
+    """Not in logs at DEBUG, metrics, command lines, `sager config`, dead letters or any other record, nor in errors."""
+    troubles = [*[Act(Do.FAIL, status=400)] * 4, Act(Do.FAIL), Act(Do.RESET), Act(Do.NOT_JSON), Act(Do.BREAK_JSON)]
+    with threaded(OpenAiServer()) as server:
+        server.then(*troubles)
+        settings = deployment(
+            tmp_path,
+            **cluster.user(),
+            **cluster.certificate(),
+            log_level="DEBUG",
+            reasoner="llm",
+            on_llm_failure="dead-letter",
+            llm_base_url=server.base_url.replace("://", f"://key:{LLM_URL_KEY}@"),
+            llm_api_key=LLM_KEY,
+            llm_attempts=1,
+            llm_retry_seconds=0.1,
+        )
+        told = {}
+        with Harness(settings) as harness:
+            ports = {"worker": free_port(), "materialize": free_port()}
+            for verb, port in ports.items():
+                process = harness.start(verb, metrics_port=port)
+                told[f"command line of {verb}"] = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            harness.raw.produce(settings.topic("items"), b"{", b"item", partition=0)
+            harness.raw.flush(10)
+            choose(harness, 20)
+            harness.until(
+                lambda out: len(out.records.get("skill-diffs", [])) + len(out.dead_letters) >= 21, "all choices", 90
+            )
+            harness.duckdb("SELECT count(*) FROM dead_letters", lambda rows: bool(rows and rows[0][0]))
+            for verb, port in ports.items():
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                    told[f"metrics of {verb}"] = answer.read()
+            for command in ("config", "config --json", "topics", "slim user-1"):
+                done = sager(*command.split(), settings=settings)
+                told[command] = (done.stdout + done.stderr).encode()
+            for name, value in (("kafka_ssl_ca", cluster.stranger), ("partitions", 3)):
+                done = sager("topics", settings=settings.model_copy(update={name: value}))
+                assert done.returncode == 1
+                told[f"topics with wrong {name}"] = (done.stdout + done.stderr).encode()
+            for process in list(harness.processes):
+                harness.stop(process)
+            outputs = harness.quiet()
+        for base, records in outputs.records.items():
+            told[f"records of {base}"] = b"\n".join((m.key() or b"") + (m.value() or b"") for m in records)
+        for verb in ports:
+            told[f"log of {verb}"] = (settings.data_dir / f"{verb}.log").read_bytes()
+
+    assert server.bodies
+    assert {letter.stage for letter in outputs.dead_letters} >= {"evolve", "materialize"}
+    assert b" DEBUG " in told["log of worker"]
+    assert b"**********" in told["config"]
+    assert b"sager_llm_calls_total" in told["metrics of worker"]
+    assert [(where, secret) for where, text in told.items() for secret in SECRETS if secret.encode() in text] == []
+
+
+# --- who can listen in
+
+
+LISTENING = "0A"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_processes_listen_on_the_loopback_unless_told_otherwise(harness: Harness) -> None:
+    port, open_port = free_port(), free_port()
+    worker = harness.worker(metrics_port=port)
+    materializer = harness.start("materialize", metrics_port=open_port, metrics_host="0.0.0.0")
+    for each in (port, open_port):
+        harness.until(lambda _, each=each: _answers(each), f"metrics on {each}")
+
+    assert {host for host, _ in _listeners(worker.pid)} == {"127.0.0.1"}
+    assert ("0.0.0.0", open_port) in _listeners(materializer.pid)
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _listeners(pid: int) -> set[tuple[str, int]]:
+    """On what a process listens: its sockets, looked up in the kernel's tables. IPv6 addresses stay in hexadecimal."""
+    links = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()]
+    inodes = {match[1] for link in links if (match := re.fullmatch(r"socket:\[(\d+)\]", link))}
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == LISTENING and rest[5] in inodes:
+                host, port = local.split(":")
+                address = socket.inet_ntoa(bytes.fromhex(host)[::-1]) if table == "tcp" else host
+                found.add((address, int(port, 16)))
+    return found
