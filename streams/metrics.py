@@ -30,6 +30,13 @@ END_TO_END_SECONDS = Histogram(
 LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by prompt and outcome.", ["prompt", "outcome"])
 LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.", ["prompt", "direction"])
 LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
+LLM_CIRCUIT = Gauge(
+    "sager_llm_circuit_state", "Whether calls go out to the LLM endpoint: 0 closed, they do; 1 half-open; 2 open."
+)
+LLM_OPENINGS = Counter(
+    "sager_llm_circuit_openings", "Outages: how often the circuit opened, by the failure that did it.", ["outcome"]
+)
+LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait until the LLM endpoint has answers again.")
 GATED = Counter("sager_llm_gated", "Choices that the LLM was not asked about: they could teach it nothing.")
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(

@@ -36,6 +36,8 @@ class Do(StrEnum):
     """Fill the schema sensibly."""
     LIE = "lie"
     """Fit the schema's form, but name what no enum lists."""
+    STEAL = "steal"
+    """Answer as if asked what somebody else was asked before: with their lines and their item's facts."""
     OBEY = "obey"
     """Do what an injected text might ask: the worst answer that still fits the schema."""
     WRONG_SCHEMA = "wrong-schema"
@@ -149,7 +151,15 @@ class OpenAiServer:
             headers = {"Retry-After": act.retry_after} if act.retry_after is not None else {}
             error = {"message": f"you said: {body['messages'][-1]['content']}", "type": "error", "code": "told_to_fail"}
             return web.json_response({"error": error}, status=status, headers=headers)
+        if act.do is Do.STEAL:
+            body = self._stolen(body)
         return web.json_response(completion(body, act.do))
+
+    def _stolen(self, body: dict[str, Any]) -> dict[str, Any]:
+        """This request with the schema of the newest one that has another."""
+        asked = body.get("response_format")
+        others = (other.get("response_format") for other in reversed(self.bodies))
+        return {**body, "response_format": next((other for other in others if other and other != asked), asked)}
 
 
 async def _drip(request: web.Request) -> web.StreamResponse:

@@ -4,7 +4,18 @@ Raises:
     ImportError: the optional extra `llm` is not installed.
 """
 
+from operators.llm.breaker import BreakerState, CircuitBreaker
 from operators.llm.client import LlmClient
+from operators.llm.failures import EndpointAway
 from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
 
-__all__ = ["CallRecord", "FirstToken", "LlmClient", "Outcome", "Reply"]
+__all__ = [
+    "BreakerState",
+    "CallRecord",
+    "CircuitBreaker",
+    "EndpointAway",
+    "FirstToken",
+    "LlmClient",
+    "Outcome",
+    "Reply",
+]

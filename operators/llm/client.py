@@ -4,15 +4,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import orjson
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm.bodies import TOP_LOGPROBS, answer, choice_logprobs, usage
-from operators.llm.failures import CallFailed, status_failure
+from operators.llm.breaker import BreakerState, CircuitBreaker
+from operators.llm.failures import CallFailed, EndpointAway, status_failure
+from operators.llm.questions import Question, Spent, milliseconds_since, prompt_hash
 from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
 from operators.llm.replies import assert_supported, without_sizes
 
@@ -26,6 +27,11 @@ CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with t
 """Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
 CHOICE_CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with one of these only: {choices}."
 """The same for a question of which only the first token counts."""
+
+_AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
+"""Failures that tell of the endpoint and not of the question."""
+_LOOK_SECONDS = 0.25
+"""How soon a pause before a retry notices that the circuit has opened."""
 
 _T = TypeVar("_T")
 
@@ -44,6 +50,7 @@ class LlmClient:
             a small one talks until it is cut off; OpenAI, Azure and Anthropic document strict schemas without (some
             of) them, so by default only our check knows them.
         on_call: is told of every HTTP call once it has ended; not of one that was cancelled.
+        breaker: while it is open, questions fail at once and no call goes out; None: every call goes out.
     """
 
     def __init__(
@@ -57,6 +64,7 @@ class LlmClient:
         max_retry_seconds: float,
         sizes_in_schema: bool = False,
         on_call: Callable[[CallRecord], None] | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         if attempts < 1 or timeout_seconds <= 0 or max_retry_seconds < 0:
             raise ValueError("attempts, timeout_seconds and max_retry_seconds must be positive")
@@ -66,11 +74,17 @@ class LlmClient:
         self.max_retry_seconds = max_retry_seconds
         self._sizes_in_schema = sizes_in_schema
         self._on_call = on_call or (lambda _: None)
+        self._breaker = breaker or CircuitBreaker(
+            failures=0, pause_seconds=0, max_pause_seconds=0, clock=time.monotonic, chance=lambda: 0.0
+        )
         self._openai = openai.AsyncOpenAI(
             base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=0
         )
         # Version 2 of the library logs whole requests at DEBUG: prompts hold people's words and are never logged.
         logging.getLogger("openai").setLevel(logging.INFO)
+        # The library's HTTP client logs every address at INFO, with the password that a base URL may carry.
+        for http_client in ("httpx", "httpx2"):
+            logging.getLogger(http_client).setLevel(logging.WARNING)
         self._backoff = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds) + tenacity.wait_random(
             0, 0.25
         )
@@ -96,7 +110,7 @@ class LlmClient:
         assert_supported(schema)
         sent = dict(schema) if self._sizes_in_schema else without_sizes(schema)
         form = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": sent}}
-        question: _Question[Mapping[str, Any]] = _Question(
+        question: Question[Mapping[str, Any]] = Question(
             prompt,
             name,
             prompt_hash(prompt, schema),
@@ -104,7 +118,7 @@ class LlmClient:
             lambda body: answer(body, schema),
             CORRECTION,
         )
-        spent = _Spent()
+        spent = Spent()
         return Reply(answer=await self._answer_to(question, spent), **self._cost(question, spent))
 
     async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
@@ -123,7 +137,7 @@ class LlmClient:
         """
         if not 0 < len({choice.casefold() for choice in choices}) == len(choices) <= TOP_LOGPROBS:
             raise ValueError(f"choices must be 1 to {TOP_LOGPROBS} different words")
-        question = _Question(
+        question = Question(
             prompt,
             name,
             prompt_hash(prompt, {"choices": list(choices)}),
@@ -131,7 +145,7 @@ class LlmClient:
             lambda body: choice_logprobs(body, choices),
             CHOICE_CORRECTION.replace("{choices}", ", ".join(choices)),
         )
-        spent = _Spent()
+        spent = Spent()
         logprobs, seen = await self._answer_to(question, spent)
         return FirstToken(logprobs=logprobs, seen=seen, **self._cost(question, spent))
 
@@ -139,7 +153,7 @@ class LlmClient:
         """Closes the connections. The client cannot be used afterwards."""
         await self._openai.close()
 
-    async def _answer_to(self, question: "_Question[_T]", spent: "_Spent") -> _T:
+    async def _answer_to(self, question: Question[_T], spent: Spent) -> _T:
         """The answer, after one correction if it takes one."""
         try:
             try:
@@ -153,27 +167,37 @@ class LlmClient:
                 return await self._insist(corrected, spent, limit=self.attempts + 1)
         except CallFailed as failed:
             # The cause is left out on purpose: an endpoint's error may quote the prompt or the key.
-            raise ReasonerUnavailable(failed.outcome.value, f"{failed.detail} ({spent.calls} calls)") from None
+            outcome, detail = failed.outcome.value, f"{failed.detail} ({spent.calls} calls)"
+            if self._breaker.state is BreakerState.CLOSED:
+                raise ReasonerUnavailable(outcome, detail) from None
+            raise EndpointAway(outcome, detail, lambda: self._breaker.passable) from None
 
-    def _cost(self, question: "_Question[Any]", spent: "_Spent") -> dict[str, Any]:
+    def _cost(self, question: Question[Any], spent: Spent) -> dict[str, Any]:
         return {
             "model": self.model,
             "prompt_hash": question.prompt_hash,
             "prompt_tokens": spent.prompt_tokens,
             "completion_tokens": spent.completion_tokens,
-            "latency_ms": _milliseconds_since(spent.began),
+            "latency_ms": milliseconds_since(spent.began),
             "calls": spent.calls,
         }
 
-    async def _insist(self, question: "_Question[_T]", spent: "_Spent", limit: int) -> _T:
+    async def _insist(self, question: Question[_T], spent: Spent, limit: int) -> _T:
         """Calls until there is a reply, a failure that retrying does not heal, or `limit` calls have been spent."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(lambda error: isinstance(error, CallFailed) and error.may_pass),
-            stop=lambda _: spent.calls >= limit,
+            stop=lambda _: spent.calls >= limit or self._breaker.state is not BreakerState.CLOSED,
             wait=self._pause,
+            sleep=self._sleep,
             reraise=True,
         )
-        return await retrying(self._call, question, spent)
+        return await retrying(self._call, question, spent, limit)
+
+    async def _sleep(self, seconds: float) -> None:
+        """The pause before a retry; it ends when there will be none, because the circuit has opened."""
+        until = time.monotonic() + seconds
+        while self._breaker.state is BreakerState.CLOSED and (remaining := until - time.monotonic()) > 0:  # noqa: ASYNC110 - a breaker knows no event loop
+            await asyncio.sleep(min(remaining, _LOOK_SECONDS))
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
@@ -186,12 +210,33 @@ class LlmClient:
             pause = tenacity.wait_random(asked, 1.1 * asked)(state)
         return min(pause, self.max_retry_seconds)
 
-    async def _call(self, question: "_Question[_T]", spent: "_Spent") -> _T:
+    async def _call(self, question: Question[_T], spent: Spent, limit: int) -> _T:
+        """One call, if the circuit breaker lets it out, and what it tells of the endpoint."""
+        ticket = self._breaker.admit()
+        if ticket is None:
+            raise CallFailed(Outcome.CIRCUIT_OPEN, "no calls go out until the endpoint is back")
+        spent.calls += 1
+        try:
+            found = await self._recorded(question, spent)
+        except CallFailed as failed:
+            # A rate limit that a later attempt may still get through is no outage, unless it meets the probe.
+            last = spent.calls >= limit or self._breaker.state is not BreakerState.CLOSED
+            if failed.outcome in _AWAY or failed.misconfigured or (failed.outcome is Outcome.RATE_LIMITED and last):
+                self._breaker.failed(ticket, failed)
+            elif failed.outcome is not Outcome.RATE_LIMITED:
+                self._breaker.succeeded(ticket)
+            raise
+        except BaseException:
+            self._breaker.left(ticket)
+            raise
+        self._breaker.succeeded(ticket)
+        return found
+
+    async def _recorded(self, question: Question[_T], spent: Spent) -> _T:
         """One HTTP call and its record."""
         began = time.monotonic()
         outcome: Outcome | None = None
         prompt_tokens = completion_tokens = 0
-        spent.calls += 1
         try:
             body = await self._post(question)
             prompt_tokens, completion_tokens = usage(body)
@@ -212,12 +257,12 @@ class LlmClient:
                         prompt_hash=question.prompt_hash,
                         prompt_tokens=prompt_tokens,
                         completion_tokens=completion_tokens,
-                        latency_ms=_milliseconds_since(began),
+                        latency_ms=milliseconds_since(began),
                     )
                 )
         return found
 
-    async def _post(self, question: "_Question[Any]") -> object:
+    async def _post(self, question: Question[Any]) -> object:
         try:
             # The library's own timeout is per read: an endpoint that drips bytes would never reach it.
             async with asyncio.timeout(self.timeout_seconds):
@@ -243,32 +288,3 @@ class LlmClient:
         except (openai.OpenAIError, orjson.JSONDecodeError):
             raise CallFailed(Outcome.SERVER_ERROR, "the endpoint did not answer in JSON", may_pass=True) from None
         return body
-
-
-@dataclass(frozen=True)
-class _Question(Generic[_T]):
-    """What one question sends, and how it reads the response's body."""
-
-    prompt: str
-    name: str
-    prompt_hash: str
-    wanted: Mapping[str, Any]
-    read: Callable[[object], _T]
-    correction: str
-
-
-@dataclass
-class _Spent:
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    began: float = field(default_factory=time.monotonic)
-
-
-def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
-    """Blake2b of all that the model is told, 16 hex digits."""
-    return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
-
-
-def _milliseconds_since(began: float) -> int:
-    return round(1000 * (time.monotonic() - began))

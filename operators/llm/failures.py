@@ -1,28 +1,61 @@
 """How a call to a model fails, and whether asking again may help."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isnan
 
+from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm.records import Outcome
 
 _RETRIED = {408: Outcome.TIMEOUT, 409: Outcome.SERVER_ERROR, 429: Outcome.RATE_LIMITED}
 _SERVER_ERRORS = 500
+_MISCONFIGURED = frozenset({401, 403, 404})
+"""No key or a wrong one, a model that the key may not use, a model or an address that does not exist."""
 
 
 class CallFailed(Exception):
-    """One call came to nothing; `may_pass` says whether the same call may succeed later."""
+    """One call came to nothing.
+
+    Args:
+        outcome: how it ended.
+        detail: what happened, for a person; never the prompt's words.
+        may_pass: whether the same call may succeed later.
+        retry_after_seconds: when the endpoint wants to be asked again, if it said so.
+        misconfigured: the endpoint refuses this key or knows no such model or address: no call will succeed until
+            somebody has changed something.
+    """
 
     def __init__(
-        self, outcome: Outcome, detail: str, *, may_pass: bool = False, retry_after_seconds: float | None = None
+        self,
+        outcome: Outcome,
+        detail: str,
+        *,
+        may_pass: bool = False,
+        retry_after_seconds: float | None = None,
+        misconfigured: bool = False,
     ) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.detail = detail
         self.may_pass = may_pass
         self.retry_after_seconds = retry_after_seconds
+        self.misconfigured = misconfigured
+
+
+class EndpointAway(ReasonerUnavailable):
+    """There is no answer, and the circuit breaker lets no calls through: whoever can wait, waits until it does.
+
+    Args:
+        outcome: `circuit-open` if no call was made, else how the last one ended.
+        detail: what happened, for a person.
+        passable: whether a call may go out now.
+    """
+
+    def __init__(self, outcome: str, detail: str, passable: Callable[[], bool]) -> None:
+        super().__init__(outcome, detail)
+        self.passable = passable
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
@@ -54,4 +87,5 @@ def status_failure(status: int, headers: Mapping[str, str], words: tuple[object,
         " ".join([f"HTTP {status}", *named]),
         may_pass=outcome is not Outcome.CLIENT_ERROR,
         retry_after_seconds=retry_after(headers.get("retry-after"), datetime.now(UTC)),
+        misconfigured=status in _MISCONFIGURED,
     )

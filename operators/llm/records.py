@@ -21,6 +21,8 @@ class Outcome(StrEnum):
     CLIENT_ERROR = "client-error"
     NO_LOGPROBS = "no-logprobs"
     """The endpoint does not tell the probabilities of tokens; only `LlmClient.first_token` ends so."""
+    CIRCUIT_OPEN = "circuit-open"
+    """The endpoint is away, so no call was made: questions end so, calls never do."""
 
 
 @dataclass(frozen=True)

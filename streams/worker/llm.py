@@ -1,4 +1,9 @@
-"""What a worker asks a model for: the client from the settings, its calls counted."""
+"""What a worker asks a model for: the client from the settings, its calls counted and its endpoint's state told."""
+
+import logging
+import random
+import time
+from weakref import WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
 from operators.tokens import count_tokens
@@ -7,11 +12,17 @@ from streams.exceptions import MissingExtra
 from streams.settings import By, RankerName, Settings
 from streams.worker.models import Models
 
+logger = logging.getLogger("sager.llm")
+
 OPENAI_URL = "https://api.openai.com/v1"
+CONFIGURATION = (
+    "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
+    "SAGER_LLM_BASE_URL (404), and start the worker again"
+)
 
 try:
     from operators.evolve.llm import LlmReasoner, LlmReplacer
-    from operators.llm import CallRecord, LlmClient
+    from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient
     from operators.rank.llm import Form, LlmRanker
     from operators.retrieve.llm import LlmFacets
     from operators.slim.llm import LlmExtract
@@ -21,21 +32,23 @@ except ImportError as error:
         "or set SAGER_REASONER=rules, SAGER_RANKER=deterministic, SAGER_FACETS_BY=rules and SAGER_EXTRACT_BY=rules"
     ) from error
 
+_clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
+
 
 def llm_reasoner(settings: Settings) -> Reasoner:
     """A reasoner that asks the configured endpoint, if wanted only where there is something new to judge."""
-    reasoner = LlmReasoner(llm_client(settings), count_tokens=count_tokens)
+    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens)
     return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
 
 
 def llm_replacer(settings: Settings) -> Replacer:
     """A replacer that asks the configured endpoint. It has no gate: a skill written anew is new each time."""
-    return LlmReplacer(llm_client(settings), count_tokens=count_tokens)
+    return LlmReplacer(shared_client(settings), count_tokens=count_tokens)
 
 
 def llm_models(settings: Settings) -> Models:
-    """The models of the stages before a ranking, all over one client."""
-    client = llm_client(settings)
+    """The models of the stages before a ranking."""
+    client = shared_client(settings)
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     return Models(
         facets=LlmFacets(client, count_tokens=count_tokens) if settings.facets_by is By.LLM else None,
@@ -46,8 +59,21 @@ def llm_models(settings: Settings) -> Models:
     )
 
 
+def shared_client(settings: Settings) -> LlmClient:
+    """The one client of these settings, for as long as somebody holds it.
+
+    Who asks the same endpoint learns from each other's failures: reasoner, replacer and ranker share one circuit
+    breaker, and its connections. Nobody may close it.
+    """
+    name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
+    client = _clients.get(name)
+    if client is None:
+        client = _clients[name] = llm_client(settings)
+    return client
+
+
 def llm_client(settings: Settings) -> LlmClient:
-    """The configured endpoint's client, its calls counted."""
+    """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted."""
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     return LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
@@ -58,6 +84,14 @@ def llm_client(settings: Settings) -> LlmClient:
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=_count,
+        breaker=CircuitBreaker(
+            failures=settings.llm_breaker_failures,
+            pause_seconds=settings.llm_breaker_seconds,
+            max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
+            clock=time.monotonic,
+            chance=random.random,
+            on_change=_tell,
+        ),
     )
 
 
@@ -66,6 +100,25 @@ def _count(call: CallRecord) -> None:
     metrics.LLM_TOKENS.labels(call.name, "prompt").inc(call.prompt_tokens)
     metrics.LLM_TOKENS.labels(call.name, "completion").inc(call.completion_tokens)
     metrics.LLM_SECONDS.labels(call.name).observe(call.latency_ms / 1000)
+
+
+def _tell(breaker: CircuitBreaker) -> None:
+    """Count and log what the circuit breaker has just done."""
+    metrics.LLM_CIRCUIT.set(breaker.state.value)
+    if breaker.state is BreakerState.CLOSED:
+        logger.warning("the LLM endpoint answers again")
+    elif breaker.state is BreakerState.OPEN and breaker.failure is not None:
+        failure = breaker.failure
+        if not breaker.still_away:
+            metrics.LLM_OPENINGS.labels(failure.outcome.value).inc()
+        logger.warning(
+            "the LLM endpoint %s, %s: %s; no calls for %.1f s%s",
+            "is still away" if breaker.still_away else "is away",
+            failure.outcome.value,
+            failure.detail,
+            breaker.remaining_seconds,
+            f". {CONFIGURATION}" if failure.misconfigured else "",
+        )
 
 
 def _count_gated() -> None:

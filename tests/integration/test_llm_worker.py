@@ -30,6 +30,8 @@ def llm_settings(url: str, **more: Any) -> dict[str, Any]:
         "llm_timeout_seconds": 2.0,
         "llm_attempts": 2,
         "llm_retry_seconds": 0.3,
+        "llm_breaker_seconds": 0.2,
+        "llm_breaker_max_seconds": 0.5,
         **more,
     }
 

@@ -1,5 +1,7 @@
 """Contrasts, skills and clients, with only what a test cares about."""
 
+import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -66,3 +68,10 @@ def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **set
     chosen: dict[str, Any] = {"timeout_seconds": 2.0, "attempts": 3, "max_retry_seconds": 0.1} | settings
     on_call = calls.append if calls is not None else None
     return LlmClient(base_url=server.base_url, api_key="sk-secret", model="fake", on_call=on_call, **chosen)
+
+
+async def until(done: Callable[[], bool]) -> None:
+    """Wait for something that happens in the same event loop."""
+    async with asyncio.timeout(20):
+        while not done():  # noqa: ASYNC110 - nobody sets an event for it
+            await asyncio.sleep(0.01)
