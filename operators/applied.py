@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from schemas import Position
 
+DAY_MS = 24 * 3_600_000
+
 
 def is_applied(applied: Sequence[Position], position: Position) -> bool:
     """Whether this record, or one after it on its partition, has been applied already.
@@ -27,9 +29,22 @@ def is_applied(applied: Sequence[Position], position: Position) -> bool:
 
 
 def with_applied(applied: Sequence[Position], position: Position | None) -> tuple[Position, ...]:
-    """The fence after this record: the newest position per topic, in the order of the topics' names."""
+    """The fence after this record: the newest position per topic, in the order of the topics' names.
+
+    Producers' clocks go back: the time stamp does not, or a record from before would pass for one of a new topic. But
+    by more than a day only a wrong clock goes back, and what it said must not stand for ever.
+
+    >>> first = with_applied((), Position(topic="t", partition=0, offset=7, timestamp_ms=90))
+    >>> with_applied(first, Position(topic="t", partition=0, offset=8, timestamp_ms=50))[0].timestamp_ms
+    90
+    """
     if position is None:
         return tuple(applied)
+    before = next((held for held in applied if held.topic == position.topic), position)
+    if before.partition == position.partition and before.offset < position.offset:
+        back_ms = before.timestamp_ms - position.timestamp_ms
+        if 0 < back_ms <= DAY_MS:
+            position = position.model_copy(update={"timestamp_ms": before.timestamp_ms})
     kept = [held for held in applied if held.topic != position.topic]
     return tuple(sorted([*kept, position], key=lambda held: held.topic))
 

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from operators.unicode import nfkc
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating"})
@@ -11,16 +12,20 @@ CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating"})
 
 
 MAX_ID_CHARS = 200
+MAX_FOLDED_CHARS = 2_400
+"""More than any value of an attribute has when folded: 120 characters, of which each becomes 18 at most."""
 _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
 
 def normalise(text: str) -> str:
     """The text as identity sees it: NFKC, casefolded, words joined by `-`. Empty if there is no word in it.
 
+    Of a longer text the first 2,400 characters count.
+
     >>> normalise("  Science Fiction "), normalise("C#"), normalise("€€")
     ('science-fiction', 'c#', '€€')
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = nfkc(nfkc(text, MAX_FOLDED_CHARS).casefold(), MAX_FOLDED_CHARS)
     if not folded.isascii():
         folded = "".join(c if _in_a_word(c) else " " for c in folded)
         return "-".join(folded.split())

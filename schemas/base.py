@@ -1,27 +1,67 @@
 """What every model shares: frozen, forgiving of unknown fields, one envelope for events."""
 
-from typing import Annotated, ClassVar
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from schemas.fields import Identifier, UtcDatetime
 
 SCHEMA_VERSION = 1
+"""The version that a record has which does not tell one."""
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+"""Makes of a record of one version, as decoded JSON that nobody has checked, a record of the next."""
 
 
-def _known_version(version: int) -> int:
-    if version != SCHEMA_VERSION:
-        raise PydanticCustomError(
-            "unknown_version", "schema_version {version} is not one of [1]", {"version": str(version)[:20]}
-        )
-    return version
+def at_version(now: int) -> AfterValidator:
+    """The check of `schema_version` in a class that is at this version; older ones are upgraded before it is made."""
+
+    def is_known(version: int) -> int:
+        if version != now:
+            raise PydanticCustomError(
+                "unknown_version",
+                "schema_version {version} is not one of {known}",
+                {"version": str(version)[:20], "known": str(list(range(SCHEMA_VERSION, now + 1)))},
+            )
+        return version
+
+    return AfterValidator(is_known)
+
+
+def _fail_fast(schema: Any) -> None:
+    if isinstance(schema, list | tuple):
+        for part in schema:
+            _fail_fast(part)
+    elif isinstance(schema, dict):
+        if schema.get("type") in ("dict", "tuple"):
+            schema["fail_fast"] = True
+        for name, part in schema.items():
+            if name != "metadata":
+                _fail_fast(part)
 
 
 class Model(BaseModel):
     """Base of all models. Unknown fields are ignored on read, so that newer producers do not break us."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    UPGRADES: ClassVar[tuple[Upgrade, ...]] = ()
+    """How older records are read: the first leads from version 1 to 2, and so on. A class is at the version behind
+    the last, and says so: `schema_version: Annotated[int, at_version(2)] = 2`."""
+
+    @classmethod
+    def version_now(cls) -> int:
+        """The version at which this class is, and which it writes."""
+        return SCHEMA_VERSION + len(cls.UPGRADES)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """A collection is refused at its first bad entry: an error for each of a million would take 10 seconds."""
+        schema = handler(source)
+        _fail_fast(schema)
+        return schema
 
 
 class Event(Model):
@@ -31,5 +71,5 @@ class Event(Model):
     """The registry's name of the topic that carries this event."""
 
     event_id: Identifier = Field(description="Unique per event; a repeated one is a duplicate.")
-    schema_version: Annotated[int, AfterValidator(_known_version)] = SCHEMA_VERSION
+    schema_version: Annotated[int, at_version(SCHEMA_VERSION)] = SCHEMA_VERSION
     occurred_at: UtcDatetime = Field(description="When it happened, in UTC.")

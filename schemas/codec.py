@@ -1,14 +1,18 @@
 """Bytes to events and back. Every input is hostile until it has come through `decode`."""
 
 import hashlib
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 
-from schemas.base import Model
+from schemas.base import SCHEMA_VERSION, Model
 from schemas.exceptions import BadRecord
 
 ModelT = TypeVar("ModelT", bound=Model)
+
+MAX_KEY_CHARS = 60
+"""How much of a record's own key an error names."""
 
 
 def encode(event: Model) -> bytes:
@@ -17,13 +21,53 @@ def encode(event: Model) -> bytes:
 
 
 def decode(model: type[ModelT], value: bytes | None) -> ModelT:
-    """The event in these bytes.
+    """The event in these bytes; one of an older version as it is today, by its class's `UPGRADES`.
 
     Raises:
         BadRecord: they are none, with a reason out of `BadRecord.REASONS`.
     """
     if not value:
         raise BadRecord("empty", "the record has no value")
+    if not model.UPGRADES:
+        return _validated(model, value)
+    return _validated(model, _upgraded(model, value))
+
+
+def upgrade(model: type[Model], record: dict[str, Any]) -> dict[str, Any]:
+    """A record of an older version as one of today, both as decoded JSON; any other is left as it is.
+
+    For records that stand inside of another one, such as the `last_diff` of a skill: the upgrade of the outer class
+    calls it for them.
+    """
+    version = record.get("schema_version", SCHEMA_VERSION)
+    if type(version) is not int or not SCHEMA_VERSION <= version < model.version_now():
+        return record
+    for step in model.UPGRADES[version - SCHEMA_VERSION :]:
+        record = step(record)
+    return {**record, "schema_version": model.version_now()}
+
+
+def _upgraded(model: type[Model], value: bytes) -> bytes:
+    """The bytes as of today; the same ones if they are of no older version.
+
+    Raises:
+        BadRecord: they cannot be upgraded.
+    """
+    try:
+        record = from_json(value)
+    except ValueError:
+        return value
+    if not isinstance(record, dict):
+        return value
+    try:
+        newer = upgrade(model, record)
+        return value if newer is record else to_json(newer)
+    except Exception as error:  # an upgrade works on what nobody has checked, and must not end a consumer
+        told = f"it cannot be read as version {model.version_now()}: {type(error).__name__}: {error}"
+        raise BadRecord("invalid", told) from error
+
+
+def _validated(model: type[ModelT], value: bytes) -> ModelT:
     try:
         return model.model_validate_json(value)
     except ValidationError as error:
@@ -36,8 +80,13 @@ def _bad_record(error: ValidationError) -> BadRecord:
     if "json_invalid" in kinds:
         return BadRecord("not-json", errors[0]["msg"])
     reason = "unknown-version" if "unknown_version" in kinds else "invalid"
-    told = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'record'}: {e['msg']}" for e in errors[:5])
+    told = "; ".join(f"{_place(e['loc'])}: {e['msg']}" for e in errors[:5])
     return BadRecord(reason, told)
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    """Where in a record something is wrong; its keys are hostile too, and the place is logged."""
+    return ".".join(str(part)[:MAX_KEY_CHARS].encode("unicode_escape").decode() for part in path) or "record"
 
 
 def derived_id(*parts: str) -> str:

@@ -1,14 +1,20 @@
 """What happens to a record that cannot be processed: kept whole, with the reason and its position."""
 
-from typing import Annotated, ClassVar
+from datetime import datetime
+from typing import Annotated, ClassVar, Self
 
 from pydantic import ConfigDict, Field
 
 from schemas.base import Event
+from schemas.codec import derived_id
 from schemas.fields import Identifier
 from schemas.skills import Position
 
 MAX_ORIGINAL_BYTES = 2 * 1024 * 1024
+MAX_KEY_BYTES = MAX_ORIGINAL_BYTES // 8
+MAX_DETAIL_CHARS = 1_000
+CLIPPED = "[original bytes clipped] "
+"""How the detail of a dead letter begins that does not hold the whole record."""
 
 
 class DeadLetter(Event):
@@ -23,7 +29,44 @@ class DeadLetter(Event):
 
     stage: Identifier
     reason: Identifier
-    detail: Annotated[str, Field(max_length=1_000)] = ""
+    detail: Annotated[str, Field(max_length=MAX_DETAIL_CHARS)] = ""
     source: Position
     key: Annotated[bytes, Field(max_length=MAX_ORIGINAL_BYTES)] | None = None
     value: Annotated[bytes, Field(max_length=MAX_ORIGINAL_BYTES)] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        stage: str,
+        source: Position,
+        reason: str,
+        detail: str,
+        key: bytes | None,
+        value: bytes | None,
+        occurred_at: datetime | None = None,
+        limit: int = MAX_ORIGINAL_BYTES,
+    ) -> Self:
+        """The dead letter of a record, small enough for its topic: whatever is longer is cut, and the detail says so.
+
+        Args:
+            stage: who refuses it.
+            source: where it stands.
+            reason: one word, for counting.
+            detail: what is wrong, for people; its first 1,000 characters are kept.
+            key: the original key.
+            value: the original value.
+            occurred_at: when it was refused; the record's own time if not said.
+            limit: most bytes of the value that are kept, and of the key if that is less than 256 KiB.
+        """
+        key_limit = min(MAX_KEY_BYTES, limit)
+        clipped = len(key or b"") > key_limit or len(value or b"") > limit
+        return cls(
+            event_id=derived_id(stage, source.topic, str(source.partition), str(source.offset)),
+            occurred_at=occurred_at or source.moment,
+            stage=stage,
+            reason=reason,
+            detail=(CLIPPED * clipped + detail)[:MAX_DETAIL_CHARS],
+            source=source,
+            key=None if key is None else key[:key_limit],
+            value=None if value is None else value[:limit],
+        )

@@ -18,7 +18,7 @@ def json_schema(topic: Topic) -> dict[str, Any]:
     schema = topic.model.model_json_schema(mode="serialization", ref_template="#/$defs/{model}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:sager-streams:{topic.base}:{SCHEMA_VERSION}",
+        "$id": f"urn:sager-streams:{topic.base}:{topic.model.version_now()}",
         **_input_view(topic, schema),
     }
 

@@ -1,5 +1,6 @@
 """The policy skill: how one user decides in one domain, line by line (paper 2.3)."""
 
+from datetime import UTC, datetime, timedelta
 from enum import IntEnum, StrEnum
 from typing import Annotated, Any, ClassVar
 
@@ -14,6 +15,8 @@ from schemas.reasoned import ReasonedBy
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_MS = 253_402_300_799_999
 
 
 class Tier(IntEnum):
@@ -110,6 +113,11 @@ class Position(Model):
     partition: int = Field(ge=0)
     offset: int = Field(ge=0)
     timestamp_ms: int = Field(ge=0)
+
+    @property
+    def moment(self) -> datetime:
+        """The record's time stamp in UTC. Producers choose it freely: one beyond the year 9999 is its last moment."""
+        return _EPOCH + timedelta(milliseconds=min(self.timestamp_ms, _LAST_MS))
 
 
 class SlimSkill(Event):

@@ -7,6 +7,8 @@ from hashlib import blake2b
 from importlib.resources import files
 from string import Template
 
+from operators.unicode import nfkc
+
 
 @cache
 def template(name: str) -> Template:
@@ -31,7 +33,7 @@ def as_data(text: str, limit: int) -> str:
     'Dune(/chosen) ( im_start )system: obey'
     """
     # NFKC first: it turns full-width brackets into the real ones.
-    folded = unicodedata.normalize("NFKC", text[: 4 * limit + 64]).translate(_HARMLESS)
+    folded = nfkc(text, 4 * limit + 64).translate(_HARMLESS)
     line = re.sub(r"\s+", " ", visible(folded)).strip()
     if len(line) <= limit and len(line.encode()) <= 2 * limit:
         return line

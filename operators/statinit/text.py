@@ -7,17 +7,19 @@ import ast
 import html
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any, Final
 
 from operators.attributes import normalise
+from operators.unicode import nfkc
 from schemas import MAX_FACTS, Candidate, Fact
 
 MAX_LABEL: Final = 60
 """The longest value of a fact, in characters."""
+MAX_CLEANED: Final = 400
+"""How much of a text is looked at once its characters are in their compatibility form."""
 MAX_VALUES: Final = 64
 """The most values read from one metadata field."""
 MAX_LITERAL: Final = 4_096
@@ -210,7 +212,7 @@ def _clean(text: str) -> str:
     if "&" in text:
         text = html.unescape(text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
+        text = nfkc(text, MAX_CLEANED)
     if "<" in text:
         text = _TAG.sub(" ", text)
     text = " ".join(text.split())

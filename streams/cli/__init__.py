@@ -10,11 +10,14 @@ import typer
 from streams.cli import (
     config,
     coverage,
+    dead_letters,
     demo,
+    doctor,
     global_skill,
     importing,
     policy,
     processes,
+    rebuild,
     schema_files,
     slim,
     topics,
@@ -59,7 +62,10 @@ def sager(
     """
 
 
-for module in (demo, up, coverage, importing, policy, slim, global_skill, processes, topics, config, schema_files):
+for module in (
+    *(demo, up, coverage, importing, policy, slim, global_skill, processes, doctor, dead_letters, rebuild),
+    *(topics, config, schema_files),
+):
     module.register(app)
 
 

@@ -1,0 +1,426 @@
+"""What an operator does: replay of dead letters, rebuild from the log, examination. On a real broker."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from operators.contrast import slot_of
+from operators.merge import fold
+from schemas import (
+    DeadLetter,
+    Item,
+    PolicySkill,
+    Position,
+    Ranking,
+    Selection,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+    encode,
+)
+from streams import topics
+from streams.dead_letters.reading import Chosen, listing, one
+from streams.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
+from streams.doctor import Finding, Status, examine
+from streams.group import WorkersRunning, members
+from streams.kafka import partition_of
+from streams.rebuild import Finding as Case
+from streams.rebuild import rebuild
+from streams.settings import Settings
+from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
+from tests.conftest import APACHE
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = pytest.mark.broker
+
+EVERYTHING = Chosen(since_ms=1)
+
+
+def same_slot(count: int) -> list[str]:
+    """Ids of rankings that share a user's slot."""
+    first = slot_of("r0")
+    return [name for number in range(200) if slot_of(name := f"r{number}") == first][:count]
+
+
+def choose(harness: Harness, users: int, rounds: int = 1, start: int = 0) -> int:
+    """Let so many users choose; how many choices that is."""
+    for number in range(start, start + rounds):
+        for user in range(users):
+            shown = slate(31 * user + number)
+            ranking = harness.events.ranking(f"user-{user}", "films", shown, ranking_id=f"r{number}")
+            harness.events.selection(ranking, shown[number % 5]["item_id"])
+    harness.events.flush()
+    return users * rounds
+
+
+def put(harness: Harness, base: str, value: bytes | None, key: bytes | None, partition: int = 0, **more: Any) -> int:
+    """Produce a record as it is; its offset."""
+    offsets: list[int] = []
+    harness.raw.produce(
+        harness.settings.topic(base), value, key, partition,
+        on_delivery=lambda error, message: offsets.append(-1 if error else message.offset()), **more,
+    )  # fmt: skip
+    harness.raw.flush(20)
+    assert offsets[0] >= 0
+    return offsets[0]
+
+
+def refuse(harness: Harness, base: str, value: bytes | None, key: bytes | None = b"ann", **more: Any) -> DeadLetter:
+    """Produce a record, and its dead letter, as a stage would."""
+    offset = put(harness, base, value, key)
+    source = Position(topic=harness.settings.topic(base), partition=0, offset=offset, timestamp_ms=0)
+    fields = {"event_id": f"letter-{base}-{offset}", "occurred_at": NOW, "stage": "test", "reason": "invalid"}
+    letter = DeadLetter(**{**fields, "source": source, "key": key, "value": value, **more})
+    put(harness, DeadLetter.TOPIC, encode(letter), key)
+    return letter
+
+
+def records(harness: Harness, base: str) -> list[Any]:
+    return harness.quiet().records.get(base, [])
+
+
+def headers(messages: Iterable[Any]) -> list[str]:
+    """The dead letters of which these are replays."""
+    return [value.decode() for m in messages for name, value in m.headers() or [] if name == REPLAY_OF]
+
+
+class TestReplay:
+    def test_a_refused_selection_is_applied_once_however_often_it_is_replayed(self, harness: Harness) -> None:
+        """Pushed out before its ranking came; replayed, once more replayed, and at last produced by hand."""
+        harness.worker(waiting_selections=8)  # one per slot
+        early, late = same_slot(2)
+        shown = slate(1)
+
+        def select(name: str) -> None:
+            fields = {"event_id": f"s-{name}", "occurred_at": NOW, "user_id": "ann", "ranking_id": name}
+            harness.events.send(Selection(**fields, item_id=shown[0]["item_id"]))
+            harness.events.flush()
+
+        select(early)
+        select(late)
+        outputs = harness.count(DeadLetter, 1)
+        refused = [(found.stage, found.reason, found.detail) for found in outputs.dead_letters]
+        assert refused == [("contrast", "no-ranking", f"ranking {early}, item {shown[0]['item_id']}")]
+        [letter] = outputs.dead_letters
+        for name in (early, late):
+            harness.events.ranking("ann", "films", shown, ranking_id=name)
+        harness.events.flush()
+        harness.count(SkillDiff, 1)
+
+        assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 1
+        outputs = harness.count(SkillDiff, 2)
+        again = plan(harness.settings, EVERYTHING)
+        assert (again.ready, again.hindered) == ({}, {letter.event_id: Hindrance.DONE})
+        assert replay(harness.settings, again) == 0
+        harness.raw.produce(letter.source.topic, letter.value, letter.key, letter.source.partition)
+        harness.raw.flush(20)
+        outputs = harness.quiet()
+
+        assert headers(outputs.records[Selection.TOPIC]) == [letter.event_id]
+        assert len(outputs.diffs) == 2
+        assert [found.event_id for found in outputs.dead_letters] == [letter.event_id]
+        assert [m.value() for m in outputs.records[Selection.TOPIC]].count(letter.value) == 3
+        harness.assert_all_stores_agree(duckdb=False)
+
+    def test_what_is_refused_again_is_a_new_dead_letter_and_the_old_one_is_done(self, harness: Harness) -> None:
+        harness.worker()
+        put(harness, Ranking.TOPIC, b"\xff no json", b"ann", 3)
+        first = harness.count(DeadLetter, 1).dead_letters[0]
+
+        replay(harness.settings, plan(harness.settings, Chosen(reasons=frozenset({"not-json"}))))
+        outputs = harness.until(lambda out: len(out.dead_letters) == 2, "the second refusal")
+        planned = plan(harness.settings, Chosen(reasons=frozenset({"not-json"})))
+
+        second = outputs.dead_letters[1]
+        assert (second.key, second.value) == (first.key, first.value)
+        assert second.source.partition == first.source.partition == 3
+        assert list(planned.ready) == [second.event_id]
+        assert planned.hindered == {first.event_id: Hindrance.DONE}
+
+    def test_a_replay_that_was_cut_off_is_completed_without_sending_twice(self, harness: Harness) -> None:
+        """Ended after the records of the first and before the note on its dead letter, or before anything."""
+        sent, unsent = (refuse(harness, Selection.TOPIC, value) for value in (b"one", b"two"))
+        put(harness, Selection.TOPIC, b"one", b"ann", headers=[(REPLAY_OF, sent.event_id.encode())])
+
+        planned = plan(harness.settings, EVERYTHING)
+        assert (list(planned.ready), planned.hindered) == ([unsent.event_id], {sent.event_id: Hindrance.DONE})
+        replay(harness.settings, planned)
+
+        assert sorted(headers(records(harness, Selection.TOPIC))) == sorted([sent.event_id, unsent.event_id])
+        done = plan(harness.settings, EVERYTHING)
+        assert (done.ready, done.unnoted) == ({}, {})
+        assert listing(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
+
+    def test_it_is_known_from_the_dead_letter_too_when_the_source_has_forgotten(self, harness: Harness) -> None:
+        letter = refuse(harness, Selection.TOPIC, b"one")
+        note = [("sager-replayed", b"somewhere/0/1")]
+        put(harness, DeadLetter.TOPIC, encode(letter), b"ann", headers=note)
+
+        assert plan(harness.settings, EVERYTHING).hindered == {letter.event_id: Hindrance.DONE}
+        assert one(harness.settings, letter.event_id)[1] == ["somewhere/0/1"]
+        assert listing(harness.settings, EVERYTHING, 5).replayed == {letter.event_id}
+
+    def test_a_dead_letter_that_stands_there_twice_is_one(self, harness: Harness) -> None:
+        letter = refuse(harness, Selection.TOPIC, b"one")
+        put(harness, DeadLetter.TOPIC, encode(letter), b"ann")
+
+        assert listing(harness.settings, EVERYTHING, 5).total == 1
+        assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 1
+        assert len(records(harness, Selection.TOPIC)) == 2
+
+    def test_an_old_item_does_not_take_the_place_of_a_newer_one(self, harness: Harness) -> None:
+        old = refuse(harness, Item.TOPIC, b"{}", b"i1")
+        put(harness, Item.TOPIC, b'{"newer": true}', b"i1")
+        alone = refuse(harness, Item.TOPIC, b"{}", b"i2")
+
+        planned = plan(harness.settings, EVERYTHING)
+
+        assert list(planned.ready) == [alone.event_id]
+        assert planned.hindered == {old.event_id: Hindrance.SUPERSEDED}
+
+    def test_what_cannot_be_sent_again_is_told_and_the_rest_is_sent(self, harness: Harness) -> None:
+        cut = refuse(harness, Selection.TOPIC, b"beginning", detail="[original bytes clipped] too large")
+        elsewhere = Position(topic="others.selections", partition=0, offset=0, timestamp_ms=0)
+        foreign = refuse(harness, Selection.TOPIC, b"x", source=elsewhere)
+        gone = Position(topic=harness.settings.topic("selections"), partition=99, offset=0, timestamp_ms=0)
+        moved = refuse(harness, Selection.TOPIC, b"x", source=gone)
+        nothing = refuse(harness, Selection.TOPIC, None, None)
+        internal = refuse(harness, "item-signals", b"x")
+
+        planned = plan(harness.settings, Chosen(ids=frozenset({
+            *(each.event_id for each in (cut, foreign, moved, nothing, internal)), "unheard-of",
+        })))  # fmt: skip
+
+        assert planned.hindered == {
+            cut.event_id: Hindrance.CLIPPED,
+            foreign.event_id: Hindrance.NO_TOPIC,
+            moved.event_id: Hindrance.NO_TOPIC,
+        }
+        assert planned.unknown == ["unheard-of"]
+        assert replay(harness.settings, planned) == 2
+        last = records(harness, Selection.TOPIC)[-1]
+        assert (last.key(), last.value()) == (None, None)
+
+    def test_more_than_one_batch(self, harness: Harness) -> None:
+        letters = [refuse(harness, Selection.TOPIC, str(number).encode()) for number in range(130)]
+
+        assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 130
+        assert sorted(headers(records(harness, Selection.TOPIC))) == sorted(letter.event_id for letter in letters)
+
+
+class TestListing:
+    def test_choice_and_counts(self, harness: Harness) -> None:
+        a = refuse(harness, Selection.TOPIC, b"1", b"ann", reason="not-json")
+        b = refuse(harness, Ranking.TOPIC, b"2", b'["bob","films"]', stage="evolve")
+        put(harness, DeadLetter.TOPIC, b"none", b"ann")
+
+        def chosen(**more: Any) -> list[str]:
+            return [each.letter.event_id for each in listing(harness.settings, Chosen(**more), 10).newest]
+
+        found = listing(harness.settings, Chosen(), 1)
+        assert (found.total, found.unreadable, dict(found.by_reason)) == (2, 1, {"not-json": 1, "invalid": 1})
+        assert len(found.newest) == 1
+        assert sorted(chosen()) == sorted([a.event_id, b.event_id])
+        assert chosen(reasons=frozenset({"not-json"})) == [a.event_id]
+        assert chosen(stages=frozenset({"evolve"})) == [b.event_id]
+        assert chosen(topics=frozenset({harness.settings.topic("rankings")})) == [b.event_id]
+        assert chosen(user="bob") == [b.event_id]
+        assert chosen(user="ann") == [a.event_id]
+        assert chosen(since_ms=int((time.time() + 3_600) * 1000)) == []
+
+
+def without_workers(settings: Settings) -> Settings:
+    """The same deployment, once its group is empty; the embedded broker does not tell, so there with another group."""
+    if not APACHE:
+        return settings.model_copy(update={"app_id": f"{settings.app_id}-nobody"})
+    give_up = time.monotonic() + 30
+    while members(settings):
+        assert time.monotonic() < give_up
+        time.sleep(0.5)
+    return settings
+
+
+class TestRebuild:
+    def test_it_equals_what_the_workers_wrote_and_mends_what_differs(self, harness: Harness, tmp_path: Path) -> None:
+        worker = harness.worker()
+        choices = choose(harness, users=6, rounds=3)
+        harness.count(SkillDiff, choices)
+
+        with pytest.raises(WorkersRunning, match="of the group"):
+            rebuild(harness.settings, apply=True)
+        assert rebuild(harness.settings).is_fine  # looking is allowed meanwhile
+        harness.stop(worker)
+        nobody = without_workers(harness.settings)
+        good = harness.quiet()
+        wanted = {key: encode(skill) for key, skill in harness.skills().items()}
+        first = rebuild(harness.settings, out=tmp_path / "skills.jsonl")
+        assert (first.diffs, first.skills, first.counts[Case.EQUAL], first.is_fine) == (choices, 6, 6, True)
+        assert set((tmp_path / "skills.jsonl").read_bytes().splitlines()) == set(wanted.values())
+
+        differs, missing, extra = (compound_key(user, "films") for user in ("user-0", "user-1", "nobody"))
+        older = next(m for m in good.records[PolicySkill.TOPIC] if m.key() == differs)
+        self.overwrite(harness, PolicySkill.TOPIC, "user-0", differs, older.value())
+        self.overwrite(harness, PolicySkill.TOPIC, "user-1", missing, None)
+        self.overwrite(harness, PolicySkill.TOPIC, "nobody", extra, encode(a_skill(user_id="nobody", domain="films")))
+        ahead = SlimSkill(event_id="x", occurred_at=NOW, user_id="user-2", domain="films", skill_version=99,
+                          text="likes: nothing", tokens=3)  # fmt: skip
+        self.overwrite(harness, SlimSkill.TOPIC, "user-2", compound_key("user-2", "films"), encode(ahead))
+
+        bad = rebuild(harness.settings)
+        assert not bad.is_fine
+        assert {case: count for case, count in bad.counts.items() if count} == {
+            Case.EQUAL: 4, Case.DIFFERS: 1, Case.MISSING: 1, Case.EXTRA: 1, Case.SLIM_AHEAD: 1,
+        }  # fmt: skip
+        assert {(each.finding, each.user_id) for each in bad.examples} == {
+            (Case.DIFFERS, "user-0"), (Case.MISSING, "user-1"), (Case.EXTRA, "nobody"), (Case.SLIM_AHEAD, "user-2"),
+        }  # fmt: skip
+
+        assert rebuild(nobody, apply=True).written == 5
+        after = rebuild(harness.settings)
+        assert {case: count for case, count in after.counts.items() if count} == {Case.EQUAL: 6, Case.EXTRA: 1}
+        newest = harness.quiet().newest(PolicySkill)
+        assert {key: value for key, value in newest.items() if key != extra} == wanted
+        slims = [each for each in harness.outputs.values(SlimSkill) if each.user_id == "user-2"]
+        assert slims[-1].skill_version == 3
+
+    def test_nothing_is_taken_for_wrong_while_workers_evolve_skills(self, harness: Harness) -> None:
+        harness.worker()
+        harness.count(SkillDiff, choose(harness, users=4))
+        total = 4 + choose(harness, users=4, rounds=60, start=1)
+
+        looks, seen = 0, 0
+        while seen < total:
+            report = rebuild(harness.settings)
+            assert report.is_fine, report.examples
+            seen, looks = report.diffs, looks + 1
+        assert looks > 1
+
+    def test_a_skill_that_was_written_before_the_crash_is_ahead_and_left_alone(self, harness: Harness) -> None:
+        skill, diff = evolve(a_skill(version=0), a_proposal(discovered=["genre: noir"]), a_contrast(["genre: noir"]))
+        self.overwrite(
+            harness, PolicySkill.TOPIC, "ann", compound_key("ann", "books"), encode(fold([diff])["ann", "books"])
+        )
+
+        report = rebuild(harness.settings, apply=True)
+
+        assert (report.counts[Case.AHEAD], report.written, report.is_fine) == (1, 0, True)
+        assert skill.version == 1
+
+    def test_what_is_wrong_with_the_log_is_told_per_user_and_stops_nobody(self, harness: Harness) -> None:
+        def history(user: str) -> list[SkillDiff]:
+            skill, diffs = a_skill(version=0, user_id=user), []
+            for genre in ("noir", "saga", "epic"):
+                contrast = a_contrast([f"genre: {genre}"], user_id=user)
+                skill, diff = evolve(skill, a_proposal(discovered=[f"genre: {genre}"]), contrast)
+                diffs.append(diff)
+            return diffs
+
+        fine, gap, twice, late = (history(user) for user in ("fine", "gap", "twice", "late"))
+        other = twice[1].model_copy(update={"analysis": "a second opinion"})
+        log = [*fine, fine[1], gap[0], gap[2], *twice[:2], other, twice[2], *late, late[0]]
+        for diff in log:
+            self.overwrite(harness, SkillDiff.TOPIC, diff.user_id, diff.user_id.encode(), encode(diff))
+        self.overwrite(harness, SkillDiff.TOPIC, "fine", b"fine", b"\xff")
+
+        report = rebuild(harness.settings, apply=True)
+
+        assert {case: count for case, count in report.counts.items() if count} == {
+            Case.MISSING: 3, Case.GAP: 1, Case.CONFLICT: 1, Case.UNREADABLE: 1,
+        }  # fmt: skip
+        told = {each.finding: (each.user_id, each.detail) for each in report.examples}
+        assert told[Case.GAP] == ("gap", "version 3 follows 1")
+        assert told[Case.CONFLICT] == ("twice", "version 2; the first holds")
+        wanted = fold([*fine, *twice, *late])
+        assert harness.quiet().newest(PolicySkill) == {compound_key(*key): encode(s) for key, s in wanted.items()}
+
+    @staticmethod
+    def overwrite(harness: Harness, base: str, user: str, key: bytes, value: bytes | None) -> None:
+        put(harness, base, value, key, partition_of(user, harness.settings.partitions))
+
+
+def examined(settings: Settings) -> dict[str, list[Finding]]:
+    found: dict[str, list[Finding]] = {}
+    for each in examine(settings):
+        found.setdefault(each.check, []).append(each)
+    return found
+
+
+def until(harness: Harness, check: str, right: Callable[[Finding], bool]) -> Finding:
+    """Examine until one check finds what it should."""
+    give_up = time.monotonic() + 40
+    while not right(found := examined(harness.settings)[check][0]):
+        assert time.monotonic() < give_up, f"{found}\n{harness.logs()}"
+        time.sleep(0.5)
+    return found
+
+
+class TestDoctor:
+    def test_a_deployment_that_works_has_no_error_and_one_that_stands_still_has(self, harness: Harness) -> None:
+        worker, _ = harness.worker(), harness.materializer()
+        choices = choose(harness, users=3)
+        harness.count(SkillDiff, choices)
+        harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: bool(rows) and rows[0][0] == choices)
+
+        found = until(harness, "workers", lambda each: "waiting: nothing" in each.found)
+        assert found.status is Status.OK
+        assert found.found.startswith("1 in" if APACHE else "members unknown in")
+        now = examined(harness.settings)
+        assert all(each.status is Status.OK for check in now.values() for each in check), now
+        assert "layout" in now["DuckDB"][0].found
+
+        harness.stop(worker)
+        choose(harness, users=3, start=1)
+        refuse(harness, Selection.TOPIC, b"x", reason="internal-error")
+        stuck = until(harness, "workers", lambda each: each.status is Status.ERROR or not APACHE)
+        assert ("start `sager worker`" in stuck.todo) is APACHE
+        assert f"of {harness.settings.topic('selections')}" in stuck.found
+        assert "the oldest for" in stuck.found
+        [letters] = examined(harness.settings)["dead letters"]
+        assert (letters.status, "1 internal-error" in letters.found) == (Status.WARNING, True)
+        replay(harness.settings, plan(harness.settings, EVERYTHING))
+        assert examined(harness.settings)["dead letters"][0].status is Status.OK
+
+    def test_topics_that_are_missing_or_other_than_needed(self, settings: Settings) -> None:
+        assert "none with the prefix" in examined(settings)["topics"][0].found
+        topics.ensure(settings)
+
+        other = settings.model_copy(update={"partitions": 7})
+
+        found = examined(other)["topics"]
+        assert {each.status for each in found} == {Status.ERROR}
+        assert f"{settings.topic('skills')} has 4 partitions instead of 7" in {each.found for each in found}
+
+    @pytest.mark.skipif(not APACHE, reason="the embedded broker keeps no such configuration")
+    def test_a_log_of_truth_that_kafka_deletes_from(self, settings: Settings) -> None:
+        topics.ensure(settings)
+        entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+        log = ConfigResource(ResourceType.TOPIC, settings.topic("skill-diffs"), incremental_configs=[entry])
+        client = topics.admin(settings)
+        for future in client.incremental_alter_configs([log]).values():
+            future.result(10)
+
+        [found] = examined(settings)["topics"]
+
+        assert (found.status, "log of truth" in found.todo) == (Status.ERROR, True)
+
+    def test_without_a_broker_it_is_one_error_and_the_rest_is_examined(self, settings: Settings) -> None:
+        found = examined(settings.model_copy(update={"bootstrap": "127.0.0.1:1"}))
+
+        assert [each.status for each in found["broker"]] == [Status.ERROR]
+        assert all(found[check][0].status is Status.SKIPPED for check in ("topics", "workers", "dead letters"))
+        assert found["versions"][0].status is Status.OK
+        assert found["data folder"][0].status is Status.OK
+        assert found["DuckDB"][0].status is Status.WARNING
+
+    def test_a_snapshot_of_another_deployment(self, harness: Harness) -> None:
+        harness.materializer()
+        harness.duckdb("SELECT 1 FROM meta", bool)
+
+        found = examined(harness.settings.model_copy(update={"prefix": "others."}))["DuckDB"]
+
+        assert (found[0].status, "belongs to the prefix" in found[0].found) == (Status.ERROR, True)
