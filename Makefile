@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast lint format lock bench clean
+.PHONY: help setup demo test test-kafka test-fast faults lint format lock bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,7 +29,11 @@ test-fast: $(VENV)/ready ## only the tests that need no broker
 	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
-	@SAGER_TEST_BROKER=kafka $(RUN)/python -m pytest -n 2 --dist worksteal -m broker tests/integration tests/faults
+	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full \
+		$(RUN)/python -m pytest -n 2 --dist worksteal -m broker tests/integration tests/faults
+
+faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
+	@$(RUN)/python -m benchmarks.reliability --times 50
 
 lint: $(VENV)/ready ## style, types and formatting, changing nothing
 	@$(RUN)/ruff check .

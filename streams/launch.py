@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
@@ -15,7 +14,6 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, TopicPartition
-from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
 from schemas.topics import TOPICS
@@ -23,13 +21,13 @@ from streams import topics
 from streams.embedded import EmbeddedBroker, free_port
 from streams.exceptions import StreamsError
 from streams.kafka import client_config
+from streams.probes import committed_records, why_not_ready
 from streams.settings import Settings, Store
 
 WORKER, MATERIALIZER = "worker", "materializer"
-MATERIALIZER_STOP_SECONDS = 60.0
 DRAIN_SECONDS = 30.0
 SPARE_SECONDS = 5.0
-"""A worker ends itself after `shutdown_seconds`; only one that does not is killed."""
+"""A child ends itself after `shutdown_seconds`; only one that does not is killed."""
 LAST_LINES = 8
 
 LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
@@ -143,7 +141,10 @@ class Local:
     @property
     def metrics(self) -> Mapping[str, str]:
         """Where each process tells its metrics."""
-        return {name: f"http://{self.settings.metrics_host}:{port}/metrics" for name, port in self._ports.items()}
+        return {name: f"{self._address(name)}/metrics" for name in self._ports}
+
+    def _address(self, name: str) -> str:
+        return f"http://{self.settings.metrics_host}:{self._ports[name]}"
 
     def start(self) -> Self:
         """Start everything, in order.
@@ -196,20 +197,21 @@ class Local:
         return ChildDied("\n".join([f"the {name} has ended{how}; its log is {self.logs[name]}, which ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until the worker and the materializer answer on their metrics ports.
+        """Wait until the worker and the materializer do their work.
 
         Raises:
             ChildDied: one of them ended instead.
             StreamsError: they took too long.
         """
         give_up = time.monotonic() + seconds
-        while not all(_scrape(url) is not None for url in self.metrics.values()):
-            self.check()
-            if time.monotonic() > give_up:
-                raise StreamsError(
-                    f"worker and materializer did not come up within {seconds:.0f} s; see {self.logs[WORKER].parent}"
-                )
-            time.sleep(0.1)
+        for name in self._ports:
+            while why_not := why_not_ready(self._address(name)):
+                self.check()
+                if time.monotonic() > give_up:
+                    raise StreamsError(
+                        f"the {name} was not ready within {seconds:.0f} s: {why_not}; its log is {self.logs[name]}"
+                    )
+                time.sleep(0.1)
 
     def stop(self) -> None:
         """End the worker, then the materializer once it has everything, then the broker."""
@@ -217,7 +219,7 @@ class Local:
             _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
             if self._broker.alive and MATERIALIZER in self._children:
                 self._drain()
-            _end(self._children.get(MATERIALIZER), MATERIALIZER_STOP_SECONDS)
+            _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + SPARE_SECONDS)
         finally:
             # Reached at once by a second Ctrl-C, which says that order is not wanted any more.
             for process in self._children.values():
@@ -233,7 +235,7 @@ class Local:
         give_up = time.monotonic() + DRAIN_SECONDS
         wanted = _records(self.settings, DRAIN_SECONDS)
         while process.poll() is None and time.monotonic() < give_up:
-            done = _committed(self.metrics[MATERIALIZER])
+            done = committed_records(self._address(MATERIALIZER))
             if done is None or done >= wanted:
                 return
             time.sleep(0.1)
@@ -287,28 +289,6 @@ def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
     process.wait(5)
     if process.stdin is not None:
         process.stdin.close()
-
-
-def _scrape(url: str) -> str | None:
-    try:
-        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310 - our own child's address
-            text: str = answer.read().decode()
-            return text
-    except OSError:
-        return None
-
-
-def _committed(url: str) -> float | None:
-    """How many records the materializer has committed since its start."""
-    text = _scrape(url)
-    if text is None:
-        return None
-    return sum(
-        sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == "sager_materializer_records_total"
-    )
 
 
 def _records(settings: Settings, seconds: float) -> int:

@@ -1,8 +1,6 @@
 """What every process counts, for Prometheus. Labels are small and closed: never a user, never an id."""
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
-
-from streams.settings import Settings
+from prometheus_client import Counter, Gauge, Histogram
 
 _LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
@@ -19,6 +17,7 @@ IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage works on now.", ["stag
 UNACKED = Gauge(
     "sager_unacked", "Events taken and not yet acknowledged, finished ones behind a slow one included.", ["stage"]
 )
+LAG = Gauge("sager_lag_records", "Records on this worker's partitions that it has not committed yet.", ["topic"])
 CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
 SLIM_TOKENS = Histogram(
@@ -47,9 +46,4 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last finished anything.")
-
-
-def serve(settings: Settings) -> None:
-    """Answer /metrics on the configured port, from a thread of its own; none if the port is 0."""
-    if settings.metrics_port:
-        start_http_server(settings.metrics_port, addr=settings.metrics_host)
+READY = Gauge("sager_ready", "Whether this process does its work: 1; or 0, and /ready tells why not.")

@@ -205,8 +205,8 @@ class Settings(BaseSettings):
     shutdown_seconds: float = Field(default=30.0, gt=0, description="Longest time for finishing what is in flight.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
 
-    metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics.")
-    metrics_port: int = Field(default=0, ge=0, le=65_535, description="Prometheus port of this process; 0: none.")
+    metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics and health.")
+    metrics_port: int = Field(default=0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
     log_level: str = Field(
         default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="The least that is logged."
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from schemas.topics import TOPICS, Topic
@@ -14,6 +14,22 @@ from streams.kafka import client_config, reach
 from streams.settings import Settings
 
 TIMEOUT_SECONDS = 15.0
+SPARE_SECONDS = 5.0
+"""A request that is not answered in time fails by itself; its future is waited for a little longer."""
+SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
+"""From so many replicas on, a write counts when two have it: one broker's loss then costs no record and no pause."""
+
+REFUSED = {
+    "TOPIC_AUTHORIZATION_FAILED": "grant the user Create on topics with this prefix, or let one who has it run "
+    "`sager topics --create` once",
+    "CLUSTER_AUTHORIZATION_FAILED": "grant the user Create on topics with this prefix, or let one who has it run "
+    "`sager topics --create` once",
+    "INVALID_REPLICATION_FACTOR": "set SAGER_REPLICATION to no more than there are brokers, or start the others",
+    "POLICY_VIOLATION": "the brokers' policy forbids it: alter SAGER_REPLICATION or SAGER_PARTITIONS as it says, or "
+    "make the topic with Kafka's own tools",
+}
+"""What to do where the broker makes no topic, by the name of its error."""
+_SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT)
 
 
 @dataclass(frozen=True)
@@ -27,6 +43,8 @@ class TopicState:
     name: str
     partitions: int | None
     differs: tuple[str, ...] = ()
+    has_other_partitions: bool = False
+    has_other_policy: bool = False
 
 
 def admin(settings: Settings) -> AdminClient:
@@ -53,11 +71,12 @@ def inspect(settings: Settings) -> list[TopicState]:
         wanted = topic.partitions(settings.partitions)
         differs = []
         if found != wanted:
-            differs.append(f"has {found} partitions instead of {wanted}")
-        policy = policies.get(name)
-        if policy is not None and policy != topic.config()["cleanup.policy"]:
-            differs.append(f"has cleanup.policy={policy} instead of {topic.config()['cleanup.policy']}")
-        states.append(TopicState(topic, name, found, tuple(differs)))
+            differs.append(f"has {found} partition{'s'[: found != 1]} instead of {wanted}")
+        needed = topic.config()["cleanup.policy"]
+        policy = policies.get(name, needed)
+        if policy != needed:
+            differs.append(f"has cleanup.policy={policy} instead of {needed}")
+        states.append(TopicState(topic, name, found, tuple(differs), found != wanted, policy != needed))
     return states
 
 
@@ -85,17 +104,32 @@ def ensure(settings: Settings) -> list[str]:
         TopicsDiffer: a topic exists with another partition count or clean-up policy; it is left as it is.
     """
     states = inspect(settings)
-    wrong = [f"{state.name} {' and '.join(state.differs)}" for state in states if state.differs]
+    wrong = [state for state in states if state.differs]
     if wrong:
-        raise TopicsDiffer(
-            f"topics differ from the registry: {'; '.join(wrong)}. "
-            "Set SAGER_PARTITIONS to the partition count that exists, use another SAGER_PREFIX, "
-            "or alter the topics with Kafka's own tools"
-        )
+        raise TopicsDiffer(_told(settings, wrong))
     missing = [state for state in states if state.partitions is None]
     if missing:
         _create(settings, missing)
     return [state.name for state in missing]
+
+
+def _told(settings: Settings, wrong: Sequence[TopicState]) -> str:
+    """Which topics are not as they must be, and what to do about each kind of difference."""
+    counts = {s.partitions for s in wrong if s.has_other_partitions and not s.topic.single_partition}
+    advice = [f"set SAGER_PARTITIONS={found} if all have that count" for found in counts if len(counts) == 1]
+    if any(state.has_other_partitions for state in wrong):
+        advice.append(
+            "topics that hold nothing yet can be deleted and are made anew; for others use another SAGER_PREFIX, "
+            "because added partitions part users from their state"
+        )
+    advice += [
+        f"kafka-configs.sh --bootstrap-server {settings.bootstrap} --alter --topic {state.name} "
+        f"--add-config cleanup.policy={state.topic.config()['cleanup.policy']}"
+        for state in wrong
+        if state.has_other_policy
+    ]
+    found = "; ".join(f"{state.name} {' and '.join(state.differs)}" for state in wrong)
+    return f"topics are not as they must be: {found}. What to do: {'; '.join(advice)}"
 
 
 def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
@@ -104,19 +138,37 @@ def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
             state.name,
             num_partitions=state.topic.partitions(settings.partitions),
             replication_factor=settings.replication,
-            config=state.topic.config(),
+            config=state.topic.config() | _durability(settings),
         )
         for state in missing
     ]
     client = admin(settings)  # held by name: its futures die with it
-    futures: dict[str, Future[None]] = client.create_topics(wanted, operation_timeout=TIMEOUT_SECONDS)
+    futures: dict[str, Future[None]] = client.create_topics(
+        wanted, operation_timeout=TIMEOUT_SECONDS, request_timeout=TIMEOUT_SECONDS
+    )
     for name, future in futures.items():
         try:
-            future.result(TIMEOUT_SECONDS)
-        except KafkaException as error:
-            if error.args[0].name() != "TOPIC_ALREADY_EXISTS":
-                raise TopicsDiffer(f"topic {name} cannot be created: {error.args[0].str()}") from error
+            future.result(TIMEOUT_SECONDS + SPARE_SECONDS)
+        except (KafkaException, TimeoutError) as error:
+            _raise_unless_made(name, error)
     _wait_for_leaders(client, wanted)
+
+
+def _durability(settings: Settings) -> dict[str, str]:
+    """What a topic with these replicas needs besides, to lose nothing that was acknowledged."""
+    return {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
+
+
+def _raise_unless_made(name: str, error: Exception) -> None:
+    reply: KafkaError | None = error.args[0] if isinstance(error, KafkaException) else None
+    if reply is None or reply.code() in _SILENCE:
+        why = reply.str() if reply is not None else "no answer"
+        raise BrokerUnreachable(
+            f"topic {name} is not made within {TIMEOUT_SECONDS:.0f} s ({why}): are enough brokers up to agree on it?"
+        ) from error
+    if reply.name() != "TOPIC_ALREADY_EXISTS":
+        advice = REFUSED.get(reply.name(), "`sager doctor` examines the broker")
+        raise TopicsDiffer(f"topic {name} cannot be created: {reply.str()}. What to do: {advice}") from error
 
 
 def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:

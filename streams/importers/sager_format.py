@@ -7,6 +7,7 @@
 """
 
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -105,5 +106,5 @@ def _lines(path: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield place, row
     except orjson.JSONDecodeError as error:
         raise DataSetError(f"{file}, line {place + 1}: is no JSON ({error})") from error
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataSetError(f"{file} is damaged or incomplete ({error}): fetch it again") from error

@@ -11,15 +11,16 @@ import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from schemas import BadRecord
+from streams import topics
 from streams.materializer import metrics
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer.health import MaterializerHealth
 from streams.materializer.records import Record, from_ms
 from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
-from streams.materializer.store import Progress, Store
+from streams.materializer.store import Progress, Store, cannot_write
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -38,48 +39,68 @@ class Written:
     rows: dict[str, int] = field(default_factory=dict)
 
 
-def materialize(settings: Settings, stop: threading.Event, on_batch: Callable[[Written], None] | None = None) -> None:
+def materialize(
+    settings: Settings,
+    stop: threading.Event,
+    on_batch: Callable[[Written], None] | None = None,
+    health: MaterializerHealth | None = None,
+) -> None:
     """Keeps the DuckDB file up to date until `stop` is set.
 
     Args:
         settings: where the broker and the files are, and how large a batch is.
         stop: set it to end within about a second, after a last publication.
         on_batch: called after each commit, in this thread.
+        health: is told how it goes.
 
     Raises:
         MaterializerError: with what to do next.
     """
+    health = health or MaterializerHealth()
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store, Source(settings) as source:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
         try:
-            _Loop(settings, store, source, publisher).run(stop, on_batch)
+            _Loop(settings, store, source, publisher, health).run(stop, on_batch)
+            publisher.publish_if_changed()
         except duckdb.Error as error:
-            raise MaterializerError(
-                f"DuckDB refuses to write {store.path}: {error}. Nothing of the batch is stored; make room on the "
-                "disk if it is full, and start again"
-            ) from error
-        publisher.publish_if_changed()
+            raise cannot_write(store.path, error) from error
 
 
 class _Loop:
-    def __init__(self, settings: Settings, store: Store, source: Source, publisher: Publisher) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, source: Source, publisher: Publisher, health: MaterializerHealth
+    ) -> None:
         self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
+        self._health = health
         self._dead_letters = DeadLetters(settings)
         self._done = store.offsets()
         self._next_check = 0.0
 
     def run(self, stop: threading.Event, on_batch: Callable[[Written], None] | None) -> None:
+        self._health.starts("looking for Kafka and its topics")
         self._forget(self._source.start(self._done))
         self._store.use_cluster(self._source.cluster_id)
+        for topic in topics.inspect(self._settings):
+            if topic.differs:
+                # No reason to end: what Kafka may be about to lose is all the more to be kept.
+                log.warning(
+                    "%s %s; workers do not start like this, and tell what to do",
+                    topic.name,
+                    " and ".join(topic.differs),
+                )
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
+        self._health.reads()
         while not stop.is_set():
             messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
+            self._health.turn()
             if messages:
                 written = self._write(messages)
                 if on_batch is not None:
                     on_batch(written)
             self._publisher.publish_if_due()
             self._check()
+            self._health.can_publish = not self._publisher.is_failing
+            self._health.broker_answers = self._source.broker_answers
 
     def _write(self, messages: Sequence[Message]) -> Written:
         began = time.perf_counter()

@@ -21,7 +21,9 @@ from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
-_COPY_SECONDS = 600
+COPY_SECONDS = 600.0
+"""The longest that a copy may take."""
+
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
 
 
@@ -44,6 +46,7 @@ class Publisher:
         # A file that was committed to but not published, before a kill, is published at the next start.
         self._dirty = True
         self._due = clock()
+        self.is_failing = False
 
     def note(self, newest: datetime | None = None) -> None:
         """There is something new to publish, up to a record of this Kafka timestamp."""
@@ -54,18 +57,29 @@ class Publisher:
     def publish_if_due(self) -> bool:
         """Publishes when something changed and the time has come. Says whether it did.
 
-        A failure is logged and counted and tried again later: a full disk must not stop the rows.
+        A failure is logged and counted and tried again later: no room for a copy must not stop the rows.
+
+        Raises:
+            duckdb.FatalException: the live file could not be written; DuckDB does nothing more until it is opened anew.
         """
         if not self._dirty or self._clock() < self._due:
             return False
         try:
             self.publish()
-        except (MaterializerError, OSError, duckdb.Error):
-            log.exception("could not publish %s; trying again in %s s", self._target, self._seconds)
-            metrics.PUBLISH_FAILURES.inc()
+        except duckdb.FatalException:
+            self._count_failure()
+            raise
+        except (MaterializerError, OSError, duckdb.Error) as error:
+            self._count_failure()
             self._due = self._clock() + self._seconds
+            log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)  # noqa: TRY400 - a full disk needs no traceback
             return False
+        self.is_failing = False
         return True
+
+    def _count_failure(self) -> None:
+        self.is_failing = True
+        metrics.PUBLISH_FAILURES.inc()
 
     def publish_if_changed(self) -> bool:
         """The last publication, at shutdown."""
@@ -89,23 +103,39 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path) -> None:
-    """Copies the file with a child process and puts the copy in place of the old one."""
+    """Copies the file with a child process and puts the copy in place of the old one.
+
+    Raises:
+        MaterializerError: the copy failed; the old one is still in its place.
+        OSError: the folder cannot be written.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(target.name + ".tmp")
     temporary.unlink(missing_ok=True)
+    try:
+        _copy(live, temporary)
+        # Read-only, because the DuckDB command line opens read-write unless told otherwise, and leaves a .wal behind,
+        # which makes every later snapshot of this name unreadable.
+        temporary.chmod(0o444)
+        _wal(target).unlink(missing_ok=True)
+        temporary.replace(target)
+    finally:
+        # Half a copy would take the room that the next one needs.
+        temporary.unlink(missing_ok=True)
+
+
+def _copy(live: Path, temporary: Path) -> None:
     # Never with Python's own file calls: closing a descriptor of the live file in this process drops DuckDB's lock.
     copier = [cp] if (cp := shutil.which("cp")) else [sys.executable, "-c", _PYTHON_COPY]
-    done = subprocess.run(  # noqa: S603
-        [*copier, str(live), str(temporary)], capture_output=True, text=True, timeout=_COPY_SECONDS, check=False
-    )
+    try:
+        done = subprocess.run(  # noqa: S603
+            [*copier, str(live), str(temporary)], capture_output=True, text=True, timeout=COPY_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise MaterializerError(f"copying {live} to {temporary} took longer than {COPY_SECONDS:.0f} s") from error
     if done.returncode:
-        temporary.unlink(missing_ok=True)
-        raise MaterializerError(f"could not copy {live} to {temporary}: {done.stderr.strip()}")
-    # Read-only, because the DuckDB command line opens read-write unless told otherwise, and leaves a .wal behind,
-    # which makes every later snapshot of this name unreadable.
-    temporary.chmod(0o444)
-    _wal(target).unlink(missing_ok=True)
-    temporary.replace(target)
+        why = done.stderr.strip().rpartition("\n")[2] or f"the copying process ended with {done.returncode}"
+        raise MaterializerError(f"could not copy {live} to {temporary}: {why}")
 
 
 def _wal(path: Path) -> Path:

@@ -86,6 +86,7 @@ class Source:
     def __init__(self, settings: Settings) -> None:
         self.topics: dict[str, Topic] = {topic.name(settings.prefix): topic for topic in PUBLIC_TOPICS}
         self.cluster_id = ""
+        self.broker_answers = False
         self._settings = settings
         self._states: dict[str, TopicState] = {}
         self._expected: dict[tuple[str, int], int] = {}
@@ -146,7 +147,9 @@ class Source:
             states = {**self._states, **self._describe(_CHECK_TIMEOUT_SECONDS)}
         except KafkaException as error:
             log.debug("could not look at the topics: %s", error)
+            self.broker_answers = False
             return set()
+        self.broker_answers = True
         return self._assign(states, done) if states != self._states else set()
 
     def read(self, most: int, seconds: float, stop: threading.Event) -> list[Message]:

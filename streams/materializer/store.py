@@ -62,6 +62,9 @@ class Store:
             raise _cannot_open(path, error) from error
         try:
             self._prepare(prefix)
+        except duckdb.Error as error:
+            self._db.close()
+            raise cannot_write(path, error) from error
         except BaseException:
             self._db.close()
             raise
@@ -227,6 +230,14 @@ class Store:
 
 def _same_key(table: Table) -> str:
     return " AND ".join(f"t.{name} = b.{name}" for name in table.key)
+
+
+def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
+    """What to tell when DuckDB could not write, on a full disk above all."""
+    return MaterializerError(
+        f"DuckDB cannot write {path}: {error}. Make room if the disk is full, and start again: what was committed "
+        "is in the file, and the rest is read from Kafka once more"
+    )
 
 
 def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:

@@ -1,6 +1,5 @@
 """The Faust app: settings decided by measurement, raw topics, six tables, six agents."""
 
-import logging
 from pathlib import Path
 
 import faust
@@ -146,9 +145,3 @@ def _table(app: faust.App, settings: Settings, base: str) -> DeliveredTable:
     )
     app.tables.add(table)
     return table
-
-
-def quiet_logs() -> None:
-    """Faust and aiokafka tell every partition's story; keep what an operator acts on."""
-    for name in ("faust", "mode", "aiokafka", "streams.worker.repairs"):
-        logging.getLogger(name).setLevel(logging.WARNING)

@@ -25,7 +25,7 @@ async def propagate(
     if not pipeline.settings.propagate:
         return
     # A clock that runs ahead must not hold the newest place for years.
-    at = min(at, datetime.fromtimestamp(position.timestamp_ms / 1000, UTC))
+    at = min(at, position.moment, datetime.now(UTC))
     key = compound_key(user_id, domain)
     # Interactions and contrasts of one user are handled by two agents.
     async with pipeline.lock("memories", key):

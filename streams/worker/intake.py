@@ -5,12 +5,12 @@ the right type on the right partition. What does not is re-routed (invariant 11)
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from schemas import BadRecord, DeadLetter, Model, Position, decode, derived_id, encode
-from schemas.dead_letters import MAX_ORIGINAL_BYTES
+from aiokafka.errors import MessageSizeTooLargeError
+
+from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
 from schemas.topics import by_name
 from streams import metrics
 from streams.kafka import partition_of
@@ -21,6 +21,7 @@ Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; gives the outcome's word for the metrics."""
 
 IN_FLIGHT = 256
+SMALL_BYTES = 4_096
 
 
 class Intake:
@@ -85,19 +86,19 @@ class Intake:
         """Keep a record that cannot be processed, with its bytes, its position and what is wrong with it."""
         original = event.value if value is None else value
         key: bytes | None = event.message.key
-        letter = DeadLetter(
-            event_id=derived_id(self._stage, position.topic, str(position.partition), str(position.offset)),
-            occurred_at=datetime.fromtimestamp(position.timestamp_ms / 1000, UTC),
-            stage=self._stage,
-            reason=reason,
-            detail=detail[:1_000],
-            source=position,
-            key=None if key is None else key[:MAX_ORIGINAL_BYTES],
-            value=None if original is None else original[:MAX_ORIGINAL_BYTES],
-        )
-        await self._pipeline.send(event, DeadLetter.TOPIC, key, encode(letter))
+        try:
+            await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
+        except MessageSizeTooLargeError:
+            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
+            small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
+            await self._send_letter(event, small)
         metrics.DEAD_LETTERS.labels(self._stage, reason).inc()
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
+
+    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
+        # Not by the key: hashing a hostile one takes aiokafka 0.7 s a megabyte, and all agents would wait.
+        partition = letter.source.partition
+        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
     async def _on_error(self, event: Any, error: Exception) -> None:
         """A handler failed in a way that nobody foresaw: keep the event, and go on."""

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -32,8 +33,6 @@ DECODED_VALUES = 4_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 REQUEST_BYTES = 4 * 1024 * 1024
-MOST_BYTES = REQUEST_BYTES - 1_024
-"""Of a key and a value together: a request has a few more bytes than its record."""
 
 _Result = TypeVar("_Result")
 
@@ -132,22 +131,17 @@ class Pipeline:
             del self._decoded[next(iter(self._decoded))]
 
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
-        """Set a table's value and wait until its changelog has it.
+        """Set a table's value, once its changelog has it.
 
         Raises:
             Stale: the partition has moved; nothing was written.
         """
-        raw = encode(value)
-        if len(key) + len(raw) > MOST_BYTES:
-            # Before the table has it: what is in the table and not on its changelog would be gone with the worker.
-            raise MessageSizeTooLargeError(f"{len(raw)} bytes do not go into the table {table.name}")
-
-        async def attempt() -> None:
-            table[key] = raw
+        raw, before = encode(value), table.get(key)
+        sent = await self.insist(event, "table write", partial(table.send_change, key, raw))
+        # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
+        if event.message.generation_id == self.generation() or table.get(key) == before:
+            table.hold(key, raw, sent)
             self._keep(key, raw, value)
-            await table.delivered()
-
-        await self.insist(event, "table write", attempt)
 
     async def send(self, event: Any, base: str, key: bytes | None, value: bytes, partition: int | None = None) -> None:
         """Produce a record and wait until the broker has it, through outages.

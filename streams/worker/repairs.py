@@ -10,15 +10,18 @@
    partitions are read again from their beginning.
    Faust's livelock detector, which only logs, asks such a partition for its position; while the seek is under way
    there is none, aiokafka asserts that there is, and the worker dies of it. It asks once there is one.
-4. A table write's delivery cannot be awaited (`ProducerBuffer.flush` gives up after 0.1 s, so that a commit can
-   overtake it). The table keeps the future of its last write for whoever has to be sure.
+4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
+   dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
+   an empty disk has never seen. The changelog is written first, and the table once it has been.
 5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
    (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
    is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
    broker, which gives aiokafka no producer id, and whose connections do not break.
+6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
+   on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
+   full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
 """
 
-import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,6 +31,7 @@ import faust
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
+from mode.utils.queues import ThrowableQueue
 
 from streams.worker.membership import Membership, fence, watch
 
@@ -157,6 +161,17 @@ class TrueEndTransport(driver.Transport):
     Producer = FencedProducer
 
 
+class RoomyQueue(ThrowableQueue[Any]):
+    """Repair 6: a stream's buffer that asks for less when it is full, and never makes the others wait.
+
+    It holds at most what one fetch brought beyond its size, which is in memory at that time in any case.
+    """
+
+    def full(self) -> bool:
+        """Whether a put has to wait: never. From four fifths of its size on, its partitions are not fetched."""
+        return False
+
+
 class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
@@ -164,6 +179,16 @@ class RepairedApp(faust.App):
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
+
+    def FlowControlQueue(  # noqa: N802 - Faust's own name
+        self, maxsize: int | None = None, *, clear_on_resume: bool = False
+    ) -> RoomyQueue:
+        """A stream's buffer."""
+        return RoomyQueue(
+            maxsize=maxsize or self.conf.stream_buffer_maxsize,
+            flow_control=self.flow_control,
+            clear_on_resume=clear_on_resume,
+        )
 
 
 class EmbeddedApp(RepairedApp):
@@ -174,19 +199,19 @@ class EmbeddedApp(RepairedApp):
 
 
 class DeliveredTable(faust.Table):
-    """Repair 4: a table whose last write can be awaited."""
+    """Repair 4: a table that never holds what its changelog does not."""
 
-    last_write: asyncio.Future[Any] | None = None
+    async def send_change(self, key: bytes, value: bytes) -> Any:
+        """Send a value to the changelog, and wait until the broker has it; where it stands. It is not held yet."""
+        return await self.send_changelog(self.partition_for_key(key), key, value)
 
-    def send_changelog(self, *args: Any, **kwargs: Any) -> Any:
-        """Send to the changelog and keep the future of the delivery."""
-        self.last_write = super().send_changelog(*args, **kwargs)
-        return self.last_write
+    def hold(self, key: bytes, value: bytes, sent: Any) -> None:
+        """Hold a value that the changelog has, and note up to where what is on disk has come."""
+        self.data[key] = value
+        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
-    async def delivered(self) -> None:
-        """Wait until the broker has the last write."""
-        if self.last_write is not None:
-            await self.last_write
+    def _on_changelog_sent(self, fut: Any) -> None:
+        """Faust would note that on disk before the value is there."""
 
 
 def server_urls(bootstrap: str) -> Sequence[str]:

@@ -1,51 +1,58 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
 import logging
-import os
-import threading
 from typing import Any
 
 import faust
 
-from streams import metrics, topics
+from streams import shutdown, topics
 from streams.settings import Settings
-from streams.worker.app import create, longest_question_seconds, quiet_logs
+from streams.worker import logs
+from streams.worker.app import create, longest_question_seconds
+from streams.worker.health import WorkerHealth
 from streams.worker.pipeline import Pipeline
-from streams.worker.watchdog import EXIT_CODE, Watchdog
+from streams.worker.watchdog import Watchdog
 
 logger = logging.getLogger("sager.worker")
 
 MARGIN_SECONDS = 30.0
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, health: WorkerHealth) -> None:
     """Run one worker until SIGTERM or SIGINT; in-flight events are finished first.
+
+    Args:
+        settings: the effective configuration.
+        health: is told how far the worker has come.
 
     Raises:
         StreamsError: the broker, a topic or an optional part is not as it must be.
         SystemExit: the worker has ended; its code says how.
     """
+    health.starts("looking at the topics")
     made = topics.ensure(settings)
     if made:
         logger.info("created %s", ", ".join(made))
     pipeline = create(settings)
+    health.starts("reading the global skills")
     pipeline.global_skills.start()
-    metrics.serve(settings)
-    _watch(pipeline)
+    health.runs(pipeline)
+    _watch(pipeline, health)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
     worker = PunctualWorker(
         pipeline.app,
+        health,
         settings.shutdown_seconds,
         loglevel="info",
         redirect_stdouts=False,
         override_logging=False,
         quiet=True,
     )
-    quiet_logs()
+    logs.quiet()
     worker.execute_from_commandline()
 
 
-def _watch(pipeline: Pipeline) -> None:
+def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
     """Set the watchdog on guard once the app runs: Faust makes its consumer in the thread that asks for it first."""
 
     def assigned() -> set[tuple[str, int]]:
@@ -56,7 +63,9 @@ def _watch(pipeline: Pipeline) -> None:
         settings = pipeline.settings
         patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
-        Watchdog(patient, lambda: pipeline.progressed, assigned).start()
+        watchdog = Watchdog(patient, lambda: pipeline.progressed, assigned)
+        watchdog.start()
+        health.guarded_by(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)
 
     pipeline.app.task(on_guard)
@@ -67,20 +76,22 @@ class PunctualWorker(faust.Worker):
 
     Args:
         app: what it runs.
+        health: is told that the event loop turns, and of the end.
         seconds: how long after a signal it may still work.
     """
 
-    def __init__(self, app: faust.App, seconds: float, **kwargs: Any) -> None:
+    def __init__(self, app: faust.App, health: WorkerHealth, seconds: float, **kwargs: Any) -> None:
         super().__init__(app, **kwargs)
+        self._health = health
         self._seconds = seconds
 
+    async def on_first_start(self) -> None:
+        """Let the event loop be watched from its first turn on."""
+        self._health.beat(self.loop)
+        await super().on_first_start()
+
     def _schedule_shutdown(self, signal: Any) -> None:
-        timer = threading.Timer(self._seconds, _give_up, [self._seconds])
-        timer.daemon = True
-        timer.start()
+        self._health.ends()
+        shutdown.begin(self._seconds)
+        logger.info("%s: finishing what is in flight, for at most %.0f s", signal.name, self._seconds)
         super()._schedule_shutdown(signal)
-
-
-def _give_up(seconds: float) -> None:
-    logger.critical("not shut down after %.0f s: ending now; what is not acknowledged comes again", seconds)
-    os._exit(EXIT_CODE)

@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from streams import group, metrics
 from streams.kafka import client_config
 from streams.settings import Settings
+from streams.shutdown import EXIT_CODE
 
 logger = logging.getLogger("sager.watchdog")
 
@@ -28,7 +30,6 @@ SOURCES = (
     "item-touches",
     "item-signals",
 )
-EXIT_CODE = 70
 REQUEST_SECONDS = 10.0
 
 
@@ -42,13 +43,9 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCE
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
     ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
-    asked = client.list_consumer_group_offsets([ConsumerGroupTopicPartitions(settings.app_id, partitions)])
-    committed = {
-        (tp.topic, tp.partition): tp.offset
-        for tp in asked[settings.app_id].result(REQUEST_SECONDS).topic_partitions or []
-    }
+    done = group.committed(settings, partitions)
     return {
-        tp: max(0, future.result(REQUEST_SECONDS).offset - max(0, committed.get((tp.topic, tp.partition), 0)))
+        tp: max(0, future.result(REQUEST_SECONDS).offset - done.get((tp.topic, tp.partition), 0))
         for tp, future in ends.items()
     }
 
@@ -97,11 +94,19 @@ class Watchdog(threading.Thread):
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
             # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
-            logger.warning("cannot ask for lag: %s", error)
+            logger.warning("cannot ask for lag: %s", str(error) or "no answer in time")
             self._waiting_since = None
+            # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
+            self._client = AdminClient(client_config(self._settings))
             return False
         ours, now = self._assigned(), time.monotonic()
-        if not any(count for tp, count in waiting.items() if (tp.topic, tp.partition) in ours):
+        of_topic = dict.fromkeys(SOURCES, 0)
+        for tp, count in waiting.items():
+            if (tp.topic, tp.partition) in ours:
+                of_topic[tp.topic.removeprefix(self._settings.prefix)] += count
+        for base, count in of_topic.items():
+            metrics.LAG.labels(base).set(count)
+        if not any(of_topic.values()):
             self._waiting_since = None
         elif self._waiting_since is None or self._progressed() > self._waiting_since:
             self._waiting_since = now

@@ -128,7 +128,7 @@ def assert_undisturbed(
         run.doubled = sum(count - 1 for count in _versions(harness.outputs).values())
         run.report()
     assert (run.lost, run.doubled) == (0, 0), _doubled(outputs)
-    assert outputs.dead_letters == []
+    assert [(letter.stage, letter.reason, letter.detail) for letter in outputs.dead_letters] == []
     contrasts = first_of_each(outputs.values(Contrast))
     assert {contrast.event_id: contrast for contrast in contrasts} == wanted
     assert_one_version_each(outputs)

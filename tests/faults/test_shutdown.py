@@ -1,30 +1,142 @@
-"""A worker ends when it is told to, whatever else has ended before it."""
+"""A process ends when it is told to: it finishes what it has begun, in time, and leaves nothing to repeat."""
 
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from schemas import SkillDiff
 from streams import topics
-from streams.embedded import EmbeddedBroker
+from streams.embedded import EmbeddedBroker, free_port
 from streams.settings import Settings
-from streams.worker.watchdog import EXIT_CODE
+from streams.shutdown import EXIT_CODE
+from tests.faults.load import Load
+from tests.faults.oracle import Run, assert_the_graph_knows_each_choice_once, assert_undisturbed, times
+from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
+from tests.openai_server import Act, OpenAiServer, threaded
+from tests.probes import ask, metric, why_not
 from tests.worlds import slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 
-def test_sigterm_finishes_what_is_in_flight(harness: Harness) -> None:
-    worker = harness.worker()
+def with_calls(server: OpenAiServer, **more: Any) -> dict[str, Any]:
+    """Settings of a worker that asks the endpoint once about every choice, and waits for its answer."""
+    return {
+        "reasoner": "llm",
+        "llm_base_url": server.base_url,
+        "llm_attempts": 1,
+        "gate": False,
+        "metrics_port": free_port(),
+        **more,
+    }
+
+
+def asked_to_end(process: subprocess.Popen[bytes], port: int) -> None:
+    """Send SIGTERM, and wait until the process says that it ends."""
+    process.send_signal(signal.SIGTERM)
+    give_up = time.monotonic() + 20
+    while "shutting down" not in why_not(port):
+        assert process.poll() is None, f"it ended with {process.returncode} before it said so"
+        assert time.monotonic() < give_up, "it does not say that it shuts down"
+
+
+# --- a worker
+
+
+def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> None:
+    """Also the calls to the LLM; the successor begins behind what was finished, and asks about nothing twice."""
+    rounds = times(short=2, full=10)
+    run = Run("SIGTERM to the only worker, LLM calls in flight", BROKER, rounds)
+    ports: list[int] = []
+    with threaded(OpenAiServer(always=Act(delay=1.5), keep=False)) as server:
+        harness.materializer()
+        with Load(harness.settings, per_second=8) as load:
+            for number in range(rounds + 1):
+                own = with_calls(server)
+                ports.append(own["metrics_port"])
+                worker = harness.worker(f"w{number}", **own)
+                run.recovery_seconds.append(wait_for_a_new_diff(harness))
+                if number == rounds:
+                    break
+                harness.until(lambda _: server.in_flight >= 4, "calls in flight")
+
+                asked_to_end(worker, own["metrics_port"])
+                assert server.in_flight > 0, "it ends while calls are in flight"
+                assert ask(own["metrics_port"], "/live")[0] == 200
+
+                assert worker.wait(40) == 0
+                harness.processes.remove(worker)
+                assert server.in_flight == 0, "it hung up on a call"
+
+        outputs = assert_undisturbed(harness, run, load.rankings, load.selections, by_rules=False)
+        assert_the_graph_knows_each_choice_once(outputs, load.choices)
+        # Of each choice the endpoint was asked once, by whoever had it in flight.
+        assert len(server.times) == len(load.selections)
+    assert metric(ports[-1], "sager_events_total", outcome="evolved") > 0
+    assert metric(ports[-1], "sager_events_total", outcome="repeated") == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
+)
+def test_what_is_not_finished_in_time_comes_again(
+    harness: Harness, seconds: float, again: tuple[signal.Signals, ...], code: int
+) -> None:
+    """The deadline passes, or somebody asks twice: then it ends at once, and what was in flight is done anew."""
+    run = Run(f"worker gives up what is in flight: {'second signal' if again else 'deadline'}", BROKER, len(again) or 1)
+    with threaded(OpenAiServer(keep=False)) as server:
+        harness.materializer()
+        with Load(harness.settings, per_second=6) as load:
+            for number, second in enumerate(again or (None,)):
+                server.always = Act(delay=25.0)
+                own = with_calls(server, shutdown_seconds=seconds)
+                worker = harness.worker(f"w{number}", **own)
+                # Not those in flight: the endpoint does not notice that their worker is gone.
+                calls = len(server.times)
+                harness.until(lambda _, calls=calls: len(server.times) >= calls + 2, "calls in flight")
+
+                asked_to_end(worker, own["metrics_port"])
+                if second is not None:
+                    worker.send_signal(second)
+
+                assert worker.wait(15) == (code if second is None else -second)
+                harness.processes.remove(worker)
+                harness.poll()
+            server.always = Act()
+            harness.worker("successor", **with_calls(server))
+            run.recovery_seconds.append(wait_for_a_new_diff(harness))
+
+        outputs = assert_undisturbed(harness, run, load.rankings, load.selections, by_rules=False)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+def test_a_worker_can_be_ended_at_any_moment_of_its_start(harness: Harness) -> None:
+    """While it looks at the topics, joins its group, recovers its tables."""
     for number in range(30):
         shown = slate(number)
         harness.events.selection(harness.events.ranking(f"user-{number}", "films", shown), shown[0]["item_id"])
     harness.events.flush()
-    harness.count(SkillDiff, 30)
+    seen, port = set[str](), free_port()
 
-    assert harness.stop(worker) == 0
+    for number in range(times(short=4, full=12)):
+        worker = harness.worker(f"w{number}", metrics_port=port)
+        reasons: list[str] = []
+        while not (set(reasons) - seen) and ask(port, "/ready")[0] != 200 and worker.poll() is None:
+            reasons = why_not(port)
+        seen.update(reasons)
+        assert harness.stop(worker, seconds=40) == 0, harness.logs()
+
+    harness.worker("last")
+    harness.count(SkillDiff, 30)
+    assert len(harness.quiet().diffs) == 30
+    assert {"starting", "waiting for the group to let it in"} <= seen
 
 
 def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Path) -> None:
@@ -57,3 +169,71 @@ def test_the_watchdog_is_on_guard(harness: Harness) -> None:
     harness.count(SkillDiff, 1)
 
     assert "without progress for 77 s" in (harness.settings.data_dir / "worker.log").read_text()
+
+
+# --- the materializer
+
+
+def test_the_materializer_commits_and_publishes_what_it_has_read(harness: Harness) -> None:
+    """After each end analysts see all that is committed, and the successor goes on behind it."""
+    rounds = times(short=2, full=10)
+    run = Run("SIGTERM to the materializer", BROKER, rounds)
+    harness.worker()
+    # So seldom that only the end can have published what analysts see.
+    seldom = {"publish_seconds": 3_600.0}
+    with Load(harness.settings, per_second=20) as load:
+        wait_for_a_new_diff(harness)
+        for _ in range(rounds):
+            port = free_port()
+            materializer = harness.start("materialize", metrics_port=port, **seldom)
+            before = len(harness.outputs.diffs)
+            harness.until(lambda out, before=before: len(out.diffs) >= before + 20, "20 more diffs")
+            harness.until(lambda _, port=port: metric(port, "sager_materializer_records_total") > 0, "rows")
+
+            assert harness.stop(materializer) == 0
+
+            snapshot, live = (committed(path) for path in (harness.settings.duckdb_file, live_file(harness)))
+            assert snapshot == live
+            assert snapshot["rows"] > 0
+        harness.materializer()
+
+    assert_undisturbed(harness, run, load.rankings, load.selections)
+
+
+def live_file(harness: Harness) -> Path:
+    return harness.settings.data_dir / "live.duckdb"
+
+
+def committed(path: Path) -> dict[str, Any]:
+    """The offsets and the number of diffs in a file that nobody writes."""
+    with duckdb.connect(str(path), read_only=True) as con:
+        offsets = con.execute("SELECT * FROM sink_offsets ORDER BY ALL").fetchall()
+        [(rows,)] = con.execute("SELECT count(*) FROM skill_diffs").fetchall()
+    return {"offsets": offsets, "rows": rows}
+
+
+def test_the_materializer_gives_up_after_its_deadline(harness: Harness) -> None:
+    port = free_port()
+    materializer = harness.start("materialize", metrics_port=port, shutdown_seconds=0.001)
+    harness.until(lambda _: ask(port, "/ready")[0] == 200, "the materializer to be ready")
+
+    assert harness.stop(materializer) == EXIT_CODE
+    assert "not shut down after" in (harness.settings.data_dir / "materialize.log").read_text()
+
+
+def test_a_second_signal_ends_the_materializer_at_once(settings: Settings) -> None:
+    """Here one that waits for a broker, and would do so for seconds."""
+    nobody = Settings(**{**settings.model_dump(exclude_unset=True), "bootstrap": "127.0.0.1:1"})
+    environment = {f"SAGER_{name.upper()}": str(value) for name, value in nobody.model_dump(exclude_unset=True).items()}
+    port = free_port()
+    with subprocess.Popen(
+        [sys.executable, "-m", "streams.cli", "materialize"],
+        env=environment | {"SAGER_METRICS_PORT": str(port)},
+        stderr=subprocess.DEVNULL,
+    ) as materializer:
+        while not why_not(port):
+            assert materializer.poll() is None
+        asked_to_end(materializer, port)
+        materializer.send_signal(signal.SIGINT)
+
+        assert materializer.wait(5) == -signal.SIGINT

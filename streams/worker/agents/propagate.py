@@ -1,6 +1,7 @@
 """Agent `propagate`: an item hears who took it, and tells its takers what they have in common (paper 2.2)."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 from operators.propagate import on_touch
@@ -14,7 +15,8 @@ def attach(pipeline: Pipeline) -> None:
 
     async def on_item_touched(event: Any, touch: Touch, position: Position) -> str:
         key = compound_key(touch.item_id, touch.domain)
-        told = on_touch(pipeline.read(pipeline.item_memories, key, ItemMemory), touch, pipeline.graph_limits)
+        held = pipeline.read(pipeline.item_memories, key, ItemMemory)
+        told = on_touch(held, touch, pipeline.graph_limits, datetime.now(UTC))
         if told is None:
             return "repeated"
         # Before the write: a touch that is known already tells nothing, and after a crash it must tell again.

@@ -1,0 +1,96 @@
+"""One small HTTP server per process: `/metrics` for Prometheus, `/live` and `/ready` for who starts and watches it.
+
+`/live` says whether the process should be started again, `/ready` whether it does its work. Both answer 200 or 503
+and tell why as JSON. A broker that is away makes a process unready, never dead: a restart would not help.
+"""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+from wsgiref.simple_server import WSGIRequestHandler, make_server
+
+from prometheus_client import make_wsgi_app
+from prometheus_client.exposition import ThreadingWSGIServer
+
+from streams import metrics
+from streams.exceptions import StreamsError
+from streams.settings import Settings
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
+IDLE_SECONDS = 10.0
+"""A client that sends nothing for so long is hung up on."""
+
+
+class PortTaken(StreamsError, OSError):
+    """The port for metrics and health cannot be listened on."""
+
+
+class Health(Protocol):
+    """What a process knows of itself. Asked by the server's threads; must neither wait nor name a user or a secret."""
+
+    def why_not_live(self) -> list[str]:
+        """Why it should be started again; nothing if all is well."""
+
+    def why_not_ready(self) -> list[str]:
+        """Why it does not do its work at the moment; nothing if it does."""
+
+
+def serve(settings: Settings, health: Health) -> None:
+    """Answer on the configured port, from threads of its own; nowhere if the port is 0.
+
+    Raises:
+        PortTaken: that port cannot be listened on.
+    """
+    metrics.READY.set_function(lambda: float(not health.why_not_ready()))
+    if not settings.metrics_port:
+        return
+    kind = _ServerV6 if ":" in settings.metrics_host else ThreadingWSGIServer
+    try:
+        server = make_server(settings.metrics_host, settings.metrics_port, application(health), kind, _Handler)
+    except OSError as error:
+        raise PortTaken(
+            f"metrics and health cannot be served on {settings.metrics_host}:{settings.metrics_port} "
+            f"({error.strerror}): set SAGER_METRICS_PORT to another port, or to 0 for none"
+        ) from error
+    threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
+
+
+def application(health: Health) -> "WSGIApplication":
+    """What is served, as a WSGI application."""
+    tell_metrics = make_wsgi_app()
+    verdicts = {"/live": ("live", health.why_not_live), "/ready": ("ready", health.why_not_ready)}
+
+    def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        path = environ["PATH_INFO"]
+        if path == "/metrics":
+            told: Iterable[bytes] = tell_metrics(environ, start_response)
+            return told
+        status, body = _verdict(*verdicts[path]) if path in verdicts else _not_found()
+        start_response(status, [("Content-Type", "application/json"), ("Cache-Control", "no-store")])
+        return [json.dumps(body).encode() + b"\n"]
+
+    return answer
+
+
+def _verdict(word: str, ask: Callable[[], list[str]]) -> tuple[str, dict[str, Any]]:
+    reasons = ask()
+    return "503 Service Unavailable" if reasons else "200 OK", {word: not reasons, "reasons": reasons}
+
+
+def _not_found() -> tuple[str, dict[str, Any]]:
+    return "404 Not Found", {"paths": ["/live", "/metrics", "/ready"]}
+
+
+class _ServerV6(ThreadingWSGIServer):
+    address_family = socket.AF_INET6
+
+
+class _Handler(WSGIRequestHandler):
+    timeout = IDLE_SECONDS
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
+        """Be silent: a line per probe and scrape tells nobody anything."""

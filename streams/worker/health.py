@@ -1,0 +1,77 @@
+"""What a worker knows of itself: does its event loop turn, has it joined its group, does the group still know it?"""
+
+import asyncio
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streams.worker.pipeline import Pipeline
+
+BEAT_SECONDS = 1.0
+LOOP_SECONDS = 30.0
+"""An event loop that has not turned for so long is stuck: it answers no heartbeat, no signal and no event."""
+
+
+class WorkerHealth:
+    """Told by the worker as it comes up and goes down; asked by the HTTP server's threads.
+
+    Args:
+        loop_seconds: how long the event loop may stand still.
+    """
+
+    def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
+        self._loop_seconds = loop_seconds
+        self._doing = "starting"
+        self._is_ending = False
+        self._pipeline: Pipeline | None = None
+        self._guard: threading.Thread | None = None
+        self._beat_at: float | None = None
+
+    def starts(self, doing: str) -> None:
+        """What is done before there is a group to join."""
+        self._doing = doing
+
+    def runs(self, pipeline: "Pipeline") -> None:
+        """All is read that has to be read before the group is joined."""
+        self._pipeline, self._doing = pipeline, ""
+
+    def ends(self) -> None:
+        """From here on no new event is begun."""
+        self._is_ending = True
+
+    def guarded_by(self, watchdog: threading.Thread) -> None:
+        """The watchdog is on guard; its thread ends when it has found the worker stuck, or by a defect."""
+        self._guard = watchdog
+
+    def beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Feel the pulse of the event loop from now on, every second."""
+        self._beat_at = time.monotonic()
+        loop.call_later(BEAT_SECONDS, self.beat, loop)
+
+    def why_not_live(self) -> list[str]:
+        """Why this worker should be started again."""
+        reasons = []
+        if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
+            reasons.append(f"the event loop has not turned for {still:.0f} s")
+        if self._guard is not None and not self._guard.is_alive():
+            reasons.append("the watchdog has ended: it found the worker stuck, or cannot find that any more")
+        return reasons
+
+    def why_not_ready(self) -> list[str]:
+        """Why it works on no events."""
+        reasons = self.why_not_live()
+        if self._is_ending:
+            reasons.append("shutting down")
+        if self._doing:
+            reasons.append(self._doing)
+        if self._pipeline is None:
+            return reasons
+        app = self._pipeline.app
+        if not app.rebalancing_count:
+            reasons.append("waiting for the group to let it in")
+        elif app.rebalancing or not app.tables.actives_ready:
+            reasons.append("the group rebalances, or tables are being recovered")
+        if not app.membership.is_sure:
+            reasons.append("the group has not confirmed this worker for a while: does a broker answer?")
+        return reasons

@@ -1,0 +1,239 @@
+"""A disk that is full, for real: rows or snapshots stop, nothing breaks, and all goes on once there is room.
+
+On a small file system where this process may mount one, else by the limit that the kernel sets on the size of files.
+"""
+
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from schemas import Contrast, SkillDiff
+from streams.embedded import free_port
+from streams.materializer import read
+from streams.materializer.batch import Batch
+from streams.materializer.snapshot import Publisher
+from streams.materializer.store import Progress, Store
+from streams.settings import Settings
+from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
+from tests.faults.test_kills import BROKER
+from tests.harness import Harness
+from tests.probes import is_ready, metric, why_not
+from tests.worlds import slate
+
+pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+
+CHOICES = 400
+"""They take megabytes in DuckDB."""
+ROOM_BYTES, SPARE_BYTES = 512 * 1024 * 1024, 128 * 1024
+
+
+@dataclass
+class SmallDisk:
+    """A mounted file system of its own."""
+
+    path: Path
+
+    def fill_up(self) -> None:
+        """Leave as good as no room beyond what is in use."""
+        self._resize(shutil.disk_usage(self.path).used + SPARE_BYTES)
+
+    def make_room(self) -> None:
+        self._resize(ROOM_BYTES)
+
+    def _resize(self, size: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={size}", self.path], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    path = tmp_path / "disk"
+    path.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "tmpfs", path], capture_output=True, text=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {mounted.stderr.strip()}")
+    try:
+        yield SmallDisk(path)
+    finally:
+        subprocess.run(["umount", "--lazy", path], check=True)
+
+
+def choose(harness: Harness, first: int, count: int) -> None:
+    """So many choices."""
+    for number in range(first, first + count):
+        shown = slate(number)
+        harness.events.selection(harness.events.ranking(f"user-{number % 40}", "films", shown), shown[0]["item_id"])
+    harness.events.flush()
+
+
+def diffs_in(settings: Settings) -> int:
+    """How many the published snapshot has."""
+    if not settings.duckdb_file.exists():
+        return 0
+    with read.connect(settings) as con:
+        [(count,)] = con.execute("SELECT count(*) FROM skill_diffs").fetchall()
+    return int(count)
+
+
+def ends(process: subprocess.Popen[bytes], harness: Harness) -> int:
+    code = process.wait(60)
+    harness.processes.remove(process)
+    return code
+
+
+def assert_complete(harness: Harness, run: Run) -> None:
+    """Every row is there, once, and every skill is what the log folds to."""
+    outputs = harness.quiet()
+    run.events = len(outputs.records[Contrast.TOPIC])
+    harness.assert_all_stores_agree()
+    assert_duckdb_has_each_row_once(harness, outputs)
+    run.report()
+
+
+def assert_told(log: Path, why: str) -> None:
+    text = log.read_text()
+    assert "Traceback" not in text
+    last = text.splitlines()[-1]
+    assert last.startswith("sager: DuckDB cannot write "), last
+    assert why in last
+    assert "Make room" in last
+
+
+def limit_files(process: subprocess.Popen[bytes], size: int) -> None:
+    """No file of this process may grow beyond so many bytes from now on."""
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
+    """The materializer ends, says why, and leaves a snapshot to read; a new one goes on once there is room."""
+    run = Run("disk full under the materializer's file", BROKER)
+    harness.worker()
+    log = harness.settings.data_dir / "materialize.log"
+    place = {"data_dir": small_disk.path, "duckdb": harness.settings.duckdb_file}
+    choose(harness, 0, 20)
+    materializer = harness.start("materialize", **place)
+    until(lambda: diffs_in(harness.settings) == 20, "a first snapshot")
+    small_disk.fill_up()
+    choose(harness, 20, CHOICES)
+
+    assert ends(materializer, harness) == 1
+    harness.count(SkillDiff, 20 + CHOICES)
+    assert_told(log, "No space left on device")
+    assert 20 <= diffs_in(harness.settings) < 20 + CHOICES
+
+    # As long as there is no room, every new one says so, and takes nothing away.
+    assert ends(harness.start("materialize", **place), harness) == 1
+    assert_told(log, "No space left on device")
+    assert diffs_in(harness.settings) >= 20
+
+    small_disk.make_room()
+    started = time.monotonic()
+    harness.start("materialize", **place)
+    until(lambda: diffs_in(harness.settings) == 20 + CHOICES, "all rows")
+    run.recovery_seconds.append(time.monotonic() - started)
+    assert_complete(harness, run)
+
+
+def test_a_file_that_may_not_grow(harness: Harness) -> None:
+    """The same by a limit on the size of files, which needs no privilege."""
+    run = Run("file size limit under the materializer's file", BROKER)
+    harness.worker()
+    log = harness.settings.data_dir / "materialize.log"
+    choose(harness, 0, 20)
+    materializer = harness.materializer()
+    until(lambda: diffs_in(harness.settings) == 20, "a first snapshot")
+    limit_files(materializer, (harness.settings.data_dir / "live.duckdb").stat().st_size + SPARE_BYTES)
+    choose(harness, 20, CHOICES)
+
+    assert ends(materializer, harness) == 1
+    harness.count(SkillDiff, 20 + CHOICES)
+    assert_told(log, "File too large")
+    assert 20 <= diffs_in(harness.settings) < 20 + CHOICES
+
+    started = time.monotonic()
+    harness.materializer()
+    until(lambda: diffs_in(harness.settings) == 20 + CHOICES, "all rows")
+    run.recovery_seconds.append(time.monotonic() - started)
+    assert_complete(harness, run)
+
+
+def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallDisk, tmp_path: Path) -> None:
+    """DuckDB does nothing more with it in this process, room or no room: to try again and again would be in vain."""
+    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+        publisher = Publisher(store, tmp_path / "sager.duckdb", 15.0, lambda: 0.0)
+        store.write(Batch(), {("topic", number): Progress(number, f"id-{number}") for number in range(50_000)})
+        small_disk.fill_up()
+
+        with pytest.raises(duckdb.FatalException, match="No space left"):
+            publisher.publish_if_due()
+
+    small_disk.make_room()
+    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+        assert Publisher(store, tmp_path / "sager.duckdb", 15.0, lambda: 0.0).publish_if_due()
+        assert len(store.offsets()) == 50_000
+
+
+def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk) -> None:
+    """Rows go on, analysts keep what they have, and get the newest as soon as there is room."""
+    run = Run("disk full under the published snapshot", BROKER)
+    harness.worker()
+    port = free_port()
+    analysts = Settings(
+        **harness.settings.model_dump(exclude_unset=True, exclude={"duckdb"}), duckdb=small_disk.path / "sager.duckdb"
+    )
+    choose(harness, 0, 5)
+    materializer = harness.start("materialize", duckdb=analysts.duckdb, metrics_port=port)
+    until(lambda: is_ready(port) and diffs_in(analysts) == 5, "a first snapshot")
+    small_disk.fill_up()
+    choose(harness, 5, CHOICES)
+
+    until(lambda: metric(port, "sager_materializer_publish_failures_total") >= 2, "snapshots that fail")
+    until(lambda: rows_of(port) == 5 + CHOICES, "all rows in the live file")
+    assert materializer.poll() is None
+    assert why_not(port) == ["the snapshot cannot be published; the log tells why"]
+    assert why_not(port, "/live") == []
+    assert metric(port, "sager_ready") == 0
+    assert 5 <= diffs_in(analysts) < 5 + CHOICES
+    text = (harness.settings.data_dir / "materialize.log").read_text()
+    assert "could not publish" in text
+    assert "No space left on device" in text
+    assert "Traceback" not in text
+
+    # The last attempt of one that ends leaves nothing of its copy either; the next one finds the disk as full.
+    assert harness.stop(materializer) == 0
+    assert names_in(small_disk.path) == ["sager.duckdb"]
+    materializer = harness.start("materialize", duckdb=analysts.duckdb, metrics_port=port)
+    until(lambda: metric(port, "sager_materializer_publish_failures_total") >= 1, "a snapshot that fails")
+
+    small_disk.make_room()
+    started = time.monotonic()
+    until(lambda: diffs_in(analysts) == 5 + CHOICES, "the newest snapshot")
+    run.recovery_seconds.append(time.monotonic() - started)
+    until(lambda: is_ready(port), "the materializer to be ready")
+    assert harness.stop(materializer) == 0
+    assert names_in(small_disk.path) == ["sager.duckdb"]
+    harness.settings = analysts
+    assert_complete(harness, run)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def rows_of(port: int) -> float:
+    return metric(port, "sager_materializer_rows_total", table="skill_diffs")
+
+
+def until(true: Callable[[], object], what: str, seconds: float = 90) -> None:
+    give_up = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
+        time.sleep(0.1)

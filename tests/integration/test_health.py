@@ -1,0 +1,216 @@
+"""`/live`, `/ready` and `/metrics` of a worker and a materializer: before, during and after they do their work."""
+
+import asyncio
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from streams import topics
+from streams.embedded import EmbeddedBroker, free_port
+from streams.health import PortTaken, serve
+from streams.launch import Local
+from streams.materializer.health import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
+from streams.settings import Settings
+from streams.worker.health import WorkerHealth
+from streams.worker.watchdog import Watchdog
+from tests.harness import Harness
+from tests.probes import ask, is_ready, metric, why_not
+from tests.worlds import slate
+
+
+def until(true: Callable[[], object], what: str, seconds: float = 60) -> None:
+    give_up = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> tuple[MaterializerHealth, list[float], int]:
+    """A materializer's health on a port, with its clock."""
+    now, port = [0.0], free_port()
+    health = MaterializerHealth(lambda: now[0])
+    serve(Settings(metrics_port=port, data_dir=tmp_path), health)
+    return health, now, port
+
+
+# --- what is answered
+
+
+def test_a_process_is_alive_before_it_is_ready_and_while_it_ends(served) -> None:
+    health, _, port = served
+    assert ask(port, "/live") == (200, {"live": True, "reasons": []})
+    assert ask(port, "/ready") == (503, {"ready": False, "reasons": ["opening the DuckDB file"]})
+    assert metric(port, "sager_ready") == 0
+
+    health.reads()
+    assert ask(port, "/ready") == (200, {"ready": True, "reasons": []})
+    assert metric(port, "sager_ready") == 1
+
+    health.ends()
+    assert ask(port, "/ready") == (503, {"ready": False, "reasons": ["shutting down"]})
+    assert ask(port, "/live")[0] == 200
+
+
+def test_every_other_path_is_unknown(served) -> None:
+    *_, port = served
+    assert {
+        path: ask(port, path)[0] for path in ("/", "/metrics/", "/ready/x", "/Live", "/%2e%2e/live")
+    } == dict.fromkeys(("/", "/metrics/", "/ready/x", "/Live", "/%2e%2e/live"), 404)
+    assert ask(port, "/metrics?name[]=sager_ready")[0] == 200
+
+
+def test_what_stands_in_the_way_is_told(served) -> None:
+    health, now, port = served
+    health.reads()
+    health.broker_answers = health.can_publish = False
+    assert why_not(port) == ["no broker answers", "the snapshot cannot be published; the log tells why"]
+    assert ask(port, "/live")[0] == 200
+
+    health.broker_answers = health.can_publish = True
+    now[0] = IDLE_SECONDS + 1
+    assert why_not(port) == [f"no poll for {IDLE_SECONDS + 1:.0f} s"]
+    assert ask(port, "/live")[0] == 200
+    now[0] = STUCK_SECONDS + 1
+    assert ask(port, "/live")[0] == 503
+    health.turn()
+    assert (ask(port, "/live")[0], ask(port, "/ready")[0]) == (200, 200)
+
+
+def test_a_client_that_says_nothing_keeps_nobody_waiting(served) -> None:
+    *_, port = served
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+    assert ask(port, "/live")[0] == 200
+    for each in silent:
+        each.close()
+
+
+def test_a_port_that_is_taken_says_what_to_do(tmp_path: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as other:
+        taken = Settings(metrics_port=other.getsockname()[1], data_dir=tmp_path)
+        with pytest.raises(PortTaken, match="set SAGER_METRICS_PORT to another port"):
+            serve(taken, MaterializerHealth())
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+def test_it_listens_on_ipv6_too(tmp_path: Path) -> None:
+    port = free_port()
+    serve(Settings(metrics_host="::1", metrics_port=port, data_dir=tmp_path), MaterializerHealth())
+    with socket.create_connection(("::1", port), timeout=5) as client:
+        client.sendall(b"GET /live HTTP/1.0\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.0 200 OK")
+
+
+# --- what makes a worker dead
+
+
+@contextmanager
+def event_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield loop
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(10)
+    loop.close()
+
+
+def test_an_event_loop_that_stands_still_is_not_alive() -> None:
+    health, released = WorkerHealth(loop_seconds=3), threading.Event()
+    with event_loop() as loop:
+        loop.call_soon_threadsafe(health.beat, loop)
+        assert health.why_not_live() == []
+
+        loop.call_soon_threadsafe(released.wait)
+        until(health.why_not_live, "the loop to be found stuck")
+        assert "event loop has not turned" in health.why_not_live()[0]
+        assert set(health.why_not_live()) <= set(health.why_not_ready())
+
+        released.set()
+        until(lambda: not health.why_not_live(), "the loop to turn again")
+
+
+@pytest.mark.broker
+def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> None:
+    for number in range(20):
+        harness.events.ranking(f"user-{number}", "films", slate(number))
+    harness.events.flush()
+    impatient = harness.settings.model_copy(update={"watchdog_seconds": 0.4})
+    ours = {(harness.settings.topic("rankings"), p) for p in range(harness.settings.partitions)}
+    health, may_end = WorkerHealth(), threading.Event()
+    watchdog = Watchdog(impatient, lambda: time.monotonic() - 10, lambda: ours if may_end.is_set() else set(), print)
+    watchdog.start()
+    health.guarded_by(watchdog)
+    assert health.why_not_live() == []
+
+    may_end.set()
+    until(health.why_not_live, "the watchdog's verdict")
+
+    assert "watchdog has ended" in health.why_not_live()[0]
+
+
+# --- real processes
+
+
+def deployment(settings: Settings, broker: EmbeddedBroker) -> Settings:
+    own = Settings(
+        **settings.model_dump(exclude_unset=True, exclude={"bootstrap", "embedded", "session_seconds"}),
+        bootstrap=broker.bootstrap,
+        embedded=True,
+        session_seconds=4,
+    )
+    topics.ensure(own)
+    return own
+
+
+@pytest.mark.broker
+def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path: Path) -> None:
+    worker_port, materializer_port = ports = free_port(), free_port()
+    with EmbeddedBroker(tmp_path / "broker.log") as broker, Harness(deployment(settings, broker)) as harness:
+        worker = harness.worker(metrics_port=worker_port)
+        materializer = harness.start("materialize", metrics_port=materializer_port)
+        seen: set[str] = set()
+
+        def comes_up() -> bool:
+            seen.update(why_not(worker_port))
+            return is_ready(worker_port) and is_ready(materializer_port)
+
+        harness.until(lambda _: comes_up(), "both to be ready")
+        assert "waiting for the group to let it in" in seen
+        shown = slate(1)
+        harness.events.selection(harness.events.ranking("ann-with-a-name", "films", shown), shown[0]["item_id"])
+        harness.events.flush()
+        harness.until(lambda out: bool(out.diffs), "a diff")
+
+        assert broker._process is not None
+        broker._process.send_signal(signal.SIGSTOP)
+        try:
+            until(lambda: not any(map(is_ready, ports)), "both to notice that no broker answers")
+            assert "does a broker answer?" in why_not(worker_port)[-1]
+            assert why_not(materializer_port) == ["no broker answers"]
+            assert [ask(port, "/live")[0] for port in ports] == [200, 200]
+        finally:
+            broker._process.send_signal(signal.SIGCONT)
+        until(lambda: all(map(is_ready, ports)), "both to be ready again")
+
+        told = [str(ask(port, path)) for port in ports for path in ("/live", "/ready", "/metrics")]
+        assert not [text for text in told if "ann-with-a-name" in text]
+        assert (harness.stop(worker), harness.stop(materializer)) == (0, 0)
+
+
+@pytest.mark.broker
+def test_what_runs_everything_waits_until_it_is_ready(tmp_path: Path) -> None:
+    with Local(Settings(data_dir=tmp_path)) as local:
+        local.wait_until_ready()
+        ports = {name: int(url.rpartition(":")[2].partition("/")[0]) for name, url in local.metrics.items()}
+
+        assert {name: ask(port, "/ready") for name, port in ports.items()} == dict.fromkeys(
+            ports, (200, {"ready": True, "reasons": []})
+        )
+        assert {name: metric(port, "sager_ready") for name, port in ports.items()} == dict.fromkeys(ports, 1)
