@@ -33,6 +33,7 @@ def main() -> int:
         environment = os.environ | {
             "SAGER_TEST_BROKER": "embedded" if args.embedded else "kafka",
             "SAGER_TEST_FAULTS": "full",
+            "SAGER_TEST_EVERYWHERE": "1",
             "SAGER_TEST_TIMES": str(args.times),
             "SAGER_TEST_REPORT": str(report),
         }

@@ -20,6 +20,17 @@ hypothesis.settings.load_profile("sager")
 APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that gain nothing by a second broker run on one of them; SAGER_TEST_EVERYWHERE=1 runs them on both."""
+    if os.environ.get("SAGER_TEST_EVERYWHERE"):
+        return
+    here = "kafka" if APACHE else "embedded"
+    for item in items:
+        only = item.get_closest_marker("on")
+        if only is not None and only.args[0] != here:
+            item.add_marker(pytest.mark.skip(reason=f"runs on the other broker, {only.args[0]}"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _clean_environment() -> Iterator[None]:
     """What a developer has set for their own deployment must not reach the tests."""

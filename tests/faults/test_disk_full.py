@@ -27,7 +27,7 @@ from tests.harness import Harness
 from tests.probes import is_ready, metric, why_not
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
 
 CHOICES = 400
 """They take megabytes in DuckDB."""

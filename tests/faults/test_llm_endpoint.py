@@ -23,7 +23,7 @@ from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.worlds import slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 USERS = 6
 CLOSED, OPEN = 0, 2

@@ -23,7 +23,7 @@ from tests.openai_server import Act, OpenAiServer, threaded
 from tests.probes import ask, metric, why_not
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 
 def with_calls(server: OpenAiServer, **more: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tests.faults.oracle import (
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 
 def test_workers_join_leave_and_die(harness: Harness) -> None:
@@ -43,7 +43,7 @@ def test_workers_join_leave_and_die(harness: Harness) -> None:
 
 def test_a_frozen_worker_that_comes_back_writes_nothing_stale(harness: Harness) -> None:
     """A stopped virtual machine, a long pause: the others have taken over, and it does not know that yet."""
-    rounds = times(short=1, full=3)
+    rounds = times(short=1, full=1)
     run = Run("worker frozen for longer than its session, then resumed", BROKER, rounds)
     harness.materializer()
     with Load(harness.settings, per_second=15) as load:

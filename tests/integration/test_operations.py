@@ -36,7 +36,7 @@ from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 
 EVERYTHING = Chosen(since_ms=1)
 

@@ -9,7 +9,7 @@ import pytest
 from schemas import SlimSkill
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 README = Path(__file__).parents[2] / "README.md"
 MOST_LINES = 10
