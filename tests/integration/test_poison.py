@@ -18,6 +18,7 @@ from tests.worlds import slate
 pytestmark = pytest.mark.broker
 
 PER_TOPIC = int(os.environ.get("SAGER_TEST_POISON", "120"))
+GOOD_EVERY = max(4, PER_TOPIC // 250)
 INPUTS = (
     *("interactions", "rank-requests", "rankings", "selections", "contrasts", "skill-commands", "items"),
     *("item-touches", "item-signals"),
@@ -70,7 +71,7 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
                     harness.raw.poll(0.5)
                 else:
                     break
-        if number % 4 == 0:
+        if number % GOOD_EVERY == 0:
             ranking = harness.events.ranking(f"user-{number % 7}", "films", slate(number))
             harness.events.selection(ranking, slate(number)[1]["item_id"])
             good += 1
@@ -79,7 +80,7 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
 
     total = PER_TOPIC * len(INPUTS)
     outputs = harness.count(DeadLetter, total, seconds=60 + total / 20)
-    harness.count(SkillDiff, good)
+    harness.count(SkillDiff, good, seconds=60 + good / 5)
     harness.quiet()
 
     letters = {(l.source.topic, l.source.partition, l.source.offset): l for l in outputs.dead_letters}  # noqa: E741

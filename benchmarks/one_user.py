@@ -1,0 +1,165 @@
+"""One user with very many interactions and choices: bytes of state and CPU per event, which must not grow.
+
+    python -m benchmarks.one_user [--most 1000000] [--json]
+
+It drives the operators as the agents do, without Kafka: what a table holds is encoded at every step, and kept decoded
+as a worker keeps it. Every item is new, and so are some of its facts: the worst for counters. CPU is this process' own,
+per event since the line before.
+"""
+
+import argparse
+import json
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from operators.contrast import on_ranking, on_selection, slot_of
+from operators.evolve import RulesReasoner, validate
+from operators.merge import merge, resolve, start
+from operators.propagate import touches, with_taken
+from operators.statinit import facts_of, observe
+from operators.statinit.parsers import BUILT_IN
+from schemas import (
+    Candidate,
+    Interaction,
+    Memory,
+    Model,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Profile,
+    Ranking,
+    Selection,
+    compound_key,
+    encode,
+)
+from schemas.codec import ModelT
+
+BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+USER, DOMAIN = "ann", "films"
+TURNS = (1_000, 10_000, 100_000, 1_000_000)
+CHOICE_EVERY = 20
+"""One event in so many is a ranking, every other one of them with its selection; the others are interactions."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What the user's state is after so many events.
+
+    Attributes:
+        events: interactions and choices so far.
+        state_bytes: everything kept of the user, per table.
+        cpu_us: CPU per event since the point before, in microseconds.
+    """
+
+    events: int
+    state_bytes: dict[str, int]
+    cpu_us: float
+
+    @property
+    def total_bytes(self) -> int:
+        """All tables together."""
+        return sum(self.state_bytes.values())
+
+
+class OneUser:
+    """Plays the agents for one user, whose state is decoded from its bytes once, as in a worker."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self._rng = random.Random(seed)
+        self._tables: dict[str, dict[bytes, bytes]] = {}
+        self._decoded: dict[tuple[str, bytes], Model] = {}
+        self._parse = BUILT_IN["movietv"]
+
+    def event(self, number: int) -> None:
+        """An interaction, or now and then a choice."""
+        at = BEGINNING + timedelta(minutes=number)
+        where = Position(topic="t", partition=0, offset=number, timestamp_ms=number)
+        if number % CHOICE_EVERY:
+            self._interaction(number, at, where)
+        else:
+            self._choice(number, at, where)
+
+    @property
+    def state_bytes(self) -> dict[str, int]:
+        """What the tables hold, keys included."""
+        return {name: sum(len(k) + len(v) for k, v in table.items()) for name, table in self._tables.items()}
+
+    def _interaction(self, number: int, at: datetime, where: Position) -> None:
+        item = self._item(number)
+        facts = facts_of(item, self._parse)
+        event = Interaction.model_validate(
+            {"event_id": f"i{number}", "occurred_at": at, "user_id": USER, "domain": DOMAIN, "item": item}
+        )
+        memory = with_taken(self._read(Memory), USER, DOMAIN, facts, at, event.event_id, where)
+        touches(memory, item.item_id)
+        self._write(memory)
+        self._write(observe(self._read(Profile), event, facts.facts, where))
+
+    def _choice(self, number: int, at: datetime, where: Position) -> None:
+        about = {"occurred_at": at, "user_id": USER, "ranking_id": f"r{number}"}
+        shown = [self._item(number * 10 + place) for place in range(10)]
+        ranking = Ranking.model_validate({"event_id": f"r{number}", "domain": DOMAIN, "candidates": shown, **about})
+        taken = self._rng.choice(shown).item_id
+        selection = Selection.model_validate({"event_id": f"s{number}", "item_id": taken, **about})
+        key = compound_key(USER, slot_of(ranking.ranking_id))
+        rings = self._read(OpenRankings, key) or OpenRankings(user_id=USER, slot=slot_of(ranking.ranking_id))
+        opened = on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where)
+        step = opened if number % (2 * CHOICE_EVERY) == 0 else on_selection(opened.state, selection, where)
+        self._write(step.state, key)
+        if step.contrast is None:
+            return
+        skill = self._read(PolicySkill) or start(USER, DOMAIN, (), step.contrast)
+        proposal = RulesReasoner().propose(step.contrast, skill)
+        self._write(merge(skill, resolve(skill, validate(proposal, skill, step.contrast), step.contrast, where)))
+
+    def _item(self, number: int) -> Candidate:
+        metadata = {
+            "genres": f"Drama|{self._rng.choice(('War', 'Noir', 'Saga'))}",
+            "director": f"Director {chr(65 + number % 26)}{chr(97 + number // 26 % 26)}{chr(97 + number // 676 % 26)}",
+            "keywords": [f"word {number % 99_991}", f"theme {number % 7}"],
+            "year": 1950 + number % 70,
+        }
+        return Candidate(item_id=f"item-{number}", title=f"Film {number}", metadata=metadata)
+
+    def _read(self, model: type[ModelT], key: bytes = b"") -> ModelT | None:
+        value = self._decoded.get((model.__name__, key))
+        return value if isinstance(value, model) else None
+
+    def _write(self, value: Model, key: bytes = b"") -> None:
+        self._tables.setdefault(type(value).__name__, {})[key] = encode(value)
+        self._decoded[type(value).__name__, key] = value
+
+
+def measure(turns: tuple[int, ...]) -> Iterator[Point]:
+    """A point at each of these numbers of events."""
+    user, done = OneUser(), 0
+    for turn in turns:
+        begun = time.process_time()
+        for number in range(done, turn):
+            user.event(number)
+        yield Point(turn, user.state_bytes, (time.process_time() - begun) / (turn - done) * 1e6)
+        done = turn
+
+
+def main() -> None:
+    """Measure and print, a line as soon as there is one."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=TURNS[-1], help="stop after so many events")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    args = parser.parse_args()
+    turns = tuple(turn for turn in TURNS if turn <= args.most) or (args.most,)
+    if not args.json:
+        print(f"{'events':>10} {'bytes':>9} {'us/event':>9}  by table", flush=True)
+    for point in measure(turns):
+        if args.json:
+            print(json.dumps(vars(point) | {"total_bytes": point.total_bytes}), flush=True)
+        else:
+            tables = ", ".join(f"{name} {size}" for name, size in sorted(point.state_bytes.items()))
+            print(f"{point.events:>10,} {point.total_bytes:>9,} {point.cpu_us:>9.0f}  {tables}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

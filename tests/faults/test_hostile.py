@@ -1,0 +1,223 @@
+"""Clocks, repeats, late events, crowds and keys as no producer should send them, through the real stream."""
+
+import random
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from schemas import (
+    MAX_SIGNALS,
+    MAX_TAKEN,
+    MAX_TAKERS,
+    Contrast,
+    DeadLetter,
+    Event,
+    Interaction,
+    Item,
+    ItemMemory,
+    ItemSignal,
+    Memory,
+    Neighbourhood,
+    Profile,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillDiff,
+    Taker,
+    Touch,
+    compound_key,
+    decode,
+    encode,
+)
+from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES
+from streams.kafka import partition_of
+from tests.conftest import APACHE
+from tests.harness import Harness
+from tests.worlds import film, slate
+
+pytestmark = pytest.mark.broker
+
+NOW = datetime.now(UTC)
+CLOCKS = (
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(1970, 1, 1, tzinfo=UTC),
+    NOW - timedelta(days=7),
+    NOW,
+    NOW + timedelta(days=3 * 365),
+    datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+)
+STAMPS_MS = (1, int(NOW.timestamp() * 1000), int(NOW.timestamp() * 1000) + 10**11, 2**53, 2**62)
+"""Of a record, which its producer chooses as freely as all else. Apache Kafka refuses those of the future."""
+
+
+def an_event(model: type[Event], event_id: str, at: datetime, **fields: Any) -> Any:
+    return model.model_validate({"event_id": event_id, "occurred_at": at, **fields})
+
+
+def a_choice(user: str, number: int, at: datetime, of: list[dict[str, Any]] | None = None) -> tuple[Ranking, Selection]:
+    shown = of or slate(number)
+    name = f"{user}-{number}"
+    about = {"user_id": user, "ranking_id": name}
+    ranking = an_event(Ranking, f"r-{name}", at, domain="films", candidates=shown, **about)
+    return ranking, an_event(Selection, f"s-{name}", at, item_id=shown[0]["item_id"], **about)
+
+
+def produce(harness: Harness, event: Any, stamp_ms: int = 0, key: bytes | None = None) -> None:
+    """Any event, on its owner's partition; `stamp_ms` 0 is the client's clock."""
+    owner = event.item_id if isinstance(event, Touch) else getattr(event, "user_id", None)
+    where = {} if owner is None else {"partition": partition_of(owner, harness.settings.partitions)}
+    key = event.item.item_id.encode() if isinstance(event, Item) else key
+    stamp = 0 if APACHE else stamp_ms
+    harness.raw.produce(harness.settings.topic(event.TOPIC), encode(event), key, timestamp=stamp, **where)
+
+
+def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness) -> None:
+    """Every event three times, in any order, with the times of six wrong clocks and five kinds of time stamp."""
+    rng = random.Random(7)
+    events: list[Any] = []
+    for number, at in enumerate(CLOCKS):
+        user = f"user-{number}"
+        for each in range(4):
+            events += a_choice(user, each, at)
+            item = film(50 + each)
+            events.append(an_event(Interaction, f"i-{user}-{each}", at, user_id=user, domain="films", item=item))
+            events.append(an_event(Item, f"it-{user}-{each}", at, domain="films", item=item))
+            events.append(
+                an_event(
+                    RankRequest,
+                    f"q-{user}-{each}",
+                    at,
+                    request_id=f"q-{user}-{each}",
+                    user_id=user,
+                    domain="films",
+                    candidates=slate(each),
+                )
+            )
+    copies = [(event, rng.choice(STAMPS_MS)) for event in events * 3]
+    rng.shuffle(copies)
+    harness.worker()
+    harness.materializer()
+    for event, stamp in copies:
+        produce(harness, event, stamp)
+    harness.raw.flush(30)
+
+    choices = 4 * len(CLOCKS)
+    outputs = harness.until(
+        lambda out: len(out.diffs) >= choices and len(out.values(Ranking)) >= 6 * choices, "all diffs and answers"
+    )
+    harness.quiet()
+
+    assert outputs.dead_letters == []
+    learned = Counter(diff.event_id for diff in outputs.diffs)
+    assert len(learned) == choices
+    assert set(learned.values()) == {1}
+    profiles = [decode(Profile, value) for value in outputs.newest(Profile).values()]
+    assert [profile.interactions for profile in profiles] == [4] * len(CLOCKS)
+    memories = [decode(Memory, value) for value in outputs.newest(Memory).values()]
+    assert [memory.interactions for memory in memories] == [8] * len(CLOCKS)
+    harness.assert_all_stores_agree()
+    counts = harness.duckdb("SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM selections)", bool)
+    assert counts == [(choices, choices)]
+
+
+def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
+    """What an event of the year 9999 has put in first place makes room for what comes after it."""
+    far = CLOCKS[-1]
+    second = film(1)
+    for number in range(MAX_TAKERS):
+        stranger = Taker(user_id=f"stranger-{number}", version=1, at=far, degree=1)
+        produce(harness, Touch(domain="films", item_id=second["item_id"], taker=stranger), STAMPS_MS[-1])
+    taken = an_event(Interaction, "i-far", far, user_id="ann", domain="films", item=film(0))
+    produce(harness, taken, STAMPS_MS[-1])
+    harness.raw.flush(10)
+    harness.worker()
+    harness.count(Memory, 1)
+    harness.count(ItemMemory, MAX_TAKERS)
+
+    for number in range(1, MAX_TAKEN + 1):
+        for event in a_choice("ann", number, datetime.now(UTC), [film(number), film(60 + number)]):
+            produce(harness, event)
+    harness.raw.flush(10)
+    outputs = harness.count(SkillDiff, MAX_TAKEN)
+    harness.quiet()
+
+    assert outputs.dead_letters == []
+    memory = decode(Memory, outputs.newest(Memory)[compound_key("ann", "films")])
+    assert [taken.item_id for taken in memory.taken] == [film(n)["item_id"] for n in range(1, MAX_TAKEN + 1)]
+    held = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(second["item_id"], "films")])
+    assert held.takers[-1].user_id == "ann"
+    assert max(taker.at for taker in held.takers) <= datetime.now(UTC)
+
+
+def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Harness) -> None:
+    """Repair 6: one fetch brings all rankings and a few of the selections that they wait for.
+
+    Beyond the rings, 256 rankings are in flight and 256 in the buffer. If delivery waited for room in it, each one
+    more would take half a minute, and be lost.
+    """
+    total, crowd = 620, 60
+    rng, selections = random.Random(1), []
+    for number in range(total):
+        ranking, selection = a_choice("ann", number, NOW)
+        produce(harness, ranking)
+        selections.append(selection)
+    for number, selection in enumerate(selections):
+        # Unknown fields are ignored; so much noise makes the first fetch end after a few.
+        noise = rng.randbytes(400_000).hex() if number < 20 else ""
+        value = orjson.dumps({**orjson.loads(encode(selection)), "noise": noise})
+        where = partition_of("ann", harness.settings.partitions)
+        harness.raw.produce(harness.settings.topic(Selection.TOPIC), value, partition=where)
+        harness.raw.poll(0)
+    # And one item in every ranking, which everybody takes.
+    hot = film(0)
+    for number in range(crowd):
+        for event in a_choice(f"fan-{number}", number, NOW, [hot, film(1 + number % 100)]):
+            produce(harness, event)
+    harness.raw.flush(30)
+    harness.worker(open_rankings=64)
+    harness.materializer()
+
+    harness.count(Contrast, total + crowd, seconds=120)
+    outputs = harness.count(SkillDiff, total + crowd, seconds=120)
+    harness.quiet()
+
+    assert outputs.dead_letters == []
+    assert {(c.user_id, c.ranking_id) for c in outputs.values(Contrast)} == {
+        *(("ann", f"ann-{n}") for n in range(total)),
+        *((f"fan-{n}", f"fan-{n}-{n}") for n in range(crowd)),
+    }
+    item = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(hot["item_id"], "films")])
+    assert len(item.takers) == MAX_TAKERS
+    told = Counter(signal.item_id for signal in outputs.values(ItemSignal))
+    assert told[hot["item_id"]] <= 3 * crowd
+    near = [decode(Neighbourhood, value) for value in outputs.newest(Neighbourhood).values()]
+    assert max(len(one.signals) for one in near) <= MAX_SIGNALS
+    harness.assert_all_stores_agree()
+
+
+def test_keys_of_any_size_are_kept_as_far_as_they_fit(harness: Harness) -> None:
+    """A hostile key next to a value that nobody can read; what follows on the partition is processed all the same."""
+    noise = random.Random(3).randbytes(700_000)
+    keys = [None, b"", b"\xff\xfe", noise, bytes(3_500_000)]
+    topic = harness.settings.topic(Ranking.TOPIC)
+    for key in keys:
+        harness.raw.produce(topic, b"{", key, partition=0)
+        harness.raw.flush(10)
+    users = [name for n in range(50) if partition_of(name := f"user-{n}", harness.settings.partitions) == 0][:3]
+    for user in users:
+        for event in a_choice(user, 1, NOW):
+            produce(harness, event, key=noise)
+    harness.raw.flush(10)
+    harness.worker()
+
+    outputs = harness.count(DeadLetter, len(keys))
+    harness.count(SkillDiff, len(users))
+
+    letters = sorted(outputs.dead_letters, key=lambda letter: letter.source.offset)
+    assert [letter.value for letter in letters] == [b"{"] * len(keys)
+    assert [letter.key for letter in letters] == [key and key[:MAX_KEY_BYTES] for key in keys]
+    assert [letter.detail.startswith(CLIPPED) for letter in letters] == [False, False, False, True, True]
+    assert {contrast.user_id for contrast in outputs.values(Contrast)} == set(users)

@@ -1,0 +1,278 @@
+"""Whatever has come through `decode` goes through every operator, within its bounds."""
+
+import time
+import unicodedata
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+from operators.applied import DAY_MS, is_applied, with_applied
+from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, normalise
+from operators.contrast import on_ranking, on_selection
+from operators.evolve import RulesReasoner, validate
+from operators.evolve.question import question
+from operators.llm.replies import BadReply, read
+from operators.merge import merge, resolve, start
+from operators.prompts import as_data
+from operators.propagate import hear, on_touch, signal_to, touches, with_taken
+from operators.rank.deterministic import rank, words
+from operators.render import render
+from operators.retrieve import Preset, retrieve
+from operators.retrieve.quality import is_suspicious
+from operators.slim import slim
+from operators.statinit import facts_of, observe, statinit
+from operators.statinit.parsers import BUILT_IN
+from operators.tokens import count_tokens
+from operators.unicode import nfkc
+from schemas import (
+    MAX_FACTS,
+    Candidate,
+    Contrast,
+    Interaction,
+    ItemMemory,
+    ItemSignal,
+    Kind,
+    Memory,
+    Neighbourhood,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Profile,
+    Ranking,
+    Selection,
+    SkillDiff,
+    Touch,
+    encode,
+)
+from schemas.fields import UtcDatetime
+
+AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MOMENT: TypeAdapter[datetime] = TypeAdapter(UtcDatetime)
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"why": {"type": "string", "maxLength": 40}, "best": {"type": "array", "items": {"type": "string"}}},
+    "required": ["why"],
+}
+
+
+def a_moment(raw: Any) -> datetime:
+    """Any moment that the schemas take."""
+    found = outcome(lambda: MOMENT.validate_python(raw), ValidationError)
+    return found if isinstance(found, datetime) else NOW
+
+
+@st.composite
+def valid(draw: st.DrawFn, model: type[Any], base: str) -> Any:
+    """An event that is all right by its schema, and in no other way."""
+    example = golden(base)
+    for _ in range(4):
+        try:
+            return model.model_validate(draw(changed(example)))
+        except ValidationError:
+            continue
+    return model.model_validate(example)
+
+
+@st.composite
+def candidates(draw: st.DrawFn) -> Candidate:
+    raw = {"item_id": draw(short_texts), "title": draw(texts)[:500], "description": draw(texts)[:4_000]}
+    raw["metadata"] = draw(st.dictionaries(st.sampled_from(["genres", "director", "year", "tags", "x y"]), values))
+    try:
+        return Candidate.model_validate(raw)
+    except ValidationError:
+        return Candidate(item_id="i", title=raw["title"], description=raw["description"])
+
+
+def test_any_choice_becomes_a_skill_within_its_bounds() -> None:
+    @given(valid(Ranking, "rankings"), st.data())
+    def check(ranking: Ranking, data: st.DataObject) -> None:
+        parser = BUILT_IN[data.draw(st.sampled_from(sorted(BUILT_IN)))]
+        taken = data.draw(st.sampled_from([candidate.item_id for candidate in ranking.candidates]))
+        chosen = {"event_id": "s", "occurred_at": NOW, "user_id": ranking.user_id, "item_id": taken}
+        selection = Selection.model_validate({**chosen, "ranking_id": ranking.ranking_id})
+        empty = OpenRankings(user_id=ranking.user_id, slot=0)
+        opened = on_ranking(empty, ranking, lambda candidate: facts_of(candidate, parser), AT).state
+        contrast = on_selection(opened, selection, AT).contrast
+        assert contrast is not None
+        skill = start(ranking.user_id, ranking.domain, (), contrast)
+        proposal = RulesReasoner().propose(contrast, skill)
+        diff = resolve(skill, validate(proposal, skill, contrast), contrast, AT)
+        evolved = merge(skill, diff)
+        assert len(render(evolved)) <= 1_500
+        assert slim(evolved, count_tokens).tokens <= 30
+        asked = question(contrast, evolved, count_tokens=count_tokens, max_tokens=1_500, max_attributes=24)
+        assert asked is None or count_tokens(asked.prompt) <= 1_500
+        ranked = rank([*contrast.unchosen, contrast.chosen], evolved.attributes, contrast.instruction)
+        assert {item.item_id for item, _ in ranked} == {candidate.item_id for candidate in ranking.candidates}
+
+    look(check)
+
+
+def test_any_skill_is_rendered_and_cut_within_its_bounds() -> None:
+    @given(valid(PolicySkill, "skills"), st.integers(10, 200))
+    def check(skill: PolicySkill, budget: int) -> None:
+        short = slim(skill, count_tokens, budget)
+        assert short.tokens <= budget
+        assert "\n" not in short.text
+        assert len(render(skill)) <= 64 * 200
+
+    look(check)
+
+
+def test_any_diff_and_contrast_are_merged_or_out_of_order() -> None:
+    @given(valid(Contrast, "contrasts"), valid(SkillDiff, "skill-diffs"))
+    def check(contrast: Contrast, diff: SkillDiff) -> None:
+        skill = start(contrast.user_id, contrast.domain, diff.seed or (), contrast)
+        resolved = resolve(skill, validate(RulesReasoner().propose(contrast, skill), skill, contrast), contrast, AT)
+        assert merge(skill, resolved).version == 1
+
+    look(check)
+
+
+def test_any_interaction_is_counted_within_bounds() -> None:
+    @given(st.lists(valid(Interaction, "interactions"), min_size=1, max_size=4), st.sampled_from(sorted(BUILT_IN)))
+    def check(interactions: list[Interaction], parser: str) -> None:
+        profile: Profile | None = None
+        for number, interaction in enumerate(interactions):
+            own = interaction.model_copy(update={"event_id": f"i{number}"})
+            profile = observe(profile, own, facts_of(own.item, BUILT_IN[parser]).facts)
+            # JSON writes a control character in six.
+            assert len(encode(profile)) <= 400_000
+        assert profile is not None
+        assert len(statinit(profile)) <= 21
+
+    look(check)
+
+
+def test_any_time_and_any_neighbour_give_a_ranking_context() -> None:
+    @given(valid(Memory, "memories"), valid(Neighbourhood, "neighbourhoods"), moments, st.sampled_from(Preset))
+    def check(memory: Memory, near: Neighbourhood, moment: Any, preset: Preset) -> None:
+        now = a_moment(moment)
+        found = retrieve(memory, near, "films", now, preset=preset)
+        assert len(found.facets) <= 10
+        assert all(0 <= weight <= 1 for weight in found.companions.values())
+
+    look(check)
+
+
+def test_any_touch_and_any_signal_are_heard_within_bounds() -> None:
+    @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"), valid(ItemSignal, "item-signals"))
+    def check(touch: Touch, held: ItemMemory, signal: ItemSignal) -> None:
+        told = on_touch(held, touch, now=NOW)
+        assert told is None or max(len(taker.others) for taker in told.item.takers) <= 12
+        assert (
+            told is None or touch.taker.at <= NOW or all(t.at <= NOW for t in told.item.takers if t not in held.takers)
+        )
+        signal_to(held, signal.user_id)
+        near = hear(None, signal)
+        assert near is not None
+        assert hear(near, signal) is None
+
+    look(check)
+
+
+def test_any_item_is_taken_and_touches_a_few() -> None:
+    @given(valid(Memory, "memories"), candidates(), moments)
+    def check(memory: Memory, candidate: Candidate, moment: Any) -> None:
+        at = a_moment(moment)
+        remembered = with_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
+        assert len(remembered.taken) <= 20
+        assert len(touches(remembered, candidate.item_id)) <= 3
+        assert not is_applied(remembered.applied, AT) or memory.applied
+
+    look(check)
+
+
+@pytest.mark.parametrize("parser", sorted(BUILT_IN))
+def test_any_item_has_few_short_facts(parser: str) -> None:
+    @given(candidates())
+    def check(candidate: Candidate) -> None:
+        facts = facts_of(candidate, BUILT_IN[parser]).facts
+        assert len(facts) <= MAX_FACTS
+        assert all(1 <= len(fact.value) <= 60 and fact.value.isprintable() for fact in facts)
+
+    look(check)
+
+
+def test_any_text_has_a_short_name_and_a_safe_line() -> None:
+    @given(texts, st.integers(20, 400))
+    def check(text: str, limit: int) -> None:
+        assert len(normalise(text)) <= 2 * MAX_FOLDED_CHARS
+        assert normalise(normalise(text)) == normalise(text) or len(text) > 120
+        assert len(attribute_id(Kind.PREFERENCE, "genre", text)) <= MAX_ID_CHARS
+        line = as_data(text, limit)
+        assert len(line) <= limit
+        assert len(line.encode()) <= 2 * limit
+        assert line.isprintable()
+        assert not set(line) & set("<>[]{}|`")
+        words(text)
+        is_suspicious(text[:120])
+        assert count_tokens(line) <= 2 * limit
+
+    look(check)
+
+
+def test_any_reply_is_an_answer_or_a_bad_one() -> None:
+    replies = st.one_of(texts, values.map(repr), st.builds("".join, st.lists(st.sampled_from(["{", "}", *PIECES]))))
+
+    @given(replies)
+    def check(reply: str) -> None:
+        answer = outcome(lambda: read(reply, SCHEMA), BadReply)
+        if isinstance(answer, BadReply):
+            assert len(str(answer)) <= 200
+        else:
+            assert len(answer["why"]) <= 40
+
+    look(check)
+
+
+@given(st.text(max_size=128))
+def test_short_texts_are_in_their_one_form_as_python_has_it(text: str) -> None:
+    assert nfkc(text, 10_000) == unicodedata.normalize("NFKC", text)
+
+
+@given(st.lists(st.text(max_size=60), max_size=12).map(" ".join))
+def test_long_texts_of_words_are_cut_where_it_does_not_show(text: str) -> None:
+    assert nfkc(text, 100_000) == unicodedata.normalize("NFKC", text)
+
+
+@pytest.mark.parametrize("piece", ["\ufdfa", "\u0301\u0316", "\u0f71\u0f74\u0f72", "漢"])
+def test_eight_times_the_text_takes_about_eight_times_the_work(piece: str) -> None:
+    """Python's own `normalize` takes 64 times as long for most of these."""
+
+    def seconds(length: int) -> float:
+        text = (piece * length)[:length]
+        best = 1e9
+        for _ in range(7):
+            begun = time.process_time()
+            nfkc(text, 10**9)
+            best = min(best, time.process_time() - begun)
+        return best
+
+    assert seconds(32_000) < 20 * seconds(4_000)
+
+
+@given(st.lists(st.integers(0, DAY_MS), min_size=1, max_size=12))
+def test_a_producers_clock_that_goes_back_does_not_undo_the_fence(stamps: list[int]) -> None:
+    """Whatever was applied is known again when it comes again, and nothing after it is."""
+    records = [Position(topic="t", partition=0, offset=n, timestamp_ms=stamp) for n, stamp in enumerate(stamps)]
+    applied: tuple[Position, ...] = ()
+    for record in records:
+        assert not is_applied(applied, record)
+        applied = with_applied(applied, record)
+    assert all(is_applied(applied, record) for record in records)
+
+
+def test_one_time_stamp_of_the_future_does_not_stand_in_the_fence_for_ever() -> None:
+    future, after = (Position(topic="t", partition=0, offset=n, timestamp_ms=ms) for n, ms in ((7, 2**60), (8, 1_000)))
+
+    applied = with_applied(with_applied((), future), after)
+
+    assert applied == (after,)
+    assert not is_applied(applied, Position(topic="t", partition=0, offset=0, timestamp_ms=2_000))
