@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
 from operators.merge import fold
 from schemas import TOPICS, DeadLetter, Model, PolicySkill, SkillDiff, compound_key, decode, encode
@@ -174,10 +174,13 @@ class Harness:
 
     def logs(self) -> str:
         """What a failed wait needs to be understood: what came out, what is not committed, how the logs end."""
-        counts = {base: len(records) for base, records in self.outputs.records.items()}
-        waiting = {
-            f"{tp.topic}/{tp.partition}": n for tp, n in lag(self.settings, topics.admin(self.settings)).items() if n
-        }
+        counts: dict[str, Any] = {base: len(records) for base, records in self.outputs.records.items()}
+        try:
+            behind = lag(self.settings, topics.admin(self.settings))
+        except (KafkaException, TimeoutError) as error:  # what it is asked for may be why
+            behind = {}
+            counts["cannot ask for lag"] = str(error)
+        waiting = {f"{tp.topic}/{tp.partition}": n for tp, n in behind.items() if n}
         return f"read {counts}\nlag {waiting}\n" + "\n".join(
             f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:])
             for log in sorted(self.settings.data_dir.glob("*.log"))

@@ -223,7 +223,8 @@ class Kafka:
         """
         down = [broker for broker in self._brokers if not broker.alive]
         try:
-            cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+            # Never beginning with a dash, which the storage tool would take for an option.
+            cluster = base64.urlsafe_b64encode(b"\0" + os.urandom(15)).decode().rstrip("=")
             for broker in down:
                 broker.format(cluster)
             for broker in down:

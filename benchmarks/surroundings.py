@@ -1,0 +1,75 @@
+"""What benchmarks of whole processes need around them: a broker, an endpoint, and what /proc and /metrics tell."""
+
+import argparse
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.embedded import EmbeddedBroker
+from streams.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which broker it is to be."""
+    parser.add_argument("--bootstrap", help="a Kafka that runs already")
+    parser.add_argument("--kafka", action="store_true", help="start an Apache Kafka (Java 17, Maven)")
+
+
+@contextmanager
+def deployment(args: argparse.Namespace, folder: Path, **more: Any) -> Iterator[Settings]:
+    """Settings of a deployment of its own, on the broker that was asked for; the embedded one by default."""
+    common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name, "session_seconds": 6, **more}
+    common.setdefault("rebalance_seconds", 8)
+    if args.bootstrap:
+        yield Settings(bootstrap=args.bootstrap, **common)
+    elif args.kafka:
+        from infra.kafka.kafka import Kafka  # noqa: PLC0415 - no part of the distribution
+
+        with Kafka(data=folder / "kafka", log=folder / "kafka.log") as kafka:
+            yield Settings(bootstrap=kafka.bootstrap, **common)
+    else:
+        with EmbeddedBroker(folder / "broker.log") as broker:
+            yield Settings(bootstrap=broker.bootstrap, embedded=True, **common)
+
+
+@contextmanager
+def endpoint(delay_seconds: float) -> Iterator[str]:
+    """The base URL of an LLM endpoint without a model, a process of its own, that takes so long for each answer."""
+    command = [sys.executable, "tests/openai_server.py", "--port", "0", "--delay", str(delay_seconds)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield (server.stdout or sys.stdin).readline().split()[-1]
+    finally:
+        server.terminate()
+        server.wait(10)
+
+
+def rss_mib(pid: int) -> float:
+    """A process's resident memory; 0 once it has ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmRSS")), 0.0)
+
+
+def scraped(port: int) -> dict[str, float]:
+    """What a process tells on /metrics, by name and stage or topic, as `sager_in_flight evolve`; others summed up."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    found: dict[str, float] = {}
+    for family in families:
+        for sample in family.samples:
+            name = " ".join(
+                [sample.name, *(value for label, value in sample.labels.items() if label in ("stage", "topic"))]
+            )
+            found[name] = found.get(name, 0.0) + sample.value
+    return found

@@ -1,0 +1,186 @@
+"""Brokers that are killed, stay away, or are lost one by one, under load: everything resumes, and nothing is lost."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from infra.kafka.kafka import Kafka
+from schemas import SkillDiff
+from streams import topics
+from streams.settings import Settings
+from streams.worker.watchdog import SOURCES, Watchdog
+from tests.conftest import APACHE
+from tests.faults.load import Load
+from tests.faults.oracle import (
+    FULL,
+    Run,
+    assert_the_graph_knows_each_choice_once,
+    assert_undisturbed,
+    times,
+)
+from tests.faults.test_kills import BROKER
+from tests.harness import Harness
+
+pytestmark = [
+    pytest.mark.broker,
+    pytest.mark.timeout(1_800),
+    pytest.mark.skipif(not APACHE, reason="the embedded broker forgets everything when it ends"),
+]
+
+ABSENT_SECONDS = 30.0 if FULL else 20.0
+
+
+class Troubled(Harness):
+    """A deployment whose brokers may not be asked for lag at the very moment when something else fails."""
+
+    def logs(self) -> str:
+        try:
+            return super().logs()
+        except (KafkaException, TimeoutError) as error:
+            logs = sorted(self.settings.data_dir.glob("*.log"))
+            return f"lag unknown: {error}\n" + "\n".join(
+                f"--- {log.name}\n" + "\n".join(log.read_text(errors="replace").splitlines()[-25:]) for log in logs
+            )
+
+
+@pytest.fixture
+def on(tmp_path: Path) -> Iterator[Callable[[int], tuple[Kafka, Harness]]]:
+    """A cluster of the test's own, of so many brokers, and a deployment on it with up to three replicas."""
+    opened: list[Harness | Kafka] = []
+
+    def start(brokers: int) -> tuple[Kafka, Harness]:
+        kafka = Kafka(brokers=brokers, log=tmp_path / "kafka.log", heap_mb=320)
+        opened.append(kafka)
+        kafka.start()
+        harness = Troubled(
+            Settings(
+                bootstrap=kafka.bootstrap,
+                replication=min(3, brokers),
+                data_dir=tmp_path / "data",
+                session_seconds=6,
+                rebalance_seconds=8,
+                publish_seconds=0.5,
+                batch_seconds=0.2,
+            )
+        )
+        opened.append(harness)
+        return kafka, harness
+
+    yield start
+    for each in reversed(opened):
+        each.__exit__(None, None, None)
+
+
+def wait_for_every_partition(harness: Harness, since: float, seconds: float = 120) -> float:
+    """Seconds from a moment of the wall clock until each partition has a diff that was made after it."""
+
+    def recent(outputs: object) -> set[int]:
+        found = harness.outputs.records.get(SkillDiff.TOPIC, [])
+        return {message.partition() for message in found if message.timestamp()[1] > since * 1000}
+
+    harness.until(lambda out: len(recent(out)) == harness.settings.partitions, "new diffs on all partitions", seconds)
+    return time.time() - since
+
+
+def test_a_broker_that_is_killed_and_comes_back(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
+    rounds = times(short=2, full=8)
+    run = Run("the only broker: kill -9 and restart, seconds from the kill", BROKER, rounds)
+    kafka, harness = on(1)
+    harness.worker()
+    harness.materializer()
+    with Load(harness.settings, per_second=8) as load:
+        wait_for_every_partition(harness, time.time())
+        for _ in range(rounds):
+            killed = time.time()
+            kafka.kill()
+            kafka.start()
+            run.recovery_seconds.append(wait_for_every_partition(harness, max(killed, time.time() - 1)))
+            run.recovery_seconds[-1] = time.time() - killed
+
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
+    rounds = times(short=1, full=3)
+    run = Run(f"the only broker: {ABSENT_SECONDS:.0f} s away, seconds from its return", BROKER, rounds)
+    kafka, harness = on(1)
+    harness.worker()
+    harness.materializer()
+    with Load(harness.settings, per_second=8) as load:
+        for _ in range(rounds):
+            wait_for_every_partition(harness, time.time())
+            kafka.stop()
+            time.sleep(ABSENT_SECONDS)
+            kafka.start()
+            run.recovery_seconds.append(wait_for_every_partition(harness, time.time()))
+
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
+    """First the one that coordinates the workers' group, then one that leads a partition of the log."""
+    rounds = times(short=1, full=3)
+    run = Run("one of three brokers killed (group's coordinator, log's leader), and back", BROKER, 2 * rounds)
+    kafka, harness = on(3)
+    admin, watchdog = topics.admin(harness.settings), impatient_watchdog(harness.settings)
+    harness.worker("w0")
+    harness.worker("w1")
+    harness.materializer()
+    with Load(harness.settings, per_second=8) as load:
+        wait_for_every_partition(harness, time.time())
+        for turn in range(rounds):
+            for find in (coordinator, leader):
+                lost = find(harness.settings, admin, turn)
+                killed = time.time()
+                kafka.kill(lost)
+                # Nobody waits for it to come back.
+                harness.until(lambda _: watchdog.is_stuck(), "the watchdog to hear of lag again")
+                run.recovery_seconds.append(wait_for_every_partition(harness, killed))
+                kafka.start()
+                wait_until_in_sync(harness, admin)
+
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+def impatient_watchdog(settings: Settings) -> Watchdog:
+    """One that finds a worker stuck as soon as it is told of lag twice; it ends nobody."""
+    sources = {(settings.topic(base), number) for base in SOURCES for number in range(settings.partitions)}
+    impatient = settings.model_copy(update={"watchdog_seconds": 0.1})
+    return Watchdog(impatient, lambda: float("-inf"), lambda: sources, lambda _: None)
+
+
+def coordinator(settings: Settings, admin: AdminClient, turn: int) -> int:
+    """The broker through which the workers commit."""
+    for _ in range(60):
+        # A new client each time: one that knows another coordinator goes on asking that one.
+        asking = topics.admin(settings)
+        with suppress(KafkaException, TimeoutError):
+            return int(asking.describe_consumer_groups([settings.app_id])[settings.app_id].result(10).coordinator.id)
+        time.sleep(0.5)
+    raise AssertionError("the group has no coordinator")
+
+
+def leader(settings: Settings, admin: AdminClient, turn: int) -> int:
+    """The broker that leads a partition of the log."""
+    where = TopicPartition(settings.topic(SkillDiff.TOPIC), turn % settings.partitions)
+    return int(admin.list_topics(where.topic, timeout=10).topics[where.topic].partitions[where.partition].leader)
+
+
+def wait_until_in_sync(harness: Harness, admin: AdminClient) -> None:
+    def behind() -> list[str]:
+        ours = admin.list_topics(timeout=10).topics
+        return [
+            name
+            for name, topic in ours.items()
+            if any(len(each.isrs) < len(each.replicas) for each in topic.partitions.values())
+        ]
+
+    harness.until(lambda _: not behind(), "all replicas to be in sync", seconds=120)
