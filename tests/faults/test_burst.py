@@ -13,7 +13,7 @@ from tests.harness import Harness, Outputs
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 IN_FLIGHT, USERS = 16, 200
 

@@ -38,7 +38,7 @@ from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import film, slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 NOW = datetime.now(UTC)
 CLOCKS = (

@@ -52,7 +52,7 @@ def asked_to_end(process: subprocess.Popen[bytes], port: int) -> None:
 
 def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> None:
     """Also the calls to the LLM; the successor begins behind what was finished, and asks about nothing twice."""
-    rounds = times(short=2, full=10)
+    rounds = times(short=1, full=4)
     run = Run("SIGTERM to the only worker, LLM calls in flight", BROKER, rounds)
     ports: list[int] = []
     with threaded(OpenAiServer(always=Act(delay=1.5), keep=False)) as server:
@@ -125,7 +125,7 @@ def test_a_worker_can_be_ended_at_any_moment_of_its_start(harness: Harness) -> N
     harness.events.flush()
     seen, port = set[str](), free_port()
 
-    for number in range(times(short=4, full=12)):
+    for number in range(times(short=2, full=6)):
         worker = harness.worker(f"w{number}", metrics_port=port)
         reasons: list[str] = []
         while not (set(reasons) - seen) and ask(port, "/ready")[0] != 200 and worker.poll() is None:
@@ -176,7 +176,7 @@ def test_the_watchdog_is_on_guard(harness: Harness) -> None:
 
 def test_the_materializer_commits_and_publishes_what_it_has_read(harness: Harness) -> None:
     """After each end analysts see all that is committed, and the successor goes on behind it."""
-    rounds = times(short=2, full=10)
+    rounds = times(short=1, full=4)
     run = Run("SIGTERM to the materializer", BROKER, rounds)
     harness.worker()
     # So seldom that only the end can have published what analysts see.

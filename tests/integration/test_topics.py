@@ -28,7 +28,7 @@ from streams.launch import environment
 from streams.settings import Settings
 from tests.conftest import APACHE
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 on_apache = pytest.mark.skipif(not APACHE, reason="the embedded broker knows no such thing")
 
 STARTERS = (["worker"], ["topics", "--create"])
