@@ -21,7 +21,7 @@ APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that gain nothing by a second broker run on one of them; SAGER_TEST_EVERYWHERE=1 runs them on both."""
+    """Leave out what gains nothing by a second broker; SAGER_TEST_EVERYWHERE=1 runs all of it."""
     if os.environ.get("SAGER_TEST_EVERYWHERE"):
         return
     here = "kafka" if APACHE else "embedded"

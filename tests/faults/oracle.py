@@ -31,6 +31,7 @@ from schemas import (
     SkillDiff,
     SlimSkill,
     compound_key,
+    decode,
 )
 from tests.harness import Harness, Outputs
 
@@ -139,7 +140,8 @@ def assert_undisturbed(
         assert {key: content(skill) for key, skill in final.items()} == {
             key: content(skill) for key, skill in expected.items()
         }
-    slims = {compound_key(s.user_id, s.domain): s.text for s in outputs.values(SlimSkill)}
+    # A successor that cannot see whether there was one sends an empty one; to an app that is none.
+    slims = {key: text for key, value in outputs.newest(SlimSkill).items() if (text := decode(SlimSkill, value).text)}
     assert slims == {key: text for key, skill in final.items() if (text := slim(skill, count_tokens, 30).text)}
     harness.assert_all_stores_agree(duckdb=duckdb)
     if duckdb:

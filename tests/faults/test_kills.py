@@ -60,6 +60,7 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
+@pytest.mark.on("kafka")
 def test_kill_9_among_three_workers(harness: Harness) -> None:
     """One dies while the others work, rebalance, or start themselves."""
     rng, kills = random.Random(51), times(short=1, full=4)
@@ -79,6 +80,7 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
+@pytest.mark.on("kafka")
 def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     """The calls of the dead are made again; what they would have answered is not missed, and not applied twice."""
     rng, kills = random.Random(52), times(short=1, full=3)

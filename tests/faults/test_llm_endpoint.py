@@ -223,6 +223,7 @@ def choose_while_it_is_away(harness: Harness, load: Load, port: int) -> None:
     assert metric(port, "sager_llm_waiting") == 0
 
 
+@pytest.mark.on("kafka")
 def test_a_long_outage_is_waited_out_and_a_worker_that_waits_can_be_stopped(harness: Harness) -> None:
     """20 minutes with pauses of up to a minute, compressed to 6 seconds with pauses of up to 0.3."""
     load = Load(harness)

@@ -83,6 +83,7 @@ def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> Non
     assert metric(ports[-1], "sager_events_total", outcome="repeated") == 0
 
 
+@pytest.mark.on("kafka")
 @pytest.mark.parametrize(
     ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
 )

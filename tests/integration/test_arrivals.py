@@ -12,7 +12,7 @@ from streams.kafka import client_config, partition_of
 from tests.harness import Harness
 from tests.worlds import film, slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 
 def ranking_of(events: EventProducer, user: str, name: str) -> Ranking:

@@ -39,7 +39,7 @@ from streams.kafka import producer_config
 from streams.materializer import MaterializerError, read, run
 from streams.settings import Settings
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ENVELOPE = {"occurred_at": NOON, "user_id": "ann", "domain": "books"}
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from streams.worker.watchdog import EXIT_CODE, Watchdog, lag
 from tests.harness import Harness
 from tests.worlds import slate
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 
 PATIENCE = 0.4
 
