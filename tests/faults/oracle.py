@@ -141,8 +141,9 @@ def assert_undisturbed(
             key: content(skill) for key, skill in expected.items()
         }
     # A successor that cannot see whether there was one sends an empty one; to an app that is none.
-    slims = {key: text for key, value in outputs.newest(SlimSkill).items() if (text := decode(SlimSkill, value).text)}
-    assert slims == {key: text for key, skill in final.items() if (text := slim(skill, count_tokens, 30).text)}
+    told = {key: decode(SlimSkill, value).text for key, value in outputs.newest(SlimSkill).items()}
+    wanted_slims = {key: slim(skill, count_tokens, 30).text for key, skill in final.items()}
+    assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}
     harness.assert_all_stores_agree(duckdb=duckdb)
     if duckdb:
         assert_duckdb_has_each_row_once(harness, outputs)
