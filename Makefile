@@ -23,7 +23,7 @@ demo: $(VENV)/ready ## stream choices of simulated users through the whole pipel
 	@$(RUN)/sager demo
 
 test: $(VENV)/ready ## all tests, on the embedded broker
-	@$(RUN)/python -m pytest -n 2 --dist worksteal
+	@$(RUN)/python -m pytest -n 3 --dist worksteal
 
 test-fast: $(VENV)/ready ## only the tests that need no broker
 	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract

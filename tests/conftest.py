@@ -21,7 +21,7 @@ APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what gains nothing by a second broker; SAGER_TEST_EVERYWHERE=1 runs all of it."""
+    """Leave out what is slow, and what gains nothing by a second broker; SAGER_TEST_EVERYWHERE=1 runs all of it."""
     if os.environ.get("SAGER_TEST_EVERYWHERE"):
         return
     here = "kafka" if APACHE else "embedded"
@@ -29,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         only = item.get_closest_marker("on")
         if only is not None and only.args[0] != here:
             item.add_marker(pytest.mark.skip(reason=f"runs on the other broker, {only.args[0]}"))
+        elif item.get_closest_marker("slow") is not None:
+            item.add_marker(pytest.mark.skip(reason="slow: SAGER_TEST_EVERYWHERE=1 runs it"))
 
 
 @pytest.fixture(autouse=True, scope="session")

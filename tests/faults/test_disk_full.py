@@ -181,6 +181,7 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
         assert len(store.offsets()) == 50_000
 
 
+@pytest.mark.slow
 def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk) -> None:
     """Rows go on, analysts keep what they have, and get the newest as soon as there is room."""
     run = Run("disk full under the published snapshot", BROKER)

@@ -175,6 +175,7 @@ def test_the_watchdog_is_on_guard(harness: Harness) -> None:
 # --- the materializer
 
 
+@pytest.mark.slow
 def test_the_materializer_commits_and_publishes_what_it_has_read(harness: Harness) -> None:
     """After each end analysts see all that is committed, and the successor goes on behind it."""
     rounds = times(short=1, full=4)
