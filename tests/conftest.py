@@ -14,7 +14,7 @@ from streams.settings import Settings
 from tests.harness import Harness
 
 # A busy machine is no failure: time is measured in benchmarks, never in tests.
-hypothesis.settings.register_profile("sager", deadline=None)
+hypothesis.settings.register_profile("sager", deadline=None, max_examples=40)
 hypothesis.settings.load_profile("sager")
 
 APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"

@@ -90,6 +90,7 @@ def failure(*args, env=None):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_no_endpoint_is_told_with_what_to_set(tmp_path, nobody):
     assert "OPENAI_BASE_URL" in failure()
     told = failure(env={"OPENAI_BASE_URL": nobody})

@@ -38,7 +38,7 @@ def wait_for_a_new_diff(harness: Harness) -> float:
 
 def test_kill_9_of_the_only_worker(harness: Harness) -> None:
     """At any moment of its life: while it starts, joins, recovers its tables, works; its disk kept or wiped."""
-    rng, kills = random.Random(50), times(short=2, full=5)
+    rng, kills = random.Random(50), times(short=2, full=3)
     run = Run("kill -9 of the only worker, rules", BROKER, kills)
     harness.materializer()
     with Load(harness.settings, per_second=12) as load:
@@ -63,7 +63,7 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
 @pytest.mark.on("kafka")
 def test_kill_9_among_three_workers(harness: Harness) -> None:
     """One dies while the others work, rebalance, or start themselves."""
-    rng, kills = random.Random(51), times(short=1, full=4)
+    rng, kills = random.Random(51), times(short=1, full=2)
     run = Run("kill -9 of one of three workers, rules", BROKER, kills)
     harness.materializer()
     with Load(harness.settings, per_second=12) as load:
@@ -83,7 +83,7 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
 @pytest.mark.on("kafka")
 def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     """The calls of the dead are made again; what they would have answered is not missed, and not applied twice."""
-    rng, kills = random.Random(52), times(short=1, full=3)
+    rng, kills = random.Random(52), times(short=1, full=2)
     run = Run("kill -9 of the only worker, LLM calls in flight", BROKER, kills)
     with threaded(OpenAiServer(always=Act(delay=0.3), keep=False)) as server:
         llm = {"reasoner": "llm", "llm_base_url": server.base_url, "llm_attempts": 2, "gate": False}
@@ -104,7 +104,7 @@ def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
 
 def test_kill_9_of_the_materializer(harness: Harness) -> None:
     """The file is intact after each, and holds each row once at the end."""
-    rng, kills = random.Random(53), times(short=3, full=10)
+    rng, kills = random.Random(53), times(short=3, full=5)
     run = Run("kill -9 of the materializer", BROKER, kills)
     with Load(harness.settings, per_second=25) as load:
         harness.worker()

@@ -87,6 +87,7 @@ def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> Non
 @pytest.mark.parametrize(
     ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
 )
+@pytest.mark.slow
 def test_what_is_not_finished_in_time_comes_again(
     harness: Harness, seconds: float, again: tuple[signal.Signals, ...], code: int
 ) -> None:

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1
 
 
 def test_workers_join_leave_and_die(harness: Harness) -> None:
-    rng, rounds = random.Random(60), times(short=1, full=3)
+    rng, rounds = random.Random(60), times(short=1, full=1)
     run = Run("three workers: join, leave, die", BROKER, 4 * rounds)
     harness.materializer()
     with Load(harness.settings, per_second=15) as load:

@@ -76,6 +76,7 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
     assert len(harness.duckdb("SELECT event_id FROM interactions", lambda rows: len(rows) == past)) == past
 
 
+@pytest.mark.on("kafka")
 def test_tables_survive_a_restart(harness: Harness) -> None:
     first = harness.worker()
     for number in range(40):
