@@ -1,0 +1,1 @@
+"""The arms by name, in the order in which reports list them."""
