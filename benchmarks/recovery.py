@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from benchmarks.surroundings import add_broker_arguments, deployment, rss_mib
 from operators.evolve import RulesReasoner, validate
@@ -33,8 +33,9 @@ from schemas import Contrast, PolicySkill, Position, SkillDiff, compound_key, de
 from streams import topics
 from streams.client import EventProducer
 from streams.demo import catalogue
-from streams.kafka import client_config, partition_of, producer_config
+from streams.kafka import client_config, partition_of
 from streams.launch import child
+from streams.outbox import Outbox
 from streams.settings import Settings, Store
 
 TEMPLATES = 64
@@ -75,24 +76,16 @@ def template(number: int, choices: int) -> PolicySkill:
 def fill(settings: Settings, users: int, choices: int) -> float:
     """Write that many users' skills on the changelog; the mean size in bytes."""
     made = [(f'"template-{number:03}"'.encode(), encode(template(number, choices))) for number in range(TEMPLATES)]
-    producer = Producer(producer_config(settings, **{"linger.ms": 50, "batch.size": 1_000_000}))
+    outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000})
     name, size = settings.topic(PolicySkill.TOPIC), 0
     for number, (placeholder, skill) in zip(range(users), itertools.cycle(made), strict=False):
         user = f"user-{number:08}"
         value = skill.replace(placeholder, f'"{user}"'.encode())
         size += len(value)
-        while True:
-            try:
-                producer.produce(name, value, compound_key(user, "films"), partition_of(user, settings.partitions))
-            except BufferError:
-                producer.poll(0.5)
-            else:
-                break
+        outbox.send(name, compound_key(user, "films"), value, partition_of(user, settings.partitions))
         if number % 1_000 == 0:
-            producer.poll(0)
             print(f"\r{number:,} of {users:,} skills written", end="", file=sys.stderr, flush=True)
-    if producer.flush(120):
-        raise SystemExit("the broker did not take all skills in time")
+    outbox.flush(120, "skills")
     print(f"\r{users:,} skills written{'':20}", file=sys.stderr)
     return size / users
 

@@ -6,15 +6,14 @@ many records and must count once. It takes about 200 bytes per user and domain, 
 domain, however much history there is; a million users are 200 MB for the time of a build.
 """
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
-from typing import Any
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
 from operators.evolve import ReasonerUnavailable
 from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
@@ -23,20 +22,14 @@ from operators.statinit.prior import PriorLimits
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, Profile, decode, derived_id
 from streams.client import EventProducer
-from streams.exceptions import BrokerUnreachable, MissingExtra, StreamsError
-from streams.kafka import client_config
+from streams.exceptions import MissingExtra, StreamsError
+from streams.scan import Scanner, int_of
 from streams.settings import Settings
-from streams.topics import inspect
 
-SILENT_SECONDS = 30.0
 _EVERY = 500
 
 Tell = Callable[[str, int, int], None]
 """Is told how far a stage is: its name, how much is done, how much there is."""
-
-
-class NothingToRead(StreamsError, LookupError):
-    """A topic does not exist or holds nothing of what is asked."""
 
 
 class NoAnswer(StreamsError, RuntimeError):
@@ -57,32 +50,40 @@ def read_populations(
     """The populations of all domains, or of one, from the newest profile of every user.
 
     Raises:
-        NothingToRead: there is no topic of profiles.
+        NoSuchTopic: there is no topic of profiles.
         BrokerUnreachable: it could not be read to its end.
     """
+    with Scanner(settings) as scanner:
+        where = scanner.partitions(Profile.TOPIC)
+        newest = _newest(scanner.read(where, partial(tell, "profiles")), domain)
+        found, left = Profiles(), sum(map(len, newest.values()))
+        total = left
+        for message in scanner.read(where) if left else ():
+            keys, key = newest.get(int_of(message.partition()), {}), _short(message.key() or b"")
+            # Later than the newest of the first reading, where Kafka has compacted that one away in between.
+            if int_of(message.offset()) < keys.get(key, 1 << 63):
+                continue
+            del keys[key]
+            left -= 1
+            _add(found, message.value(), prior)
+            if not left % _EVERY:
+                tell("users", total - left, total)
+            if not left:
+                break
+    return found
+
+
+def _newest(profiles: Iterable[Message], domain: str | None) -> dict[int, dict[bytes, int]]:
+    """By partition, the offset of each key's newest record."""
     newest: dict[int, dict[bytes, int]] = {}
-    for message in _records(settings, Profile.TOPIC, tell, "profiles"):
-        keys = newest.setdefault(_int(message.partition()), {})
+    for message in profiles:
+        keys = newest.setdefault(int_of(message.partition()), {})
         key = message.key() or b""
         if message.value() is None:
             keys.pop(_short(key), None)
         elif domain is None or _domain_of(key) == domain:
-            keys[_short(key)] = _int(message.offset())
-    found, left = Profiles(), sum(map(len, newest.values()))
-    total = left
-    for message in _records(settings, Profile.TOPIC) if left else ():
-        keys, key = newest.get(_int(message.partition()), {}), _short(message.key() or b"")
-        # Later than the newest of the first reading, where Kafka has compacted that one away in between.
-        if _int(message.offset()) < keys.get(key, 1 << 63):
-            continue
-        del keys[key]
-        left -= 1
-        _add(found, message.value(), prior)
-        if not left % _EVERY:
-            tell("users", total - left, total)
-        if not left:
-            break
-    return found
+            keys[_short(key)] = int_of(message.offset())
+    return newest
 
 
 def _add(found: Profiles, value: bytes | None, prior: PriorLimits) -> None:
@@ -150,74 +151,22 @@ def read_published(settings: Settings) -> dict[str, GlobalSkill]:
     """The newest global skill of every domain.
 
     Raises:
-        NothingToRead: there is no topic of global skills.
+        NoSuchTopic: there is no topic of global skills.
         BrokerUnreachable: it could not be read to its end.
     """
     found: dict[bytes, GlobalSkill] = {}
-    for message in _records(settings, GlobalSkill.TOPIC):
-        key, value = message.key() or b"", message.value()
-        if value is None:
-            found.pop(key, None)
-            continue
-        try:
-            found[key] = decode(GlobalSkill, value)
-        except BadRecord:
-            # Not ours to dead-letter: the materializer, which reads this topic too, does that.
-            continue
+    with Scanner(settings) as scanner:
+        for message in scanner.read(scanner.partitions(GlobalSkill.TOPIC)):
+            key, value = message.key() or b"", message.value()
+            if value is None:
+                found.pop(key, None)
+                continue
+            try:
+                found[key] = decode(GlobalSkill, value)
+            except BadRecord:
+                # Not ours to dead-letter: the materializer, which reads this topic too, does that.
+                continue
     return {skill.domain: skill for skill in found.values()}
-
-
-def _records(settings: Settings, base: str, tell: Tell = lambda *_: None, stage: str = "") -> Iterator[Message]:
-    """All records of a topic, from its beginning to where each partition ends now."""
-    name = settings.topic(base)
-    partitions = next((state.partitions for state in inspect(settings) if state.name == name), None)
-    if partitions is None:
-        raise NothingToRead(
-            f"there is no topic {name} at {settings.bootstrap}: is SAGER_PREFIX right? "
-            "A `sager worker` creates the topics"
-        )
-    consumer = Consumer(
-        client_config(
-            settings,
-            **{
-                "group.id": "sager-global-skills-unused",  # librdkafka insists on one; it is never joined
-                "enable.auto.commit": False,
-                "enable.partition.eof": True,
-                "auto.offset.reset": "earliest",
-                "allow.auto.create.topics": False,
-            },
-        )
-    )
-    try:
-        where = [TopicPartition(name, partition, OFFSET_BEGINNING) for partition in range(partitions)]
-        total = sum(_size(consumer, each) for each in where) if stage else 0
-        consumer.assign(where)
-        unread, done, heard = set(range(partitions)), 0, time.monotonic()
-        while unread:
-            for message in consumer.consume(500, 0.2):
-                error = message.error()
-                if error is None:
-                    heard = time.monotonic()
-                    done += 1
-                    yield message
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    heard = time.monotonic()
-                    unread.discard(_int(message.partition()))
-            if stage:
-                tell(stage, done, max(done, total))
-            if time.monotonic() - heard > SILENT_SECONDS:
-                raise BrokerUnreachable(f"{name} could not be read to its end from {settings.bootstrap}")
-    finally:
-        consumer.close()
-
-
-def _size(consumer: Consumer, where: TopicPartition) -> int:
-    """About how many records a partition holds, for the progress bar; the embedded broker says too few."""
-    try:
-        low, high = consumer.get_watermark_offsets(where, timeout=5) or (0, 0)
-    except KafkaException:
-        return 0
-    return max(0, int(high - low))
 
 
 def _short(key: bytes) -> bytes:
@@ -232,7 +181,3 @@ def _domain_of(key: bytes) -> str | None:
     except (orjson.JSONDecodeError, TypeError, ValueError):
         return None
     return str(domain)
-
-
-def _int(value: Any) -> int:
-    return int(value)

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, OffsetSpec, ResourceType
+from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
 from schemas.topics import TOPICS, Topic
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
@@ -58,7 +58,11 @@ def inspect(settings: Settings) -> list[TopicState]:
     Raises:
         BrokerUnreachable: nobody answers, or TLS or SASL does not come about.
     """
-    client, cluster = reach(settings, TIMEOUT_SECONDS)
+    return compare(settings, *reach(settings, TIMEOUT_SECONDS))
+
+
+def compare(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> list[TopicState]:
+    """The same, of a cluster that has just been reached."""
     existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
     policies = _cleanup_policies(client, [name for name in names if name in existing])

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from confluent_kafka import KafkaError, Message, Producer
-
 from operators.merge import OutOfOrder, merge
 from operators.slim import slim
 from operators.tokens import count_tokens
@@ -34,10 +32,11 @@ from schemas import (
     encode,
 )
 from streams.exceptions import NotProduced
-from streams.kafka import partition_of, producer_config
+from streams.kafka import partition_of
 from streams.materializer import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
+from streams.outbox import Outbox
 from streams.settings import Settings
 
 if TYPE_CHECKING:
@@ -92,8 +91,7 @@ def restore(settings: Settings) -> Restored:
 class _Restorer:
     def __init__(self, settings: Settings, con: "DuckDBPyConnection") -> None:
         self._settings, self._con = settings, con
-        self._producer = Producer(producer_config(settings))
-        self._failed: list[str] = []
+        self._outbox = Outbox(settings)
 
     def run(self) -> Restored:
         """Everything, each kind in its order."""
@@ -105,9 +103,10 @@ class _Restorer:
             interactions=self._produce(self._interactions()),
         )
         self._produce(self._global_skills())
-        if self._producer.flush(FLUSH_SECONDS) or self._failed:
-            told = f": {self._failed[0]}" if self._failed else f" within {FLUSH_SECONDS:.0f} s"
-            raise NotProduced(f"the embedded broker did not take all skills back{told}")
+        try:
+            self._outbox.flush(FLUSH_SECONDS, "records")
+        except NotProduced as error:
+            raise NotProduced(f"the embedded broker did not take all skills back: {error}") from error
         return done
 
     def _ahead(self) -> dict[tuple[str, str], PolicySkill]:
@@ -195,25 +194,8 @@ class _Restorer:
         count = 0
         for count, record in enumerate(records, 1):  # noqa: B007 - the count is the answer
             partition = 0 if record.user_id is None else partition_of(record.user_id, self._settings.partitions)
-            self._send(record, partition)
+            self._outbox.send(self._settings.topic(record.topic), record.key, record.value, partition)
         return count
-
-    def _send(self, record: Record, partition: int) -> None:
-        name = self._settings.topic(record.topic)
-        while True:
-            try:
-                self._producer.produce(
-                    name, key=record.key, value=record.value, partition=partition, on_delivery=self._delivered
-                )
-            except BufferError:
-                self._producer.poll(0.5)
-            else:
-                self._producer.poll(0)
-                return
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failed.append(f"{message.topic()}: {error.str()}")
 
 
 def _slim_record(short: SlimSkill) -> Record:

@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from confluent_kafka import KafkaError, Message, Producer
-
 from schemas import (
     Candidate,
     Event,
@@ -21,8 +19,8 @@ from schemas import (
     encode,
     topic_of,
 )
-from streams.exceptions import NotProduced
-from streams.kafka import partition_of, producer_config
+from streams.kafka import partition_of
+from streams.outbox import BY_KEY, Outbox
 from streams.settings import Settings
 
 FLUSH_SECONDS = 30.0
@@ -42,8 +40,7 @@ class EventProducer:
     def __init__(self, bootstrap: str | None = None, settings: Settings | None = None) -> None:
         chosen = settings or Settings()
         self._settings = chosen.model_copy(update={"bootstrap": bootstrap}) if bootstrap else chosen
-        self._producer = Producer(producer_config(self._settings))
-        self._failed: list[str] = []
+        self._outbox = Outbox(self._settings)
 
     def item(self, domain: str, item: CandidateLike, *, at: datetime | None = None) -> Item:
         """Add an item to the catalogue, or replace it."""
@@ -126,17 +123,8 @@ class EventProducer:
         topic = topic_of(type(event))
         user_id = getattr(event, "user_id", None)
         # Explicit, so that a record keyed by user and domain lands beside its user's others.
-        where = {} if user_id is None else {"partition": partition_of(user_id, self._settings.partitions)}
-        record = {"key": topic.key_of(event), "value": encode(event), "on_delivery": self._delivered, **where}
-        while True:
-            try:
-                self._producer.produce(topic.name(self._settings.prefix), **record)
-            except BufferError:
-                # The queue is full: let deliveries make room, which is the back-pressure an app should feel.
-                self._producer.poll(0.5)
-            else:
-                break
-        self._producer.poll(0)
+        partition = BY_KEY if user_id is None else partition_of(user_id, self._settings.partitions)
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), partition)
         return event
 
     def flush(self, seconds: float = FLUSH_SECONDS) -> None:
@@ -145,14 +133,7 @@ class EventProducer:
         Raises:
             NotProduced: it took not all of it in time, or refused some.
         """
-        left = self._producer.flush(seconds)
-        if left or self._failed:
-            first = f"; the first: {self._failed[0]}" if self._failed else ""
-            raise NotProduced(f"{left} events unsent after {seconds:.0f} s, {len(self._failed)} refused{first}")
-
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            self._failed.append(f"{message.topic()}: {error.str()}")
+        self._outbox.flush(seconds, "events")
 
     def __enter__(self) -> Self:
         return self

@@ -4,16 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from schemas import TOPICS
-from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.exceptions import StreamsError
 from streams.kafka import client_config
+from streams.scan import Scanner
 from streams.settings import Settings
 from streams.worker.watchdog import lag
 
-SILENT_SECONDS = 30.0
 IDLE_SECONDS = 30.0
 
 
@@ -25,34 +24,12 @@ def held_ids(settings: Settings, base: str) -> set[str]:
     """The event ids of all records on a topic.
 
     Raises:
+        NoSuchTopic: there is no such topic.
         BrokerUnreachable: it could not be read to its end.
     """
-    name = settings.topic(base)
-    partitions = range(TOPICS[base].partitions(settings.partitions))
-    consumer = Consumer(
-        client_config(
-            settings,
-            **{"group.id": "sager-import-unused", "enable.auto.commit": False, "enable.partition.eof": True},
-        )
-    )
-    found: set[str] = set()
-    unread = set(partitions)
-    last = time.monotonic()
-    try:
-        consumer.assign([TopicPartition(name, partition, OFFSET_BEGINNING) for partition in partitions])
-        while unread:
-            for message in consumer.consume(500, 0.2):
-                last = time.monotonic()
-                error = message.error()
-                if error is None:
-                    found.update(_event_id(message.value()))
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    unread.discard(int(message.partition() or 0))
-            if time.monotonic() - last > SILENT_SECONDS:
-                raise BrokerUnreachable(f"{name} could not be read to its end from {settings.bootstrap}")
-    finally:
-        consumer.close()
-    return found
+    with Scanner(settings) as scanner:
+        records = scanner.read(scanner.partitions(base))
+        return {event_id for message in records for event_id in _event_id(message.value())}
 
 
 def _event_id(value: bytes | None) -> list[str]:

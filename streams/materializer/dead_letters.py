@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from schemas import TOPICS, BadRecord, DeadLetter, Position, derived_id, encode
+from schemas import TOPICS, BadRecord, DeadLetter, Position, encode
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
 from streams.kafka import producer_config
 from streams.materializer.exceptions import MaterializerError
@@ -25,7 +25,6 @@ OWNED = frozenset({"items", "global-skills", "slim-skills", "skill-diffs", "skil
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60
-_KEY_BYTES = MAX_ORIGINAL_BYTES // 8
 _SMALL = 4_096
 
 
@@ -102,18 +101,10 @@ def dead_letter(
     record: Record, why: BadRecord, prefix: str, now: datetime, limit: int = MAX_ORIGINAL_BYTES
 ) -> DeadLetter:
     """The dead letter of a record that the materializer refused."""
-    topic = record.topic.name(prefix)
-    key_limit = min(_KEY_BYTES, limit)
-    clipped = len(record.value or b"") > limit or len(record.key or b"") > key_limit
-    return DeadLetter(
-        event_id=derived_id(STAGE, topic, str(record.partition), str(record.offset)),
-        occurred_at=now,
-        stage=STAGE,
-        reason=why.reason,
-        detail=("[original bytes clipped] " * clipped + why.detail)[:1_000],
-        source=Position(
-            topic=topic, partition=record.partition, offset=record.offset, timestamp_ms=record.timestamp_ms
-        ),
-        key=None if record.key is None else record.key[:key_limit],
-        value=None if record.value is None else record.value[:limit],
+    source = Position(
+        topic=record.topic.name(prefix),
+        partition=record.partition,
+        offset=record.offset,
+        timestamp_ms=record.timestamp_ms,
     )
+    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, record.value, now, limit)

@@ -11,7 +11,6 @@ import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from schemas import BadRecord
-from streams import topics
 from streams.materializer import metrics
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
@@ -80,14 +79,6 @@ class _Loop:
         self._health.starts("looking for Kafka and its topics")
         self._forget(self._source.start(self._done))
         self._store.use_cluster(self._source.cluster_id)
-        for topic in topics.inspect(self._settings):
-            if topic.differs:
-                # No reason to end: what Kafka may be about to lose is all the more to be kept.
-                log.warning(
-                    "%s %s; workers do not start like this, and tell what to do",
-                    topic.name,
-                    " and ".join(topic.differs),
-                )
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
         self._health.reads()
         while not stop.is_set():

@@ -23,7 +23,7 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from schemas import Topic
 from streams.exceptions import BrokerUnreachable
@@ -33,6 +33,7 @@ from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.materializer.store import Progress
 from streams.settings import Settings
+from streams.topics import compare
 
 log = logging.getLogger(__name__)
 
@@ -125,26 +126,36 @@ class Source:
     def start(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
         """Finds the topics and starts reading behind what is done. Says which were recreated since."""
         try:
-            reach(self._settings, _START_SECONDS)  # which tells why, where TLS or SASL stands in the way
-            states = self._describe(_START_SECONDS)
+            client, cluster = reach(self._settings, _START_SECONDS)
+            states = self._describe(cluster, _START_SECONDS)
         except BrokerUnreachable as error:
             raise MaterializerError(str(error)) from error
         except KafkaException as error:
             raise MaterializerError(
-                f"cannot reach Kafka at {self._settings.bootstrap} within {_START_SECONDS:.0f} s "
-                f"({error.args[0].str()}). Is it running, and is SAGER_BOOTSTRAP right?"
+                f"Kafka at {self._settings.bootstrap} does not describe its topics: {error.args[0].str()}. "
+                "`sager doctor` examines the broker"
             ) from error
         if missing := sorted(self.topics.keys() - states.keys()):
             raise MaterializerError(
                 f"{len(missing)} topics are missing at {self._settings.bootstrap}: {', '.join(missing)}. "
                 "Start a `sager worker` (or `sager up`) first, which creates them; is SAGER_PREFIX right?"
             )
+        for topic in compare(self._settings, client, cluster):
+            if topic.differs:
+                # No reason to end: what Kafka may be about to lose is all the more to be kept.
+                log.warning(
+                    "%s %s; workers do not start like this, and tell what to do",
+                    topic.name,
+                    " and ".join(topic.differs),
+                )
         return self._assign(states, done)
 
     def check(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
         """Follows topics that were recreated or got more partitions. Says which were recreated."""
         try:
-            states = {**self._states, **self._describe(_CHECK_TIMEOUT_SECONDS)}
+            # All topics are listed, and the answer searched: to be asked for a name, the embedded broker creates it.
+            cluster = self._admin.list_topics(timeout=_CHECK_TIMEOUT_SECONDS)
+            states = {**self._states, **self._describe(cluster, _CHECK_TIMEOUT_SECONDS)}
         except KafkaException as error:
             log.debug("could not look at the topics: %s", error)
             self.broker_answers = False
@@ -186,12 +197,10 @@ class Source:
                 behind += max(0, end - at)
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
-    def _describe(self, seconds: float) -> dict[str, TopicState]:
+    def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
         """The state of those of our topics that exist."""
-        # All topics are listed, and the answer searched: to be asked for a name, the embedded broker creates it.
-        listing = self._admin.list_topics(timeout=seconds)
-        self.cluster_id = listing.cluster_id or ""
-        partitions = {name: len(listing.topics[name].partitions) for name in self.topics if name in listing.topics}
+        self.cluster_id = cluster.cluster_id or ""
+        partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
         states = {}
         for name, future in described.items() if partitions else ():

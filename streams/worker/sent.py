@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
 
 from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
-from streams.kafka import client_config
+from streams.scan import Scanner
 from streams.settings import Settings
 
 logger = logging.getLogger("sager.worker")
@@ -26,7 +26,6 @@ LEAST_RECORDS = 2_000
 READ_SECONDS = 60.0
 NOTES = 50_000
 """Users whose last sending is remembered: more than can be in flight and finished behind a slow event."""
-_SLICE = 1_000
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Sent:
             skill: its last diff names the event that it answers, and so how far back to read.
 
         Raises:
-            KafkaException, TimeoutError: the broker does not answer.
+            BrokerUnreachable, TimeoutError: the broker does not answer.
         """
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
@@ -101,34 +100,25 @@ class Sent:
 
     def _read(self, base: str, partition: int, since_ms: int) -> Tail:
         """All versions of a partition from a time on."""
-        consumer = Consumer(
-            client_config(
-                self._settings,
-                **{"group.id": "sager-sent-unused", "enable.auto.commit": False, "enable.partition.eof": True},
-            )
-        )
+        name = self._settings.topic(base)
         tail: Tail = {}
         began, count = time.monotonic(), 0
-        try:
-            consumer.assign([self._start(consumer, self._settings.topic(base), partition, since_ms)])
-            while True:
-                for message in consumer.consume(_SLICE, 1.0):
-                    if (error := message.error()) is None:
-                        count += 1
-                        _add(tail, base, message)
-                    elif error.code() == KafkaError._PARTITION_EOF:
-                        logger.info("read the last %d records of %s[%d]", count, base, partition)
-                        return tail
+        with Scanner(self._settings) as scanner:
+            for message in scanner.read([_start(scanner, TopicPartition(name, partition, OFFSET_BEGINNING), since_ms)]):
+                count += 1
+                _add(tail, base, message)
                 if time.monotonic() - began > READ_SECONDS:
                     raise TimeoutError(f"the end of {base}[{partition}] was not reached within {READ_SECONDS:.0f} s")
-        finally:
-            consumer.close()
+        logger.info("read the last %d records of %s[%d]", count, base, partition)
+        return tail
 
-    def _start(self, consumer: Consumer, name: str, partition: int, since_ms: int) -> TopicPartition:
-        low, high = consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=READ_SECONDS / 4)
-        [found] = consumer.offsets_for_times([TopicPartition(name, partition, since_ms)], timeout=READ_SECONDS / 4)
-        by_time = found.offset if found.offset >= 0 else high
-        return TopicPartition(name, partition, max(low, min(by_time, high - LEAST_RECORDS)))
+
+def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicPartition:
+    [found] = scanner.since([where], since_ms)
+    end = scanner.end(where)
+    by_time = end if found.offset == OFFSET_END else found.offset
+    # Where this lies before the log's beginning, it is read from there.
+    return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
 
 
 def _add(tail: Tail, base: str, message: Message) -> None:

@@ -4,23 +4,21 @@ A real worker and materializer, a real endpoint over HTTP. What takes minutes in
 Every scenario ends with the same oracle, `assert_whole`.
 """
 
-import socket
 import time
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
-from urllib.error import URLError
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from operators.attributes import fact_id
 from operators.merge import merge, start
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ChangeKind, Contrast, SkillDiff
+from streams.embedded import free_port
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.probes import metric
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -85,27 +83,6 @@ def llm(url: str, **more: Any) -> dict[str, Any]:
         "metrics_port": free_port(),
     }
     return chosen | more
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def metric(port: int, name: str, **labels: str) -> float:
-    """The sum of a metric's samples that have these labels, as the worker tells it to Prometheus."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
-            text = reply.read().decode()
-    except URLError:  # it has not come up yet
-        return -1.0
-    return sum(
-        sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
-        if sample.name == name and labels.items() <= sample.labels.items()
-    )
 
 
 def watch(harness: Harness, done: Callable[[], bool], what: str, seconds: float = 90) -> None:
