@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.fields import DomainField
-from streams.importers import amazon, goodreads, movielens, sager_format, yelp
+from streams.importers import amazon, goodreads, instructrec, movielens, sager_format, yelp
 from streams.importers.dataset import Dataset, Visit
 from streams.importers.exceptions import DataSetError
 
@@ -36,6 +36,7 @@ class Format(StrEnum):
     MOVIELENS = movielens.NAME
     GOODREADS = goodreads.NAME
     YELP = yelp.NAME
+    INSTRUCTREC = instructrec.NAME
     AMAZON = amazon.NAME
 
 
@@ -44,6 +45,7 @@ _READERS: Final[dict[Format, Reader]] = {
     Format.MOVIELENS: movielens,
     Format.GOODREADS: goodreads,
     Format.YELP: yelp,
+    Format.INSTRUCTREC: instructrec,
     Format.AMAZON: amazon,  # last, as it takes any file for the reviews
 }
 

@@ -35,12 +35,16 @@ class Dataset:
         items: the catalogue, in file order.
         histories: every user's visits, oldest first; users in file order.
         skipped: what was left out, by reason.
+        instructions: what users asked for in their own words before their last visit, where the data say it.
+        candidates: the items among which a user's last visit is to be found, in the given order, where the data say it.
     """
 
     domain: str
     items: dict[str, Candidate]
     histories: dict[str, list[Visit]]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def visits(self) -> int:
