@@ -38,6 +38,10 @@ class Layout(StrEnum):
     AUTO = "auto"
     SAGER = "sager"
     MOVIELENS = "movielens"
+    GOODREADS = "goodreads"
+    YELP = "yelp"
+    INSTRUCTREC = "instructrec"
+    AMAZON = "amazon"
 
 
 def register(app: typer.Typer) -> None:
@@ -68,9 +72,12 @@ def import_(
 ) -> None:
     """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
 
-    Reads items.jsonl.gz with interactions.jsonl.gz, or MovieLens' movies.csv with ratings.csv. As interactions,
-    histories feed the prior. As a replay, the first half of each does, and each later visit becomes a ranking of that
-    item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
+    Reads items.jsonl.gz with interactions.jsonl.gz, and these as they are handed out: MovieLens' CSV files; Amazon's
+    reviews of 2018 with their meta_<category>.json.gz; the UCSD Book Graph of Goodreads; Yelp's Open Dataset;
+    InstructRec, once its pickled tables are JSON lines.
+
+    As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
+    ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
 
     Events that Kafka holds already are not sent again: an import can be repeated, and goes on where it stopped.
     """

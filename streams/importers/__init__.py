@@ -2,15 +2,31 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Final, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.fields import DomainField
-from streams.importers import movielens, sager_format
+from streams.importers import amazon, goodreads, instructrec, movielens, sager_format, yelp
 from streams.importers.dataset import Dataset, Visit
 from streams.importers.exceptions import DataSetError
 
 __all__ = ["DataSetError", "Dataset", "Format", "Visit", "detect", "load"]
+
+
+class Reader(Protocol):
+    """The module that reads one layout."""
+
+    FILES: str
+    """The files that make it, in words."""
+
+    def recognises(self, path: Path) -> bool:
+        """Whether a folder has this layout."""
+
+    def load(
+        self, path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
+    ) -> Dataset:
+        """The data set in a folder; see `load` below."""
 
 
 class Format(StrEnum):
@@ -18,6 +34,20 @@ class Format(StrEnum):
 
     SAGER = sager_format.NAME
     MOVIELENS = movielens.NAME
+    GOODREADS = goodreads.NAME
+    YELP = yelp.NAME
+    INSTRUCTREC = instructrec.NAME
+    AMAZON = amazon.NAME
+
+
+_READERS: Final[dict[Format, Reader]] = {
+    Format.SAGER: sager_format,
+    Format.MOVIELENS: movielens,
+    Format.GOODREADS: goodreads,
+    Format.YELP: yelp,
+    Format.INSTRUCTREC: instructrec,
+    Format.AMAZON: amazon,  # last, as it takes any file for the reviews
+}
 
 
 def detect(path: Path) -> Format:
@@ -28,14 +58,11 @@ def detect(path: Path) -> Format:
     """
     if not path.is_dir():
         raise DataSetError(f"{path} is no folder: name the one that the data set's files are in")
-    if sager_format.recognises(path):
-        return Format.SAGER
-    if movielens.recognises(path):
-        return Format.MOVIELENS
-    raise DataSetError(
-        f"{path} holds no data set that we read: neither items.jsonl.gz with interactions.jsonl.gz, "
-        "nor MovieLens' movies.csv with ratings.csv"
-    )
+    found = next((format_ for format_, reader in _READERS.items() if reader.recognises(path)), None)
+    if found is None:
+        layouts = "; ".join(reader.FILES for reader in _READERS.values())
+        raise DataSetError(f"{path} holds no data set that we read. We read: {layouts}")
+    return found
 
 
 def load(
@@ -60,9 +87,8 @@ def load(
     """
     if domain is not None and not _is_domain(domain):
         raise DataSetError(f"{domain!r} is no domain's name: lower-case letters, digits, `_`, `.` and `-`, at most 64")
-    chosen = format or detect(path)
-    read = sager_format.load if chosen is Format.SAGER else movielens.load
-    return read(path, limit_users, domain=domain, min_rating=min_rating)
+    reader = _READERS[format or detect(path)]
+    return reader.load(path, limit_users, domain=domain, min_rating=min_rating)
 
 
 def _is_domain(domain: str) -> bool:

@@ -1,7 +1,7 @@
 """What every reader gives: items, and each user's visits in order."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -35,12 +35,16 @@ class Dataset:
         items: the catalogue, in file order.
         histories: every user's visits, oldest first; users in file order.
         skipped: what was left out, by reason.
+        instructions: what users asked for in their own words before their last visit, where the data say it.
+        candidates: the items among which a user's last visit is to be found, in the given order, where the data say it.
     """
 
     domain: str
     items: dict[str, Candidate]
     histories: dict[str, list[Visit]]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    instructions: Mapping[str, str] = field(default_factory=dict)
+    candidates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def visits(self) -> int:
@@ -58,22 +62,24 @@ class Row:
 
 
 class Histories:
-    """Collects rows into histories.
+    """Collects rows into histories. The catalogue may be read before or after them.
 
     Args:
-        items: the catalogue; a visit to any other item is skipped.
         limit_users: how many users to keep, the first ones of the file; None for all.
         min_rating: visits with a lower rating are skipped; those without any are kept.
     """
 
-    def __init__(
-        self, items: Mapping[str, Candidate], limit_users: int | None = None, min_rating: float | None = None
-    ) -> None:
-        self._items = items
+    def __init__(self, limit_users: int | None = None, min_rating: float | None = None) -> None:
         self._limit = limit_users
         self._min_rating = min_rating
         self._rows: dict[str, list[Row]] = {}
+        self._met: dict[str, str] = {}
         self.skipped: Counter[str] = Counter()
+
+    @property
+    def met(self) -> Container[str]:
+        """The ids of all items that the users met, whether the catalogue has them or not."""
+        return self._met.keys()
 
     def add(self, user_id: str, row: Row, rating: float | None = None) -> None:
         """Take one row, unless it is to be left out."""
@@ -84,16 +90,28 @@ class Histories:
                 self.skipped["visits of users whose id the schema refuses"] += 1
                 return
             self._rows[user_id] = []
-        if row.item_id not in self._items:
-            self.skipped["visits to items that are not in the catalogue"] += 1
-        elif self._min_rating is not None and rating is not None and rating < self._min_rating:
+        if self._min_rating is not None and rating is not None and rating < self._min_rating:
             self.skipped[f"visits rated below {self._min_rating:g}"] += 1
         else:
-            self._rows[user_id].append(row)
+            # One text for all visits to an item: with tens of millions of them, a copy each takes gigabytes.
+            item_id = self._met.setdefault(row.item_id, row.item_id)
+            self._rows[user_id].append(Row(item_id, row.order, row.at))
 
-    def result(self) -> dict[str, list[Visit]]:
-        """The histories of all users who have any visit left."""
-        return {user_id: visits for user_id, rows in self._rows.items() if (visits := _visits(rows))}
+    def result(self, items: Container[str]) -> dict[str, list[Visit]]:
+        """The histories of all users who have any visit left, and nothing more in here.
+
+        Args:
+            items: the catalogue; visits to any other item are skipped.
+        """
+        histories: dict[str, list[Visit]] = {}
+        for user_id in list(self._rows):
+            rows = self._rows.pop(user_id)  # as we go, so that rows and visits are not all there at once
+            known = [row for row in rows if row.item_id in items]
+            if len(known) < len(rows):
+                self.skipped["visits to items that are not in the catalogue"] += len(rows) - len(known)
+            if known:
+                histories[user_id] = _visits(known)
+        return histories
 
 
 def _is_user(user_id: str) -> bool:
@@ -117,3 +135,16 @@ def candidate(item: Mapping[str, Any]) -> Candidate | None:
         )
     except ValidationError:
         return None
+
+
+def catalogue(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Candidate], Counter[str]]:
+    """The items by id, in the given order, and how many are left out as the schemas do not allow them."""
+    kept: dict[str, Candidate] = {}
+    skipped: Counter[str] = Counter()
+    for raw in items:
+        item = candidate(raw)
+        if item is None:
+            skipped["items that are larger than the schema allows"] += 1
+        else:
+            kept[item.item_id] = item
+    return kept, skipped

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fuzz_strategies import as_bytes, changed, damaged, look, outcome
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,51 @@ VISIT = {"user_id": "ann", "item_id": "f1", "timestamp": 1_600_000_000, "rating"
 MOVIES = b"movieId,title,genres\n1,A film (1999),Drama|War\n2,Another (2001),(no genres listed)\n"
 RATINGS = b"userId,movieId,rating,timestamp\n1,1,4.5,1600000000\n1,2,3,1600000001\n"
 TAGS = b"userId,movieId,tag,timestamp\n1,1,noir,1\n2,1,noir,2\n"
+PUBLIC: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "yelp": (
+        {"yelp_academic_dataset_business.json": {"business_id": "b", "name": "B", "attributes": {"WiFi": "u'no'"}}},
+        {
+            "yelp_academic_dataset_review.json": {
+                "user_id": "ann",
+                "business_id": "b",
+                "stars": 4.0,
+                "date": "2016-03-09 20:56:38",
+            }
+        },
+    ),
+    "amazon": (
+        {"meta_Books.json": {"asin": "a", "title": "A", "category": ["Books"], "description": ["D"], "brand": "B"}},
+        {"Books.json": {"reviewerID": "ann", "asin": "a", "overall": 5.0, "unixReviewTime": 1_514_764_800}},
+    ),
+    "goodreads": (
+        {
+            "goodreads_books.json": {
+                "book_id": "7",
+                "title": "A",
+                "authors": [{"author_id": "4", "role": ""}],
+                "popular_shelves": [{"count": "9", "name": "sea"}],
+                "publication_year": "1987",
+            },
+            "goodreads_book_genres_initial.json": {"book_id": "7", "genres": {"poetry": 1, "fiction": 2}},
+            "goodreads_book_authors.json": {"author_id": "4", "name": "Mirela Oak"},
+        },
+        {
+            "goodreads_interactions.json": {
+                "user_id": "ann",
+                "book_id": "7",
+                "is_read": True,
+                "rating": 4,
+                "date_added": "Sun Jul 30 07:44:10 -0700 2017",
+            }
+        },
+    ),
+    "instructrec": (
+        {},
+        {"booksAll_recagent.json": {"asin": [0], "instruction": "Calm.", "ranked_lists": [0, 1]}},
+    ),
+}
+"""Of each layout the files of items and the file of visits, with a good line of each."""
+MAPPING = {"combined_books_asin_mapping.csv": b"index,asin,title,description\n0,A0,Zero,D\n1,A1,One,\n"}
 
 
 def load_all(files: dict[str, bytes]) -> None:
@@ -64,5 +110,19 @@ def test_any_films_and_ratings() -> None:
     def check(movies: bytes, ratings: bytes, tags: bytes) -> None:
         load_all({"movies.csv": movies, "ratings.csv": RATINGS})
         load_all({"movies.csv": MOVIES, "ratings.csv": ratings, "tags.csv": tags})
+
+    look(check)
+
+
+@pytest.mark.parametrize("layout", PUBLIC)
+def test_any_lines_of_a_public_data_set(layout: str) -> None:
+    items, visits = PUBLIC[layout]
+    rows = {**items, **visits}
+    rest = MAPPING if layout == "instructrec" else {}
+
+    @given(st.sampled_from(sorted(rows)), st.data())
+    def check(name: str, data: st.DataObject) -> None:
+        wrong = data.draw(changed(rows[name]))
+        load_all({**rest, **{file: lines([row, wrong] if file == name else [row]) for file, row in rows.items()}})
 
     look(check)

@@ -26,3 +26,9 @@ def write_movielens(folder, *, tags=None):
     if tags:
         (folder / "tags.csv").write_text("userId,movieId,tag,timestamp\n" + tags)
     return folder
+
+
+def write_lines(file, *rows):
+    """JSON lines, gzipped if the name says so."""
+    with gzip.open(file, "wt", encoding="utf-8") if file.suffix == ".gz" else file.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row) + "\n" for row in rows)
