@@ -1,6 +1,5 @@
 """How sure a mean over users is, and whether two arms differ on the same users."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +51,7 @@ def interval(values: ArrayLike, seed: int = 0) -> tuple[float, float]:
     return float(found.low), float(found.high)
 
 
-def compare(one: Sequence[float], other: Sequence[float], seed: int = 0) -> Comparison:
+def compare(one: ArrayLike, other: ArrayLike, seed: int = 0) -> Comparison:
     """Compare two arms by a measure's values, given for the same users in the same order.
 
     Raises:
@@ -76,10 +75,8 @@ def _sign_flips(differences: Any, seed: int) -> float:
     # out, so that two arms compared either way round give the same p.
     moved = np.sort(differences[differences != 0])
     moved = moved if moved.sum() >= 0 else np.sort(-moved)
-    if moved.size == 0:
-        return 1.0
-    if moved.size == 1:
-        return 1.0  # either sign is as far from nothing
+    if moved.size < 2:
+        return 1.0  # of one difference either sign is as far from nothing
     found = stats.permutation_test(
         (moved,),
         np.mean,

@@ -109,8 +109,8 @@ def versus(one: Result, other: Result) -> Comparison:
     users = [user_id for user_id in one.places if user_id in other.places]
     if len(users) < 2:
         raise QualityError(f"{one.arm} and {other.arm} were tested on {len(users)} common users: no comparison")
-    hits = [hit_at(1, [result.places[user_id] for user_id in users]) for result in (one, other)]
-    return compare(*hits, seed=one.setting.seed)
+    hits, others = (hit_at(1, [result.places[user_id] for user_id in users]) for result in (one, other))
+    return compare(hits, others, one.setting.seed)
 
 
 async def _rank(arm: Arm, split: Split, at: At, concurrency: int) -> dict[str, Ranked]:
@@ -127,8 +127,9 @@ async def _rank(arm: Arm, split: Split, at: At, concurrency: int) -> dict[str, R
         async with asyncio.TaskGroup() as group:
             for _ in range(concurrency):
                 group.create_task(work(waiting))
-    except* ArmFailed as failed:
-        raise failed.exceptions[0] from None
+    except ExceptionGroup as failed:
+        first = failed.exceptions[0]
+        raise first from first.__cause__
     return answered
 
 

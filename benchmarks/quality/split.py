@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.quality.case import Case, Split
 from benchmarks.quality.draw import NEGATIVES, Negatives, Pool, chance, sample, shuffled
-from benchmarks.quality.exceptions import BadCandidates, QualityError
+from benchmarks.quality.exceptions import QualityError
 from benchmarks.quality.given import Given, given
 from benchmarks.quality.works import works
 from operators.statinit.parsers import facts_of, parser_for
@@ -84,11 +84,9 @@ def read(
     tested = lists if lists is not None else _long_enough(data, catalogue)
     notes: Counter[str] = Counter()
     training = dict(_training(data, tested, catalogue, notes))
-    cases = []
     pool = Pool(_met(data, training), kind)
-    for user_id in sample(tested, users, seed):
-        if case := _case(user_id, data, lists, pool, catalogue, seed, notes):
-            cases.append(case)
+    drawn = (_case(user_id, data, lists, pool, catalogue, seed, notes) for user_id in sample(tested, users, seed))
+    cases = tuple(case for case in drawn if case)
     if len(cases) < 2:
         raise QualityError(
             f"{path} gives {len(cases)} users to test: at least 2 with {MIN_VISITS} visits or a line among the "
@@ -101,7 +99,7 @@ def read(
         items=data.items,
         facts={item_id: facts_of(item, parser) for item_id, item in data.items.items()},
         training=training,
-        cases=tuple(cases),
+        cases=cases,
     )
     return split, Answers({case.user_id: data.histories[case.user_id][-1].item_id for case in cases}, notes)
 
