@@ -105,13 +105,14 @@ class Store:
         """The newest run of an arm on this data, these candidates and this seed; None where there is none."""
         with self._open() as db:
             found = db.execute(
-                "SELECT run_id, finished_at, arm, users, fingerprint FROM runs WHERE arm = ? AND data = ? AND candidates = ? "
-                "AND seed = ? AND fingerprint = coalesce(?, fingerprint) ORDER BY finished_at DESC LIMIT 1",
+                "SELECT run_id, finished_at, users, fingerprint FROM runs WHERE arm = ? AND data = ? "
+                "AND candidates = ? AND seed = ? "
+                "AND fingerprint = coalesce(?, fingerprint) ORDER BY finished_at DESC LIMIT 1",
                 [arm, data, candidates, seed, fingerprint],
             ).fetchone()
             if found is None:
                 return None
-            run_id, finished_at, _, tested, trained_on = found
+            run_id, finished_at, tested, trained_on = found
             places = db.execute("SELECT user_id, place FROM places WHERE run_id = ?", [run_id]).fetchall()
         return Kept(run_id, finished_at, arm, tested, trained_on, dict(places))
 
