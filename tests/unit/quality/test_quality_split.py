@@ -100,6 +100,10 @@ def test_users_with_few_visits_train_and_are_not_tested(tmp_path):
     assert [visit.item_id for visit in split.training["new"]] == ["f00", "f01"]
 
 
+def test_presentation_does_not_depend_on_which_of_the_candidates_comes_first():
+    assert shuffled("abcdefghij", 0, "ann") == shuffled("jihgfedcba", 0, "ann")
+
+
 def test_the_answers_place_among_the_presented_is_left_to_chance():
     places = Counter(shuffled(map(str, range(10)), 0, f"u{user}").index("7") for user in range(5_000))
 
