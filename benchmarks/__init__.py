@@ -1,1 +1,1 @@
-"""What we measure: quality and throughput. Never run by the tests; figures are ratios of one run."""
+"""What we measure: quality and throughput. The tests measure nothing; figures of time are ratios of one run."""

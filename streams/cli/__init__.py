@@ -23,6 +23,7 @@ from streams.cli import (
     topics,
     up,
 )
+from streams.cli import eval as evaluation
 from streams.cli.errors import ReportingGroup
 from streams.cli.options import examples
 
@@ -64,7 +65,7 @@ def sager(
 
 for module in (
     *(demo, up, coverage, importing, policy, slim, global_skill, processes, doctor, dead_letters, rebuild),
-    *(topics, config, schema_files),
+    *(topics, config, schema_files, evaluation),
 ):
     module.register(app)
 

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
 LINE_SECONDS = 3.0
+_MINUTES_FROM = 120
+"""From so many seconds on, the time left is told in minutes."""
 
 
 class Stages:
@@ -30,6 +32,7 @@ class Stages:
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]:>10}"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -41,13 +44,13 @@ class Stages:
         """Say how far a stage is."""
         now = time.monotonic()
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total, rate="")
+            self._tasks[stage] = self._bars.add_task(stage, total=total, rate="", left="")
             self._began[stage] = now
-        rate = f"{done / max(now - self._began[stage], 0.001):,.0f}/s"
-        self._bars.update(self._tasks[stage], completed=done, total=total, rate=rate)
+        rate, left = _pace(done, total, now - self._began[stage])
+        self._bars.update(self._tasks[stage], completed=done, total=total, rate=rate, left=left)
         if not self._console.is_terminal and now - self._told > LINE_SECONDS:
             self._told = now
-            note(f"{stage}: {done:,} of {total:,}, {rate}")
+            note(", ".join(filter(None, (f"{stage}: {done:,} of {total:,}", rate, left))))
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -55,3 +58,17 @@ class Stages:
 
     def __exit__(self, *error: object) -> None:
         self._bars.stop()
+
+
+def _pace(done: int, total: int, seconds: float) -> tuple[str, str]:
+    """How fast it goes, per minute where that is slow, and how long the rest will take at that.
+
+    >>> _pace(50, 200, 10), _pace(1, 61, 20), _pace(200, 200, 10)
+    (('5/s', '30 s left'), ('3/min', '20 min left'), ('20/s', ''))
+    """
+    each = done / max(seconds, 0.001)
+    rate = f"{each:,.0f}/s" if each >= 1 or not done else f"{60 * each:.0f}/min"
+    if not 0 < done < total:
+        return rate, ""
+    left = (total - done) / each
+    return rate, f"{left:.0f} s left" if left < _MINUTES_FROM else f"{left / 60:.0f} min left"

@@ -24,6 +24,8 @@ COMMANDS = (
     "schemas",
     "schemas export",
     "demo",
+    "eval",
+    "eval arms",
 )
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 

@@ -1,1 +1,63 @@
 """The arms by name, in the order in which reports list them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import MappingProxyType
+
+from benchmarks.quality.arms.arm import Arm
+from benchmarks.quality.arms.options import ArmOptions
+from benchmarks.quality.exceptions import UnknownArm
+
+__all__ = ["ARMS", "Arm", "ArmOptions", "Entry", "known", "make"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An arm that can be named.
+
+    Attributes:
+        what: what it does, in one line.
+        factory: `module:callable` in this package; takes `ArmOptions`. Imported when the arm is made, not before.
+        needs: an extra of the distribution other than `eval` without which it does not run.
+    """
+
+    what: str
+    factory: str
+    needs: str = ""
+
+
+ARMS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "random": Entry("chance", "simple:Random"),
+        "popularity": Entry("how many users met the item", "simple:Popularity"),
+        "item-knn": Entry("cosine of the items' users, shrunk; no attributes", "neighbours:ItemKnn"),
+        "profile-genre": Entry("TF-IDF profile of the user's genres (or categories)", "profile:MainKind"),
+        "profile": Entry("TF-IDF profile of all facts that the parsers find", "profile:Profile"),
+        "item-knn+profile": Entry("both, as standard scores added", "profile:KnnAndProfile"),
+    }
+)
+
+
+def known(names: Iterable[str]) -> list[str]:
+    """The names, each once.
+
+    Raises:
+        UnknownArm: one is none; the message lists all.
+    """
+    wanted = list(dict.fromkeys(names))
+    if unknown := [name for name in wanted if name not in ARMS]:
+        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))}; there are: {', '.join(ARMS)}")
+    return wanted
+
+
+def make(name: str, options: ArmOptions) -> Arm:
+    """A new, untrained arm.
+
+    Raises:
+        UnknownArm: there is none of this name.
+    """
+    known([name])
+    module, _, factory = ARMS[name].factory.partition(":")
+    made: Arm = getattr(import_module(f"{__name__}.{module}"), factory)(options)
+    return made

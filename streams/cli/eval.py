@@ -1,0 +1,193 @@
+"""`sager eval`: how well skills rank, by the paper's protocol, next to simpler ways."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from benchmarks.quality.draw import Negatives
+from streams.cli.options import AsJson, examples
+from streams.cli.output import console, note, row, table
+
+if TYPE_CHECKING:
+    from benchmarks.quality.arms import ArmOptions
+    from benchmarks.quality.case import Split
+    from benchmarks.quality.run import Result
+    from benchmarks.quality.store import Store
+    from streams.cli.progress import Stages
+
+RESULTS = Path(".sager/quality.duckdb")
+_NEEDED = ("numpy", "scipy")
+_SURE = 0.001
+"""Smaller p are told as such."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(
+        invoke_without_command=True,
+        short_help="How well skills rank, next to simpler ways.",
+        epilog=examples(
+            "sager eval --data data/ --arm popularity,item-knn",
+            "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
+            "sager eval arms",
+        ),
+    )
+    group.callback()(evaluate)
+    group.command("arms", epilog=examples("sager eval arms"))(arms)
+    app.add_typer(group, name="eval")
+
+
+def evaluate(
+    ctx: typer.Context,
+    data: Annotated[
+        Path | None, typer.Option(help="The folder with the data set's files, as of `sager import`.", metavar="DIR")
+    ] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(help="Ways to rank, by comma or repeated; `sager eval arms`.", metavar="NAME")
+    ] = None,
+    candidates: Annotated[Negatives, typer.Option(help="How the nine others are chosen.")] = Negatives.UNIFORM,
+    users: Annotated[
+        int | None, typer.Option(min=2, help="Test a sample of the users; all train.", metavar="N")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the sample, the draws and the presentation.")] = 0,
+    baseline: Annotated[
+        str | None, typer.Option(help="Compare with this arm. [default: the first]", metavar="NAME")
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
+    ] = None,
+    tau: Annotated[int, typer.Option(min=1, help="How many reasons weaken a line of a skill.")] = 2,
+    slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
+    concurrency: Annotated[int, typer.Option(min=1, help="Rankings under way at once.")] = 16,
+    results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the results.", metavar="FILE")] = RESULTS,
+    as_json: AsJson = False,
+) -> None:
+    """Leave out each user's last choice, train arms on the rest, and see at which place of ten each puts it.
+
+    Nine items that the user never met stand beside it: those of eval_candidates.jsonl.gz (uniform) or
+    eval_candidates_pop.jsonl.gz (popular) where the folder has that file, else drawn anew: uniform gives every item
+    the same chance, popular one by how often it is met, so that popularity itself is worth nothing.
+
+    With --json: one object per arm and line, as each is done. LLM calls and tokens are those of ranking.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    if data is None:
+        raise typer.BadParameter("name the folder of the data set with it", ctx, param_hint="--data")
+    names = [name.strip() for each in arm or () for name in each.split(",") if name.strip()]
+    if not names:
+        raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
+    from benchmarks.quality.arms import ArmOptions, known  # noqa: PLC0415
+    from benchmarks.quality.exceptions import UnknownArm  # noqa: PLC0415
+
+    try:
+        names = known(names)
+    except UnknownArm as error:
+        raise typer.BadParameter(str(error), ctx, param_hint="--arm") from error
+    first = names[0] if baseline is None else baseline
+    if first not in names:
+        raise typer.BadParameter(f"{first} is not among the arms of --arm", ctx, param_hint="--baseline")
+    _need_extra()
+    from benchmarks.quality.split import read  # noqa: PLC0415
+    from benchmarks.quality.store import Store  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+
+    store = Store(results)
+    split, answers = read(data, candidates, users, seed, domain=domain)
+    for reason, times in answers.notes.items():
+        note(f"{times:,} {reason}")
+    options = ArmOptions(seed=seed, tau=tau, slim_tokens=slim_tokens)
+    done = []
+    with Stages() as stages:
+        for result in _run(names, split, answers, options, candidates, concurrency, stages, store):
+            done.append(result)
+            if as_json:
+                _print_line(result)
+    if not as_json:
+        _show(done, first)
+
+
+def arms() -> None:
+    """List the arms that --arm knows."""
+    from benchmarks.quality.arms import ARMS  # noqa: PLC0415
+
+    made = table("arm", "what it does")
+    for name, entry in ARMS.items():
+        row(made, [name, entry.what + (f" (needs sager-streams[{entry.needs}])" if entry.needs else "")])
+    console().print(made)
+
+
+def _need_extra() -> None:
+    """Raises MissingExtra where the packages that evaluation alone needs are not installed."""
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    from streams.exceptions import MissingExtra  # noqa: PLC0415
+
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise MissingExtra(f'an evaluation needs {" and ".join(missing)}: pip install "sager-streams[eval]"')
+
+
+def _run(
+    names: Sequence[str],
+    split: "Split",
+    answers: dict[str, str],
+    options: "ArmOptions",
+    candidates: Negatives,
+    concurrency: int,
+    stages: "Stages",
+    store: "Store",
+) -> Iterator["Result"]:
+    """The results of the arms, each kept before it is told."""
+    import asyncio  # noqa: PLC0415
+
+    from benchmarks.quality.arms import make  # noqa: PLC0415
+    from benchmarks.quality.run import Setting, run  # noqa: PLC0415
+    from benchmarks.quality.split import fingerprint  # noqa: PLC0415
+
+    setting, settings = Setting(candidates.value, options.seed), asdict(options)
+    for name in names:
+        result = asyncio.run(run(make(name, options), split, answers, setting, stages.at, concurrency))
+        store.add(result, fingerprint(split), settings | {"concurrency": concurrency})
+        yield result
+
+
+def _print_line(result: "Result") -> None:
+    import orjson  # noqa: PLC0415
+
+    print(orjson.dumps(result.as_json()).decode(), flush=True)
+
+
+def _show(done: Sequence["Result"], baseline: str) -> None:
+    from benchmarks.quality.run import versus  # noqa: PLC0415
+
+    [against] = [result for result in done if result.arm == baseline]
+    made = table(
+        *("arm", "Hit@1 [95 %]", "Hit@3", "Hit@5", "NDCG@3", "NDCG@5"),
+        *(f"Hit@1 less {baseline}", "p", "p, McNemar", "LLM calls", "prompt tokens", "seconds"),
+        title=f"{against.data}: {len(against.places):,} users, {against.setting.candidates} negatives, "
+        f"seed {against.setting.seed}",
+        caption="p: of no difference, by sign flips over users; 95 %: bootstrap over users",
+    )
+    for result in done:
+        low, high = result.ci95_hit_at_1
+        measures = [f"{result.measures[name]:.3f}" for name in ("hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")]
+        compared = ["", "", ""]
+        if result is not against:
+            found = versus(result, against)
+            bounds = "[{:+.3f}, {:+.3f}]".format(*found.ci95)
+            compared = [f"{found.difference:+.3f} {bounds}", _p(found.p), _p(found.p_mcnemar)]
+        cost = [f"{result.llm_calls:,}", f"{result.prompt_tokens:,}", f"{result.seconds:.1f}"]
+        row(
+            made,
+            [result.arm, f"{result.measures['hit_at_1']:.3f} [{low:.3f}, {high:.3f}]", *measures, *compared, *cost],
+        )
+    console().print(made)
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"<{_SURE}" if value < _SURE else f"{value:.3f}"
