@@ -7,7 +7,7 @@ from functools import lru_cache
 from operators.unicode import nfkc
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
-CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating"})
+CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
 """Dimensions that say by what principle a user ranks, not what they like (paper 2.3)."""
 
 

@@ -54,7 +54,7 @@ class GraphLimits:
         renewal: the share of an item's takers that must have been touched before others are told anew.
     """
 
-    floor: int = 3
+    floor: int = 2
     fan_out: int = 2
     others: int = 12
     renewal: float = 0.5

@@ -32,6 +32,7 @@ from schemas.reasoned import ReasonedBy
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
+    MAX_POPULAR,
     MAX_RECENT,
     Attribute,
     Evidence,
@@ -55,6 +56,7 @@ __all__ = [
     "MAX_FACETS",
     "MAX_FACTS",
     "MAX_MEMORY_FACTS",
+    "MAX_POPULAR",
     "MAX_RECENT",
     "MAX_SIGNALS",
     "MAX_SUPPORTERS",

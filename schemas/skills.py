@@ -15,6 +15,7 @@ from schemas.reasoned import ReasonedBy
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
+MAX_POPULAR = 2_048
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
 
@@ -151,6 +152,9 @@ class GlobalSkill(Event):
     users: int = Field(ge=0, description="How many users it was computed from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
+    items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict, max_length=MAX_POPULAR, description="How many users took an item lately, where most did."
+    )
     personas: tuple[Persona, ...] = Field(default=(), max_length=8)
     guidance: Text = Field(default="", description="How to decide for somebody new, in words, for people and prompts.")
     reasoned_by: ReasonedBy = ReasonedBy()

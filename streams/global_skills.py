@@ -1,12 +1,12 @@
-"""Global skills out of Kafka and back into it: reads the table of profiles from its changelog, publishes per domain.
+"""Global skills out of Kafka and back into it: reads profiles and memories from their changelogs, publishes per domain.
 
-The changelog is read twice. The first time only the offset of the newest record per key is kept, the second time only
+Each changelog is read twice. The first time only the offset of the newest record per key is kept, the second time only
 those records are decoded and counted: the embedded broker never compacts, and Kafka compacts late, so that a user has
 many records and must count once. It takes about 200 bytes per user and domain, and at most 20,000 attributes per
 domain, however much history there is; a million users are 200 MB for the time of a build.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -20,7 +20,7 @@ from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, glob
 from operators.global_skill.llm import LlmGlobalSkill
 from operators.statinit.prior import PriorLimits
 from operators.tokens import count_tokens
-from schemas import BadRecord, GlobalSkill, Profile, decode, derived_id
+from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from streams.client import EventProducer
 from streams.exceptions import MissingExtra, StreamsError
 from streams.scan import Scanner, int_of
@@ -47,36 +47,65 @@ class Profiles:
 def read_populations(
     settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None, prior: PriorLimits = DEFAULT_PRIOR
 ) -> Profiles:
-    """The populations of all domains, or of one, from the newest profile of every user.
+    """The populations of all domains, or of one, from the newest profile and memory of every user.
 
     Raises:
         NoSuchTopic: there is no topic of profiles.
         BrokerUnreachable: it could not be read to its end.
     """
+    found = Profiles()
+
+    def population(of: str) -> Population:
+        return found.populations.setdefault(of, Population(of, prior))
+
     with Scanner(settings) as scanner:
-        where = scanner.partitions(Profile.TOPIC)
-        newest = _newest(scanner.read(where, partial(tell, "profiles")), domain)
-        found, left = Profiles(), sum(map(len, newest.values()))
-        total = left
-        for message in scanner.read(where) if left else ():
-            keys, key = newest.get(int_of(message.partition()), {}), _short(message.key() or b"")
-            # Later than the newest of the first reading, where Kafka has compacted that one away in between.
-            if int_of(message.offset()) < keys.get(key, 1 << 63):
-                continue
-            del keys[key]
-            left -= 1
-            _add(found, message.value(), prior)
-            if not left % _EVERY:
-                tell("users", total - left, total)
-            if not left:
-                break
+        for value in _newest_values(scanner, Profile.TOPIC, domain, tell):
+            try:
+                profile = decode(Profile, value)
+            except BadRecord:
+                # Not ours to dead-letter: it is our own table's changelog, and the worker that wrote it reads it too.
+                found.unreadable += 1
+            else:
+                population(profile.domain).add(profile)
+        try:
+            for value in _newest_values(scanner, Memory.TOPIC, domain, tell):
+                try:
+                    memory = decode(Memory, value)
+                except BadRecord:
+                    found.unreadable += 1
+                else:
+                    population(memory.domain).met(memory)
+        except NoSuchTopic:
+            # A pipeline without the graph has no memories: then nothing is told of what is popular.
+            pass
+    found.populations = {name: each for name, each in found.populations.items() if each.users}
     return found
 
 
-def _newest(profiles: Iterable[Message], domain: str | None) -> dict[int, dict[bytes, int]]:
+def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell) -> Iterator[bytes]:
+    """The newest record of each key of a changelog."""
+    where = scanner.partitions(topic)
+    newest = _newest(scanner.read(where, partial(tell, topic)), domain)
+    total = left = sum(map(len, newest.values()))
+    for message in scanner.read(where) if left else ():
+        keys, key = newest.get(int_of(message.partition()), {}), _short(message.key() or b"")
+        # Later than the newest of the first reading, where Kafka has compacted that one away in between.
+        if int_of(message.offset()) < keys.get(key, 1 << 63):
+            continue
+        del keys[key]
+        left -= 1
+        if (value := message.value()) is not None:
+            yield value
+        if not left % _EVERY:
+            tell("users", total - left, total)
+        if not left:
+            break
+
+
+def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[bytes, int]]:
     """By partition, the offset of each key's newest record."""
     newest: dict[int, dict[bytes, int]] = {}
-    for message in profiles:
+    for message in records:
         keys = newest.setdefault(int_of(message.partition()), {})
         key = message.key() or b""
         if message.value() is None:
@@ -84,18 +113,6 @@ def _newest(profiles: Iterable[Message], domain: str | None) -> dict[int, dict[b
         elif domain is None or _domain_of(key) == domain:
             keys[_short(key)] = int_of(message.offset())
     return newest
-
-
-def _add(found: Profiles, value: bytes | None, prior: PriorLimits) -> None:
-    if value is None:
-        return
-    try:
-        profile = decode(Profile, value)
-    except BadRecord:
-        # Not ours to dead-letter: it is our own table's changelog, and the worker that wrote it reads it too.
-        found.unreadable += 1
-        return
-    found.populations.setdefault(profile.domain, Population(profile.domain, prior)).add(profile)
 
 
 def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:

@@ -168,7 +168,7 @@ class Settings(BaseSettings):
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
     preset: Preset = Field(default=Preset.FULL, description="By which rules neighbours are pruned: full, memrec-code.")
-    support_floor: int = Field(default=3, ge=1, le=31, description="Fewest others behind anything told of them.")
+    support_floor: int = Field(default=2, ge=1, le=31, description="Fewest others behind anything told of them.")
     fan_out: int = Field(default=2, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")

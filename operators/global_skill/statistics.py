@@ -11,7 +11,7 @@ from datetime import datetime
 from operators.global_skill.words import PLACES, dimension_words, guidance, strategies
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
-from schemas import Attribute, GlobalSkill, Kind, Persona, Profile, ReasonedBy, Source, Tier
+from schemas import MAX_POPULAR, Attribute, GlobalSkill, Kind, Memory, Persona, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
 LIGHT, HEAVY = 15, 50
@@ -95,6 +95,7 @@ class Population:
         self.personas: Counter[str] = Counter()
         self._tracked = tracked
         self._held: dict[str, Held] = {}
+        self._met: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -118,6 +119,26 @@ class Population:
             kept = sorted(self._held.items(), key=lambda pair: (-pair[1].users, pair[0]))
             # A quarter is freed at once: sorting at every user would cost too much.
             self._held = dict(kept[: max(1, self._tracked * 3 // 4)])
+
+    def met(self, memory: Memory) -> None:
+        """Count what one more user took lately. Each user may be counted once only.
+
+        Raises:
+            ValueError: the memory is of another domain.
+        """
+        if memory.domain != self.domain:
+            raise ValueError(f"a memory of {memory.domain!r} is none of {self.domain!r}")
+        for item_id in {taken.item_id for taken in memory.taken}:
+            self._met[item_id] = self._met.get(item_id, 0) + 1
+        if len(self._met) > self._tracked:
+            self._met = dict(self._most_met()[: max(1, self._tracked * 3 // 4)])
+
+    def popular(self, floor: int) -> dict[str, int]:
+        """How many users took an item lately: the items that at least this many did, the most taken first."""
+        return {item_id: users for item_id, users in self._most_met()[:MAX_POPULAR] if users >= floor}
+
+    def _most_met(self) -> list[tuple[str, int]]:
+        return sorted(self._met.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def held(self, floor: int) -> list[Held]:
         """What at least this many users hold, the most shared first."""
@@ -159,7 +180,7 @@ def global_skill(
     """The global skill of this population: the same for the same users.
 
     `shares` are of all users, at most 512, the largest; the template's lines have the ids, kinds and values that
-    priors use, no support of their own, and the source `global`.
+    priors use, no support of their own, and the source `global`. `items` are those that the most users took lately.
     """
     held = population.held(limits.floor)
     shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}
@@ -172,6 +193,7 @@ def global_skill(
         users=population.users,
         attributes=_template(held, population.users, limits),
         shares=shares,
+        items=population.popular(limits.floor),
         personas=tuple(
             Persona(name=name, share=_share(population.personas[name], population.users), strategy=strategy)
             for name, strategy in zip(PERSONAS, told, strict=True)

@@ -9,7 +9,7 @@ from operators.statinit.prior import PriorLimits
 from schemas import Attribute, Kind
 
 MAX_GUIDANCE_CHARS = 1_200
-PLACES = frozenset({"city"})
+PLACES = frozenset({"area", "city"})
 """Where somebody is follows from their request, not from where the others are."""
 _TASTES, _HABITS, _VALUE_CHARS = 5, 2, 40
 _HABIT_SHARE = 0.05

@@ -1,9 +1,9 @@
-"""The ranker that needs no LLM: the paper's three tiers, a lower one speaking only where the higher ones tie.
+"""The ranker that needs no LLM: what was asked for first, then the community and the skill, weighed against each other.
 
-Facets are real numbers, and two sums of real numbers are almost never equal: taken as they are, they would leave the
-skill no tie to break, although the paper has it break those between "equally relevant" candidates (C.3). So the facets
-count in a few steps of the list's strongest; what lies on one step is equally relevant, and the skill decides. Only
-what the skill leaves open too is decided by the exact sums, and what is left then by a seeded shuffle.
+The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
+many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
+tiers would silence the skill. So only the instruction is a tier of its own; what the community says and what the skill
+says are brought to one scale, standard scores inside the list, and added. docs/quality.md has what both ways give.
 """
 
 import math
@@ -16,19 +16,31 @@ from functools import lru_cache
 from operators.attributes import fact_id, normalise
 from schemas import Attribute, Facet, ItemFacts, Kind, Tier
 
-TIER_WEIGHT = {Tier.LOW: 0.0, Tier.MEDIUM: 1.0, Tier.HIGH: 2.0}
-LEVELS = 5
-"""Candidates within a tenth of the strongest count as its equals: coarse enough for ties, fine enough for an order."""
+TIER_WEIGHT = {Tier.LOW: 1.0, Tier.MEDIUM: 3.0, Tier.HIGH: 6.0}
+GUESSED = frozenset({"meal", "mood", "rating"})
+"""Dimensions that a parser guesses from words or that most items share: their lines count a third."""
+GUESSED_WEIGHT = 1 / 3
 
-FACET_WEIGHT = 0.1
-"""What an attribute of full confidence counts beside a companion of full weight.
 
-Most of what a facet says of attributes the skill holds too, and with more care; what others took together with this
-user's items it cannot hold. Measured by replaying 600 users each: at 0.25 and more, attributes drown companions and
-skill (Goodreads, MovieTV), at 0 Yelp loses, where companions are few.
-"""
+@dataclass(frozen=True)
+class RankWeights:
+    """What counts how much beside the skill, in standard deviations inside the list; found by `sager eval tune`.
 
-_TINY = 1e-300
+    Attributes:
+        companions: what others took together with what this user took.
+        popularity: how many took the candidate at all.
+        facets: the attributes that the neighbourhood's facets name.
+        skill: the lines of the skill.
+    """
+
+    companions: float = 0.5
+    popularity: float = 0.4
+    facets: float = 0.1
+    skill: float = 1.0
+
+
+DEFAULT_WEIGHTS = RankWeights()
+_TINY = 1e-9
 _COMMON = frozenset(
     """
     a an and any are at be but for from have i in is it like me my of on or some something that the this to want with
@@ -39,12 +51,12 @@ _COMMON = frozenset(
 
 @dataclass(frozen=True)
 class Score:
-    """One candidate's score per tier; compared in this order.
+    """One candidate's score: compared by instruction, then by the sum of the other two.
 
     Attributes:
         instruction: how much of what was asked for the candidate has.
-        facets: collaborative weight, rounded to the steps that count.
-        skill: weight of the skill's lines that the candidate has.
+        facets: what the community says for it, in standard deviations of the list, weighed.
+        skill: what the skill's lines say for it, likewise.
     """
 
     instruction: float
@@ -60,47 +72,50 @@ def rank(
     seed: str = "",
     *,
     companions: Mapping[str, float] | None = None,
-    levels: int = LEVELS,
+    popularity: Mapping[str, int] | None = None,
+    weights: RankWeights = DEFAULT_WEIGHTS,
 ) -> list[tuple[ItemFacts, Score]]:
     """The candidates, best first, each with its score; no two share a place.
 
     Args:
         candidates: what is to be ranked, parsed.
-        attributes: the skill's lines; only medium and high ones count, as in the slim skill.
+        attributes: the skill's lines; patterns say nothing about an item.
         instruction: the user's own words.
         facets: collaborative context: weight per attribute id.
-        seed: decides between candidates that tie in all tiers, so that no place in the input is favoured.
-        companions: collaborative context: per item id, from 0 to 1, how strongly others took it together with what
-            this user took. Counts in the facets' tier.
-        levels: in how many steps, of the strongest in the list, the facets' tier counts; 0: as it is, which leaves
-            the skill only exact ties.
+        seed: decides between candidates that tie, so that no place in the input is favoured.
+        companions: collaborative context: per item id, how strongly others took it together with what this user took.
+        popularity: collaborative context: per item id, how many users took it lately.
+        weights: what counts how much.
     """
     asked = words(instruction)
-    weights = _distinguishing(
-        candidates, {a.attribute_id: TIER_WEIGHT[a.tier] for a in attributes if a.kind is not Kind.PATTERN}
-    )
-    sums = [_collaborative(item, facets or {}, companions or {}) for item in candidates]
-    # Numbers too small to be divided exactly count as they are.
-    step = max(map(abs, sums), default=0.0) / levels if levels else 0.0
-    scored = [
-        (
-            item,
-            Score(
-                _instructed(item, asked), round(exact / step) * step if step > _TINY else exact, _liked(item, weights)
+    community = [
+        math.fsum(parts)
+        for parts in zip(
+            *(
+                _standard(values, weight)
+                for values, weight in (
+                    (_companioned(candidates, companions or {}), weights.companions),
+                    (_popular(candidates, popularity or {}), weights.popularity),
+                    (_named(candidates, facets or {}), weights.facets),
+                )
             ),
-            exact,
+            strict=True,
         )
-        for item, exact in zip(candidates, sums, strict=True)
+    ]
+    skill = _standard(_liked(candidates, attributes), weights.skill)
+    scored = [
+        (item, Score(_instructed(item, asked), said, liked))
+        for item, said, liked in zip(candidates, community, skill, strict=True)
     ]
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
-    scored.sort(key=lambda each: (-each[1].instruction, -each[1].facets, -each[1].skill, -each[2]))
-    return [(item, score) for item, score, _ in scored]
+    scored.sort(key=lambda each: (-each[1].instruction, -(each[1].facets + each[1].skill)))
+    return scored
 
 
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     """What the facets of a user count in a ranking, by attribute id."""
-    return {facet.attribute_id: FACET_WEIGHT * facet.confidence for facet in facets if facet.attribute_id}
+    return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 
 @lru_cache(maxsize=8_192)
@@ -113,14 +128,41 @@ def words(text: str) -> frozenset[str]:
     return frozenset(normalise(text).split("-")) - _COMMON - {""}
 
 
-def _distinguishing(candidates: Sequence[ItemFacts], weights: Mapping[str, float]) -> dict[str, float]:
-    """The weights as they count in this list: what most candidates share tells them apart the least."""
+def _standard(values: Sequence[float], weight: float) -> list[float]:
+    """The values as standard scores of the list, times the weight; zeros where all are equal."""
+    if not values:
+        return []
+    # fsum: with plain sums, the order of the candidates would break ties.
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    if spread <= _TINY * max(map(abs, values)):
+        return [0.0] * len(values)
+    return [weight * ((value - mean) / spread) for value in values]
+
+
+def _companioned(candidates: Sequence[ItemFacts], companions: Mapping[str, float]) -> list[float]:
+    return [companions.get(item.item_id, 0.0) for item in candidates]
+
+
+def _popular(candidates: Sequence[ItemFacts], popularity: Mapping[str, int]) -> list[float]:
+    return [math.log1p(popularity.get(item.item_id, 0)) for item in candidates]
+
+
+def _named(candidates: Sequence[ItemFacts], facets: Mapping[str, float]) -> list[float]:
+    return [math.fsum(facets.get(name, 0.0) for name in _ids(item)) for item in candidates]
+
+
+def _liked(candidates: Sequence[ItemFacts], attributes: Sequence[Attribute]) -> list[float]:
+    """What the lines count in this list: what most candidates share tells them apart the least."""
     having = Counter(name for item in candidates for name in _ids(item))
-    return {
-        name: weight * math.log((len(candidates) + 1) / having[name])
-        for name, weight in weights.items()
-        if having[name]
+    weights = {
+        line.attribute_id: TIER_WEIGHT[line.tier]
+        * (GUESSED_WEIGHT if line.dimension in GUESSED else 1.0)
+        * math.log((len(candidates) + 1) / having[line.attribute_id]) ** 1.5
+        for line in attributes
+        if line.kind is not Kind.PATTERN and having[line.attribute_id]
     }
+    return [math.fsum(weights.get(name, 0.0) for name in _ids(item)) for item in candidates]
 
 
 def _instructed(item: ItemFacts, asked: frozenset[str]) -> float:
@@ -128,15 +170,6 @@ def _instructed(item: ItemFacts, asked: frozenset[str]) -> float:
         return 0.0
     matched = sum(1.0 for fact in item.facts if (said := words(fact.value)) and said <= asked)
     return matched + sum(0.5 for _ in words(item.title) & asked)
-
-
-def _collaborative(item: ItemFacts, facets: Mapping[str, float], companions: Mapping[str, float]) -> float:
-    # fsum: with a plain sum, the order of the facts would break ties that are the next tier's to break.
-    return math.fsum([*(facets.get(name, 0.0) for name in _ids(item)), companions.get(item.item_id, 0.0)])
-
-
-def _liked(item: ItemFacts, weights: Mapping[str, float]) -> float:
-    return math.fsum(weights.get(name, 0.0) for name in _ids(item))
 
 
 def _ids(item: ItemFacts) -> set[str]:

@@ -57,6 +57,7 @@ def retrieve(
     now: datetime,
     limits: RetrieveLimits = DEFAULT_LIMITS,
     preset: Preset = Preset.FULL,
+    popularity: Mapping[str, int] | None = None,
 ) -> Retrieved:
     """Facets and companions for one user, whatever the candidates are.
 
@@ -67,6 +68,8 @@ def retrieve(
         now: the moment to count days to.
         limits: how much is read and said.
         preset: what the pruning rules are fed with.
+        popularity: how many users took an item lately, where it is known; what everybody takes is anybody's
+            companion.
     """
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
@@ -76,7 +79,7 @@ def retrieve(
     proposed = _propose(neighbours, near.signals, limits)
     facets, dropped = quality_filter(proposed, neighbours.names, limits)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
-    companions = _companions(neighbours.items, taken, limits.companions)
+    companions = _companions(near.signals, taken, limits.companions, popularity or {})
     return Retrieved(facets, companions, neighbours, version, epoch, dropped)
 
 
@@ -164,19 +167,27 @@ def _common(signals: Sequence[ItemSignal]) -> dict[str, float]:
     return {name: min(1.0, count / takers) for name, count in supporters.items() if takers}
 
 
-def _companions(items: Sequence[ScoredItem], taken: set[str], most: int) -> dict[str, float]:
-    """How often those who took the same took another item, over all items that have told it; the largest is 1."""
-    weights = weights_of(items)
+def _companions(
+    signals: Sequence[ItemSignal], taken: set[str], most: int, popularity: Mapping[str, int]
+) -> dict[str, float]:
+    """How often those who took the same took another item, over all items that have told it; the largest is 1.
+
+    Every item that the user took has its say, not only the neighbours that facets cite: a candidate is rarely the
+    companion of more than one or two. An item's count is a cosine where the other's popularity is known, else a share.
+    """
     told: dict[str, list[float]] = {}
-    for item in items:
-        if item.told is None:
-            continue
-        for other, count in item.told.companions.items():
-            if other not in taken:
-                share = min(count, item.told.takers) / (item.told.takers + SHRINKAGE)
-                told.setdefault(other, []).append(weights[item.neighbour] * share)
+    for signal in signals:
+        for other, count in signal.companions.items():
+            if other not in taken and count:
+                told.setdefault(other, []).append(_closeness(count, signal.takers, popularity.get(other)))
     sums = {name: math.fsum(parts) for name, parts in told.items()}
     largest = max(sums.values(), default=0.0)
     best = sorted(sums, key=lambda name: (-sums[name], name))[:most]
     shares = {name: round(sums[name] / largest, _DIGITS) for name in best if largest}
     return {name: share for name, share in shares.items() if share}
+
+
+def _closeness(both: int, takers: int, popularity: int | None) -> float:
+    """How close a companion is to an item: of the item's other takers, `both` took it too; `popularity` in all did."""
+    both = min(both, takers)
+    return both / ((takers if popularity is None else math.sqrt(takers * popularity)) + SHRINKAGE)

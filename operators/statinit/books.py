@@ -5,8 +5,9 @@
 | genre | the 15 classes of `GENRES` | `genres`, `categories`, `shelves`; else title and description | 5 |
 | author | names | `authors`; else title and first 400 characters of the description | 2 |
 | mood | the 7 classes of `MOODS` | title, description, fine categories and shelves | 2 |
-| category | raw fine categories and shelves that are no genre | `categories`, `shelves` | 6 |
+| category | raw fine categories and shelves that are no genre | `categories`, `shelves` | 14 |
 | era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
+| year | `1995 releases` | the same | 1 |
 
 Values of the metadata may be lists, `a|b`, comma strings or Python lists written as strings, where a comma belongs
 to a name. Series, reading level and format are left out, as in the paper's signal pruning.
@@ -123,6 +124,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     ['genre=mystery', 'genre=thriller', 'genre=historical', 'author=Ines Varga']
     """
     folded = text.by_key(candidate.metadata)
+    year = text.year(folded, candidate.title)
     description = text.description_of(candidate)
     categories = [text.label(raw) for raw in text.values(folded, "category")]
     shelves = [text.label(raw.replace("-", " ")) for raw in text.values(folded, "shelf")]
@@ -132,8 +134,9 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("genre", _genres([*text.values(folded, "genre"), *categories, *shelves], words), 5),
         ("author", _authors(text.values(folded, "author"), candidate, description), 2),
         ("mood", MOODS.find(words, [label for label in (*categories, *shelves) if label not in COARSE]), 2),
-        ("category", fine, 6),
-        ("era", (text.decade(folded, candidate.title),), 1),
+        ("category", fine, 14),
+        ("era", (text.decade(year),), 1),
+        ("year", (text.releases(year),), 1),
     )
 
 

@@ -10,6 +10,7 @@
 | keyword | plot keywords as given | `plot_keywords`, `keywords`, `tags` | 5 |
 | country | the first country | `country` | 1 |
 | era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
+| year | `1995 releases` | the same | 1 |
 
 What a seller says of a tape or a disc ("VHS VG+", "Used: Good", "7.5 x 5.4 x 0.6 inches") is taken out of the
 description before anything is read from it.
@@ -142,9 +143,10 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     ...     item_id="m1", title="Salt Harbour (1996)", metadata={"genres": "Crime|Film-Noir"},
     ...     description="['VHS VG+', 'A brutal heist, directed by Mina Sorel.']")
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(film)]
-    ['genre=crime', 'qualifier=film noir', 'director=Mina Sorel', 'mood=dark tone', 'era=1990s']
+    ['genre=crime', 'qualifier=film noir', 'director=Mina Sorel', 'mood=dark tone', 'era=1990s', 'year=1996 releases']
     """
     folded = text.by_key(candidate.metadata)
+    year = text.year(folded, candidate.title)
     description = without_media_noise(text.description_of(candidate))
     keywords = [text.label(raw) for raw in text.values(folded, "keyword")]
     given = [*text.values(folded, "genre"), *text.values(folded, "category")]
@@ -159,7 +161,8 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
         ("actor", text.people(text.values(folded, "actor"), 3), 3),
         ("keyword", [keyword for keyword in keywords if keyword not in NOT_TELLING], 5),
         ("country", [text.name(raw) for raw in text.values(folded, "country")[:1]], 1),
-        ("era", (text.decade(folded, candidate.title),), 1),
+        ("era", (text.decade(year),), 1),
+        ("year", (text.releases(year),), 1),
     )
 
 

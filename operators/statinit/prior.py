@@ -1,5 +1,6 @@
 """The statistical prior: counts over a user's interactions, and the skill that they start with (paper 2.3, App. E)."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ class PriorLimits:
     Attributes:
         newest_weight, recent_weight, older_weight: what an interaction counts: the last 3, the 4th to the 15th,
             and older ones (App. D).
-        high_share, medium_share: from which share of a dimension's weight a value is high or medium.
-        high_count, medium_count, low_count: from how many interactions.
-        per_dimension: most attributes of one dimension; creators and keywords have many values that mean little.
+        high_strength, medium_strength: from which strength a value is high or medium; see `statinit`.
+        high_count, medium_count: from how many interactions. One is enough for low.
+        per_dimension: most attributes of one dimension.
         total: most attributes of a prior; leaves room in a skill for what is discovered.
         values_per_dimension: most counters kept per dimension for interactions older than the last 15.
         dimensions: most dimensions with such counters; a generic item's keys are its own, and new ones never end.
@@ -32,13 +33,12 @@ class PriorLimits:
     newest_weight: float = 1.8
     recent_weight: float = 1.0
     older_weight: float = 0.6
-    high_share: float = 0.35
-    medium_share: float = 0.15
+    high_strength: float = 0.45
+    medium_strength: float = 0.2
     high_count: int = 3
     medium_count: int = 2
-    low_count: int = 2
-    per_dimension: int = 5
-    total: int = 20
+    per_dimension: int = 10
+    total: int = 32
     values_per_dimension: int = 48
     dimensions: int = 24
     pattern_interactions: int = 5
@@ -103,12 +103,10 @@ def _age(
 class _Weights:
     weight: Counter[str]
     count: Counter[str]
-    known: float
-    """The weight of all interactions that have any value of this dimension."""
 
 
 def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weights]]:
-    weights: dict[str, tuple[Counter[str], Counter[str], list[float]]] = {}
+    weights: dict[str, _Weights] = {}
     spelled: dict[str, str] = {}
 
     def one(dimension: str, value: str) -> str:
@@ -116,50 +114,46 @@ def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weight
         return spelled.setdefault(attribute_id(Kind.PREFERENCE, dimension, value), value)
 
     for dimension, values in profile.older.items():
-        weight, count, known = weights.setdefault(dimension, (Counter(), Counter(), [0.0]))
-        known[0] += limits.older_weight * profile.older_known.get(dimension, 0)
+        held = weights.setdefault(dimension, _Weights(Counter(), Counter()))
         for value, times in values.items():
-            weight[one(dimension, value)] += limits.older_weight * times  # type: ignore[assignment]
-            count[one(dimension, value)] += times
+            held.weight[one(dimension, value)] += limits.older_weight * times  # type: ignore[assignment]
+            held.count[one(dimension, value)] += times
     for age, facts in enumerate(reversed(profile.recent)):
         worth = limits.newest_weight if age < NEWEST else limits.recent_weight
         for fact in facts:
-            weight, count, _ = weights.setdefault(fact.dimension, (Counter(), Counter(), [0.0]))
-            weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
-            count[one(fact.dimension, fact.value)] += 1
-        for dimension in {fact.dimension for fact in facts}:
-            weights[dimension][2][0] += worth
-    for dimension, (weight, count, known) in weights.items():
-        yield dimension, _Weights(weight, count, known[0])
+            held = weights.setdefault(fact.dimension, _Weights(Counter(), Counter()))
+            held.weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
+            held.count[one(fact.dimension, fact.value)] += 1
+    yield from weights.items()
 
 
-def _tier(share: float, count: int, limits: PriorLimits) -> Tier | None:
-    if share >= limits.high_share and count >= limits.high_count:
+def _tier(strength: float, count: int, limits: PriorLimits) -> Tier:
+    if strength >= limits.high_strength and count >= limits.high_count:
         return Tier.HIGH
-    if share >= limits.medium_share and count >= limits.medium_count:
+    if strength >= limits.medium_strength and count >= limits.medium_count:
         return Tier.MEDIUM
-    if count >= limits.low_count or share >= limits.high_share:
-        return Tier.LOW
-    return None
+    return Tier.LOW
 
 
 def statinit(profile: Profile | None, limits: PriorLimits = PriorLimits()) -> tuple[Attribute, ...]:
     """The attributes that a user's statistics give, strongest first; none for a user without history.
 
-    A value's tier follows from its share of its dimension's recency-weighted count and from how often it was
-    met, so that one lucky choice is never more than low.
+    A value's tier follows from its strength and from how often it was met, so that one lucky choice is never more
+    than low. Strength is the value's part, from 0 to 1, of the dimension's vector of recency-weighted counts: the
+    cosine between what the user takes and an item with this value alone. Unlike a share it does not fall with every
+    further value that items have, so that one set of thresholds serves dimensions of one value and of many.
     """
     if profile is None or not profile.interactions:
         return ()
     found: list[tuple[float, Attribute]] = []
     for dimension, weights in _weigh(profile, limits):
         ranked = sorted(weights.weight, key=lambda value: (-weights.weight[value], value))
+        length = math.hypot(*weights.weight.values())
         for value in ranked[: limits.per_dimension]:
-            share = min(1.0, weights.weight[value] / weights.known) if weights.known else 0.0
-            tier = _tier(share, weights.count[value], limits)
-            if tier is not None:
-                fact = Fact(dimension=dimension, value=value)
-                found.append((share, from_fact(fact, tier, Source.PRIOR, support=weights.count[value])))
+            strength = weights.weight[value] / length
+            tier = _tier(strength, weights.count[value], limits)
+            fact = Fact(dimension=dimension, value=value)
+            found.append((strength, from_fact(fact, tier, Source.PRIOR, support=weights.count[value])))
     found.sort(key=lambda pair: (-pair[1].tier, -pair[0], pair[1].attribute_id))
     lines = [attribute for _, attribute in found[: limits.total]]
     return (*lines, *_patterns(profile, limits))

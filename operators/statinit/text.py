@@ -245,24 +245,40 @@ def _person(text: str) -> str:
     return found if sum(map(str.isalpha, found)) >= MIN_LETTERS and not _NO_PERSON.fullmatch(found) else ""
 
 
-def decade(folded: Mapping[str, Any], title: str) -> str:
-    """The decade of the year in the metadata, else of `(1995)` in the title; years before 1900 are one era.
+def year(folded: Mapping[str, Any], title: str) -> str:
+    """The year in the metadata, else that of `(1995)` in the title; empty if there is none.
 
-    >>> decade({"year": 1994}, ""), decade({}, "The Long Ferry (2012)"), decade({"published": "1813-01-28"}, "")
-    ('1990s', '2010s', 'before 1900')
+    >>> year({"year": 1994}, ""), year({}, "The Long Ferry (2012)"), year({"published": "1813-01-28"}, "")
+    ('1994', '2012', '1813')
     """
     for key in KEYS["year"]:
         value = folded.get(key)
         if isinstance(value, int) and value in YEARS:
-            return _era(str(value))
+            return str(value)
         if isinstance(value, str) and (found := _YEAR.search(value[:40])):
-            return _era(found[1])
+            return found[1]
     found = _TITLE_YEAR.search(title)
-    return _era(found[1]) if found else ""
+    return found[1] if found else ""
 
 
-def _era(year: str) -> str:
+def decade(year: str) -> str:
+    """The decade of a year; years before 1900 are one era.
+
+    >>> decade("1994"), decade("1813"), decade("")
+    ('1990s', 'before 1900', '')
+    """
+    if not year:
+        return ""
     return "before 1900" if year < "1900" else f"{year[:3]}0s"
+
+
+def releases(year: str) -> str:
+    """A year as a skill says it.
+
+    >>> releases("2013"), releases("")
+    ('2013 releases', '')
+    """
+    return f"{year} releases" if year else ""
 
 
 def description_of(candidate: Candidate) -> str:

@@ -48,6 +48,11 @@ class GlobalSkills:
         skill = self._held.get(domain.encode())
         return skill.shares if skill else {}
 
+    def popularity(self, domain: str) -> Mapping[str, int]:
+        """How many of the domain's users took an item lately, for the items that most took."""
+        skill = self._held.get(domain.encode())
+        return skill.items if skill else {}
+
 
 def _as_template(line: Attribute) -> Attribute:
     """A line as a newcomer may start from it, whatever the record says: unconfirmed, and not for ever."""

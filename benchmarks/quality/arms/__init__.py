@@ -35,6 +35,10 @@ ARMS: Mapping[str, Entry] = MappingProxyType(
         "profile-genre": Entry("TF-IDF profile of the user's genres (or categories)", "profile:MainKind"),
         "profile": Entry("TF-IDF profile of all facts that the parsers find", "profile:Profile"),
         "item-knn+profile": Entry("both, as standard scores added", "profile:KnnAndProfile"),
+        "prior": Entry("StatInit alone: no community, no evolution", "sager:prior"),
+        "no-skill": Entry("retrieve only, by the streamed graph", "sager:no_skill"),
+        "statinit": Entry("retrieve and StatInit, no evolution", "sager:with_statinit"),
+        "sager-rules": Entry("retrieve and a skill that evolved by rules", "sager:sager_rules"),
     }
 )
 
