@@ -44,9 +44,11 @@ format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
+# Without eval-trained, whose torch is gigabytes.
 lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock
 	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--all-extras --group dev --custom-compile-command "make lock" -o requirements.lock pyproject.toml
+		--extra embedded --extra eval --extra llm --extra rocksdb --group dev \
+		--custom-compile-command "make lock" -o requirements.lock pyproject.toml
 
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages

@@ -35,6 +35,11 @@ ARMS: Mapping[str, Entry] = MappingProxyType(
         "profile-genre": Entry("TF-IDF profile of the user's genres (or categories)", "profile:MainKind"),
         "profile": Entry("TF-IDF profile of all facts that the parsers find", "profile:Profile"),
         "item-knn+profile": Entry("both, as standard scores added", "profile:KnnAndProfile"),
+        "lightgcn": Entry("LightGCN, trained on who met what", "trained:LightGcn", "eval-trained"),
+        "sasrec": Entry("SASRec, trained on what followed what", "trained:SasRec", "eval-trained"),
+        "lightgcn+profile": Entry(
+            "LightGCN and the profile, as standard scores added", "trained:LightGcnAndProfile", "eval-trained"
+        ),
         "prior": Entry("StatInit alone: no community, no evolution", "sager:prior"),
         "no-skill": Entry("retrieve only, by the streamed graph", "sager:no_skill"),
         "statinit": Entry("retrieve and StatInit, no evolution", "sager:with_statinit"),
