@@ -4,13 +4,11 @@ One thing is different: here everybody has heard the newest. In the stream an it
 when a share of them has changed (`GraphLimits.renewal`), so that what a user knows of an item may be older.
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from benchmarks.quality.arms.arm import Progress
 from benchmarks.quality.case import Split
-from operators.global_skill import GlobalLimits, Population, global_skill
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
 from operators.propagate import GraphLimits, signal_to, touches, with_taken
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
@@ -28,6 +26,7 @@ from schemas import (
 from streams.importers.dataset import BEGINNING, Visit
 
 _EVERY = 200
+DEFAULT_GRAPH = GraphLimits()
 
 
 @dataclass
@@ -82,9 +81,8 @@ def build(
     split: Split,
     progress: Progress,
     *,
-    limits: GraphLimits = GraphLimits(),
-    prior: PriorLimits = PriorLimits(),
-    held_back: Callable[[str], int] = lambda user_id: 0,
+    limits: GraphLimits = DEFAULT_GRAPH,
+    prior: PriorLimits = DEFAULT_PRIOR,
 ) -> World:
     """The world after everybody's training visits.
 
@@ -93,12 +91,11 @@ def build(
         progress: is told the users that are done.
         limits: of the graph.
         prior: of the profiles.
-        held_back: how many of a user's last visits are left out, because they will come as choices.
     """
     world = World(split.domain, limits)
     people = Population(split.domain, prior)
     for done, (user_id, visits) in enumerate(split.training.items()):
-        for place, visit in enumerate(visits[: len(visits) - held_back(user_id)]):
+        for place, visit in enumerate(visits):
             event_id = derived_id("visit", user_id, str(place))
             world.take(user_id, visit, split, event_id)
             interaction = Interaction.model_construct(

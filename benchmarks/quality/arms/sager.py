@@ -1,7 +1,8 @@
 """SAGER's arms: the worker's four stages on a split, by the same operators, with parts left out one at a time.
 
-Training imports everybody's visits, then replays the test users' last `tau` visits as choices: each is ranked among
-nine items that the user never met, and the contrast evolves the skill (paper 3.1, warm-up). Then skills are frozen.
+Training imports everybody's visits, from which StatInit starts; then the test users' last `tau` training visits are
+replayed as choices: each is ranked among nine items that the user never met, and the contrast evolves the skill (paper
+3.1, warm-up). Then skills are frozen.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import Reasoner, RulesReasoner, validate
 from operators.merge import fit_seed, merge, resolve, start
 from operators.rank import facet_weights, rank
-from operators.rank.deterministic import RankWeights
+from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import Retrieved, retrieve
 from operators.statinit import statinit
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill, derived_id
@@ -55,7 +56,7 @@ class Sager:
         weights: what counts how much in the ranking.
     """
 
-    def __init__(self, parts: Parts, options: ArmOptions, weights: RankWeights = RankWeights()) -> None:
+    def __init__(self, parts: Parts, options: ArmOptions, weights: RankWeights = DEFAULT_WEIGHTS) -> None:
         self._parts = parts
         self._options = options
         self._weights = weights
@@ -69,21 +70,17 @@ class Sager:
 
     async def train(self, split: Split, progress: Progress) -> None:
         """Import everybody's visits, and warm the test users' skills up."""
-        tested = {case.user_id for case in split.cases}
         rounds = self._options.tau if self._parts.skill and self._parts.evolve else 0
 
-        def held_back(user_id: str) -> int:
-            return min(rounds, len(split.training[user_id]) - 1) if user_id in tested else 0
-
         self._split = split
-        self._world = worlds.build(split, progress, held_back=held_back)
+        self._world = worlds.build(split, progress)
         self._pool = sorted({visit.item_id for visits in split.training.values() for visit in visits})
         for case in split.cases:
             visits = split.training[case.user_id]
             self._skills[case.user_id] = self._seed(case.user_id)
-            for place in range(len(visits) - held_back(case.user_id), len(visits)):
-                await self._warm_up(case.user_id, place, visits)
             self._contexts[case.user_id] = self._retrieve(case.user_id, visits[-1].at if visits else BEGINNING)
+            for place in range(max(0, len(visits) - rounds), len(visits)):
+                await self._warm_up(case.user_id, place, visits)
             # The event loop has others to serve, and a progress bar to draw.
             await asyncio.sleep(0)
 
@@ -112,7 +109,6 @@ class Sager:
                 met.add(other)
                 shown.append(self._split.facts[other])
         chance.shuffle(shown)
-        self._contexts[user_id] = self._retrieve(user_id, visit.at)
         by_id = {item.item_id: item for item in shown}
         order = self._order(user_id, shown, "", ranking_id)
         contrast = Contrast(
@@ -130,7 +126,6 @@ class Sager:
         proposal = await self._reasoner().reason(contrast, skill)
         diff = resolve(skill, validate(proposal, skill, contrast), contrast)
         self._skills[user_id] = merge(skill, diff)
-        self._world.take(user_id, visit, self._split, contrast.event_id)
 
     def _reasoner(self) -> Reasoner:
         return RulesReasoner()
