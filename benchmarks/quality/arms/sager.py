@@ -46,8 +46,29 @@ class Parts:
     propagate: bool = True
 
 
+@dataclass(frozen=True)
+class Round:
+    """What the warm-up showed a user, and what they took: enough to play it again elsewhere.
+
+    Attributes:
+        at: when the choice was made.
+        order: the items' ids as they were ranked, best first.
+        chosen: which of them was taken.
+    """
+
+    user_id: str
+    ranking_id: str
+    at: datetime
+    order: tuple[str, ...]
+    chosen: str
+
+
 class Sager:
     """One arm.
+
+    Attributes:
+        rounds: the warm-up, in the order in which it went.
+        skills: every test user's skill, by user.
 
     Args:
         parts: what it has.
@@ -59,7 +80,8 @@ class Sager:
         self._parts = parts
         self._options = options
         self._weights = weights
-        self._skills: dict[str, PolicySkill] = {}
+        self.rounds: list[Round] = []
+        self.skills: dict[str, PolicySkill] = {}
         self._contexts: dict[str, Retrieved] = {}
 
     @property
@@ -80,7 +102,7 @@ class Sager:
         self._pool = sorted({visit.item_id for visits in split.training.values() for visit in visits})
         for case in split.cases:
             visits = split.training[case.user_id]
-            self._skills[case.user_id] = self._seed(case.user_id)
+            self.skills[case.user_id] = self._seed(case.user_id)
             for place in range(len(visits) - held_back(case.user_id), len(visits)):
                 await self._warm_up(case.user_id, place, visits)
             self._contexts[case.user_id] = self._retrieve(case.user_id, visits[-1].at if visits else BEGINNING)
@@ -115,6 +137,7 @@ class Sager:
         self._contexts[user_id] = self._retrieve(user_id, visit.at)
         by_id = {item.item_id: item for item in shown}
         order = self._order(user_id, shown, "", ranking_id)
+        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id))
         contrast = Contrast(
             event_id=contrast_id(user_id, ranking_id),
             occurred_at=visit.at,
@@ -126,10 +149,10 @@ class Sager:
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
             facets=self._contexts[user_id].facets,
         )
-        skill = self._skills[user_id]
+        skill = self.skills[user_id]
         proposal = await self._reasoner().reason(contrast, skill)
         diff = resolve(skill, validate(proposal, skill, contrast), contrast)
-        self._skills[user_id] = merge(skill, diff)
+        self.skills[user_id] = merge(skill, diff)
         self._world.take(user_id, visit, self._split, contrast.event_id)
 
     def _reasoner(self) -> Reasoner:
@@ -151,7 +174,7 @@ class Sager:
 
     def _order(self, user_id: str, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
         context = self._contexts[user_id]
-        lines = self._skills[user_id].attributes if self._parts.skill else ()
+        lines = self.skills[user_id].attributes if self._parts.skill else ()
         ranked = rank(
             items,
             lines,
