@@ -59,7 +59,7 @@ def evaluate(
     domain: Annotated[
         str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
     ] = None,
-    tau: Annotated[int, typer.Option(min=1, help="How many reasons weaken a line of a skill.")] = 2,
+    tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
     slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
     concurrency: Annotated[int, typer.Option(min=1, help="Rankings under way at once.")] = 16,
     results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the results.", metavar="FILE")] = RESULTS,
