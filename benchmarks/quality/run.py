@@ -92,17 +92,12 @@ async def run(
         QualityError: an arm raises one to tell what to do next.
     """
     began = time.monotonic()
-
-    def progress(done: int, total: int, stage: str = "training") -> None:
-        at(f"{arm.name}: {stage}", done, total, **_cost(arm))
-
     try:
-        await arm.train(split, progress)
-    except QualityError:
-        raise
-    except Exception as error:
-        raise ArmFailed(f"the arm {arm.name} failed in training: {_told(error)}") from error
-    answered = await _rank(arm, split, at, concurrency)
+        await _train(arm, split, at)
+        answered = await _rank(arm, split, at, concurrency)
+    finally:
+        if isinstance(arm, Spends):
+            await arm.aclose()
     places = {case.user_id: answered[case.user_id].order.index(answers[case.user_id]) + 1 for case in split.cases}
     numbers = list(places.values())
     spent = arm.spent if isinstance(arm, Spends) else sum(map(_of_ranking, answered.values()), Cost())
@@ -133,6 +128,18 @@ def versus(one: Result, other: Result) -> Comparison:
         raise QualityError(f"{one.arm} and {other.arm} were tested on {len(users)} common users: no comparison")
     hits, others = (hit_at(1, [result.places[user_id] for user_id in users]) for result in (one, other))
     return compare(hits, others, one.setting.seed)
+
+
+async def _train(arm: Arm, split: Split, at: At) -> None:
+    def progress(done: int, total: int, stage: str = "training") -> None:
+        at(f"{arm.name}: {stage}", done, total, **_cost(arm))
+
+    try:
+        await arm.train(split, progress)
+    except QualityError:
+        raise
+    except Exception as error:
+        raise ArmFailed(f"the arm {arm.name} failed in training: {_told(error)}") from error
 
 
 async def _rank(arm: Arm, split: Split, at: At, concurrency: int) -> dict[str, Ranked]:

@@ -12,6 +12,7 @@ from benchmarks.quality.arms.arm import Progress
 from benchmarks.quality.case import Split
 from operators.global_skill import GlobalLimits, Population, global_skill
 from operators.propagate import GraphLimits, signal_to, touches, with_taken
+from operators.retrieve import Retrieved
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
     MAX_SIGNALS,
@@ -40,6 +41,7 @@ class World:
         profiles: by user, for StatInit.
         memories: by user: what they took.
         population: the domain's global skill.
+        contexts: what arms have read of it, by user, version of their memory, and whether others were heard.
     """
 
     domain: str
@@ -47,6 +49,7 @@ class World:
     profiles: dict[str, Profile] = field(default_factory=dict)
     memories: dict[str, Memory] = field(default_factory=dict)
     population: GlobalSkill | None = None
+    contexts: dict[tuple[str, int, bool], Retrieved] = field(default_factory=dict)
     _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
     _items: dict[str, ItemMemory] = field(default_factory=dict)
 
@@ -148,7 +151,7 @@ def _after(before: World, split: Split, held_back: Callable[[str], int]) -> Worl
     """A world of its own in which the visits that were held back have happened too."""
     takers = {item_id: dict(known) for item_id, known in before._takers.items()}
     profiles, memories = dict(before.profiles), dict(before.memories)
-    world = replace(before, profiles=profiles, memories=memories, _takers=takers, _items={})
+    world = replace(before, profiles=profiles, memories=memories, _takers=takers, _items={}, contexts={})
     for user_id, visits in split.training.items():
         _visit(world, split, user_id, len(visits) - held_back(user_id), len(visits))
     world.population = _population(world, split)

@@ -81,3 +81,7 @@ class Spends(Protocol):
     def spent(self) -> Cost:
         """All that it has cost so far."""
         ...
+
+    async def aclose(self) -> None:
+        """Close its connections; it is asked nothing more."""
+        ...

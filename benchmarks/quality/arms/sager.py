@@ -10,7 +10,7 @@ has happened when the cases are ranked, with or without skills.
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from benchmarks.quality import world as worlds
@@ -23,7 +23,7 @@ from operators.evolve import Reasoner, RulesReasoner, RulesReplacer, validate
 from operators.merge import fit_seed, merge, resolve, resolve_replacement, start
 from operators.rank import facet_weights, rank
 from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
-from operators.retrieve import Retrieved, retrieve
+from operators.retrieve import Neighbours, Retrieved, retrieve
 from operators.slim import lines_of, relevant_to, slim
 from operators.statinit import statinit
 from operators.tokens import count_tokens
@@ -219,10 +219,17 @@ class Sager:
     def _retrieve(self, world: worlds.World, memory: Memory | None, now: datetime) -> Retrieved:
         if not self._parts.retrieve:
             return Retrieved()
-        near = world.near(memory) if self._parts.propagate else None
-        return retrieve(
-            memory, near, self._split.domain, now + timedelta(seconds=1), popularity=self._popularity(world) or None
-        )
+        if memory is None:
+            return retrieve(None, None, self._split.domain, now)
+        # It takes longer than all else, and most arms of a run read the same.
+        name = (memory.user_id, memory.version, self._parts.propagate)
+        if name not in world.contexts:
+            near = world.near(memory) if self._parts.propagate else None
+            popularity = self._popularity(world) or None
+            found = retrieve(memory, near, self._split.domain, now + timedelta(seconds=1), popularity=popularity)
+            # Without the neighbours, which hold the decoded graph.
+            world.contexts[name] = replace(found, neighbours=Neighbours())
+        return world.contexts[name]
 
     def _popularity(self, world: worlds.World) -> dict[str, int]:
         if not self._parts.retrieve or not self._parts.propagate or world.population is None:
