@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.quality.draw import Negatives
+from streams.cli.eval_report import RESULTS, report
+from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
 from streams.cli.output import console, note, row, table
 
@@ -19,9 +21,7 @@ if TYPE_CHECKING:
     from benchmarks.quality.store import Store
     from streams.cli.progress import Stages
 
-RESULTS = Path(".sager/quality.duckdb")
 REPLIES = "replies.duckdb"
-_NEEDED = ("numpy", "scipy")
 _SURE = 0.001
 """Smaller p are told as such."""
 
@@ -35,10 +35,12 @@ def register(app: typer.Typer) -> None:
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
             "sager eval arms",
+            "sager eval report",
         ),
     )
     group.callback()(evaluate)
     group.command("arms", epilog=examples("sager eval arms"))(arms)
+    group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 
 
@@ -101,7 +103,7 @@ def evaluate(
     first = names[0] if baseline is None else baseline
     if first not in names:
         raise typer.BadParameter(f"{first} is not among the arms of --arm", ctx, param_hint="--baseline")
-    _need_extra()
+    need_eval("numpy", "scipy")
     from benchmarks.quality.split import read  # noqa: PLC0415
     from benchmarks.quality.store import Store  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
@@ -131,16 +133,6 @@ def arms() -> None:
     for name, entry in ARMS.items():
         row(made, [name, entry.what + (f" (needs sager-streams[{entry.needs}])" if entry.needs else "")])
     console().print(made)
-
-
-def _need_extra() -> None:
-    """Raises MissingExtra where the packages that evaluation alone needs are not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    from streams.exceptions import MissingExtra  # noqa: PLC0415
-
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise MissingExtra(f'an evaluation needs {" and ".join(missing)}: pip install "sager-streams[eval]"')
 
 
 def _replies(path: Path, calls: int | None, tokens: int | None) -> "Replies":
