@@ -94,6 +94,7 @@ class Replies:
         self._stopped: QualityError | None = None
         self._by_hash: dict[str, Cost] = {}
         self._under_way: dict[str, asyncio.Task[Kept]] = {}
+        self._unanswered = 0
 
     def close(self) -> None:
         """Let go of the file."""
@@ -120,6 +121,7 @@ class Replies:
             if self._stopped is not None:
                 await self._settle()
                 raise self._stopped
+            self._unanswered += 1
             known = asyncio.create_task(self._ask(question, name, model, ask))
             self._under_way[question] = known
             known.add_done_callback(lambda task: self._done(question, task))
@@ -155,7 +157,7 @@ class Replies:
     def _too_much(self) -> QualityError | None:
         """Why one more call would be too much, if it would."""
         tokens = self.asked.prompt_tokens + self.asked.completion_tokens
-        if self._calls is not None and self.asked.calls + len(self._under_way) >= self._calls:
+        if self._calls is not None and self.asked.calls + self._unanswered >= self._calls:
             budget = f"{self._calls:,} calls"
         elif self._tokens is not None and tokens >= self._tokens:
             budget = f"{self._tokens:,} tokens"
@@ -164,7 +166,11 @@ class Replies:
         return BudgetSpent(f"the budget of {budget} is spent. {self.kept_where()}")
 
     async def _ask(self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, Kept]]) -> Kept:
-        kept = await ask()
+        try:
+            kept = await ask()
+        finally:
+            # From here on its calls are among those that were asked.
+            self._unanswered -= 1
         row = [question, model, name, kept.prompt_hash, kept.outcome.value, orjson.dumps(kept.told).decode()]
         cost = [kept.cost.calls, kept.cost.prompt_tokens, kept.cost.completion_tokens, kept.latency_ms]
         self._db.execute(

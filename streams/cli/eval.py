@@ -170,12 +170,20 @@ def _run(
     setting, settings = Setting(candidates.value, options.seed), options.told()
     for name in names:
         result = asyncio.run(run(make(name, options), split, answers, setting, stages.at, concurrency))
-        if result.unusable:
-            note(
-                f"{name}: nothing could be made of the answers to {result.unusable:,} questions, which count as chance"
-            )
-        store.add(result, fingerprint(split), settings)
+        _tell_cost(result)
+        store.add(result, fingerprint(split), settings | _model(name))
         yield result
+
+
+def _model(name: str) -> dict[str, str]:
+    """Which model and ranker the arm has been run with, if any."""
+    from benchmarks.quality.arms import ARMS  # noqa: PLC0415
+    from streams.settings import Settings  # noqa: PLC0415
+
+    if ARMS[name].needs != "llm":
+        return {}
+    settings = Settings()
+    return {"model": settings.llm_model, "ranker": settings.ranker.value}
 
 
 def _tell_cost(result: "Result") -> None:

@@ -1,10 +1,12 @@
 """The arms with a model, against a real endpoint over HTTP: what is asked, kept, counted and bounded."""
 
 import asyncio
+import json
 
 import duckdb
 import pytest
 from quality_builders import data_set
+from typer.testing import CliRunner
 
 from benchmarks.quality.arms import ArmOptions, make
 from benchmarks.quality.exceptions import BadResults, BudgetSpent, NoReply, QualityError
@@ -12,7 +14,8 @@ from benchmarks.quality.replies import Desk, Replies
 from benchmarks.quality.run import Setting, run
 from benchmarks.quality.split import read
 from operators.llm import LlmClient
-from tests.openai_server import Act, Do, OpenAiServer
+from streams.cli import app
+from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 SETTING = Setting("uniform", 0)
 
@@ -177,3 +180,27 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
 
     with pytest.raises(BadResults, match="holds something else"):
         Replies(path)
+
+
+def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path, monkeypatch):
+    folder, results = data_set(tmp_path / "films"), tmp_path / "results.duckdb"
+    wanted = ["--data", folder, "--arm", "no-skill-llm", "--users", 2, "--results", results, "--json"]
+    with threaded(OpenAiServer()) as server:
+        environment = {"OPENAI_BASE_URL": server.base_url, "SAGER_LLM_MODEL": "fake", "SAGER_LLM_PRICE_PROMPT": "1000"}
+
+        def eval_(*more):
+            return CliRunner().invoke(app, ["eval", *map(str, [*wanted, *more])], env=environment)
+
+        stopped = eval_("--budget-calls", 3)
+        done = eval_()
+        asked = len(server.bodies)
+
+    assert stopped.exit_code == 1
+    assert "the budget of 3 calls is spent" in stopped.stderr
+    assert str(tmp_path / "replies.duckdb") in stopped.stderr.replace("\n", "")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["llm_calls"], found["cached_calls"], asked) == (4, 3, 4)
+    assert f"{found['prompt_tokens'] / 1_000:.4f} USD" in done.stderr
+    with duckdb.connect(str(results), read_only=True) as db:
+        assert db.execute("SELECT settings->>'model' FROM runs").fetchall() == [("fake",)]
