@@ -5,7 +5,7 @@ import json
 
 import duckdb
 import pytest
-from quality_builders import data_set
+from quality_builders import data_set, tastes
 from typer.testing import CliRunner
 
 from benchmarks.quality.arms import ArmOptions, make
@@ -22,7 +22,7 @@ SETTING = Setting("uniform", 0)
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    return read(data_set(tmp_path_factory.mktemp("films")), users=2)
+    return read(data_set(tmp_path_factory.mktemp("films"), tastes(12)), users=2)
 
 
 @pytest.fixture
@@ -64,7 +64,9 @@ async def test_the_model_sees_the_skill_only_in_the_arms_that_have_one(world, se
     assert all("likes: " in prompt for prompt in server.prompts[4:])
 
 
-async def test_a_run_that_is_repeated_asks_nothing_and_says_the_same(world, server, tmp_path):
+async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_anew(
+    world, server, tmp_path, monkeypatch
+):
     found = []
     for _ in range(2):
         replies = Replies(tmp_path / "replies.duckdb")
@@ -75,14 +77,10 @@ async def test_a_run_that_is_repeated_asks_nothing_and_says_the_same(world, serv
     assert len(server.bodies) == first.llm_calls == again.llm_calls == again.cached_calls
     assert again.places == first.places
     assert (again.prompt_tokens, again.completion_tokens) == (first.prompt_tokens, first.completion_tokens)
-
-
-async def test_another_model_is_asked_anew(world, server, tmp_path, monkeypatch):
-    replies = Replies()
-    await result(world, replies)
     monkeypatch.setenv("SAGER_LLM_MODEL", "other")
-
-    assert (await result(world, replies)).cached_calls == 0
+    replies = Replies(tmp_path / "replies.duckdb")
+    assert (await result(world, replies, "no-skill-llm")).cached_calls == 0
+    replies.close()
 
 
 @pytest.mark.parametrize("budget", [{"calls": 4}, {"tokens": 1_500}])
@@ -182,7 +180,7 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
         Replies(path)
 
 
-def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path, monkeypatch):
+def test_the_command_stops_at_its_budget_and_the_same_one_goes_on(tmp_path):
     folder, results = data_set(tmp_path / "films"), tmp_path / "results.duckdb"
     wanted = ["--data", folder, "--arm", "no-skill-llm", "--users", 2, "--results", results, "--json"]
     with threaded(OpenAiServer()) as server:
