@@ -21,3 +21,11 @@ class ArmFailed(QualityError, RuntimeError):
 
 class BadResults(QualityError, ValueError):
     """A file of results cannot be used."""
+
+
+class BudgetSpent(QualityError, RuntimeError):
+    """The next call to a model would be one too many; the message tells how to go on."""
+
+
+class NoReply(QualityError, RuntimeError):
+    """A model's endpoint does not answer; the message tells why and how to go on."""

@@ -1,7 +1,7 @@
 """`sager eval`: how well skills rank, by the paper's protocol, next to simpler ways."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,10 +16,12 @@ from streams.cli.output import console, note, row, table
 if TYPE_CHECKING:
     from benchmarks.quality.arms import ArmOptions
     from benchmarks.quality.case import Split
+    from benchmarks.quality.replies import Replies
     from benchmarks.quality.run import Result
     from benchmarks.quality.store import Store
     from streams.cli.progress import Stages
 
+REPLIES = "replies.duckdb"
 _SURE = 0.001
 """Smaller p are told as such."""
 
@@ -61,9 +63,13 @@ def evaluate(
     domain: Annotated[
         str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
     ] = None,
-    tau: Annotated[int, typer.Option(min=1, help="How many reasons weaken a line of a skill.")] = 2,
+    tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
     slim_tokens: Annotated[int, typer.Option(min=1, help="The budget of a slim skill.")] = 30,
-    concurrency: Annotated[int, typer.Option(min=1, help="Rankings under way at once.")] = 16,
+    concurrency: Annotated[int, typer.Option(min=1, help="Rankings, and users in warm-up, under way at once.")] = 16,
+    budget_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more LLM calls than these; kept replies cost none.")
+    ] = None,
+    budget_tokens: Annotated[int | None, typer.Option(min=1, help="Stop once so many LLM tokens are spent.")] = None,
     results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
@@ -73,7 +79,12 @@ def evaluate(
     eval_candidates_pop.jsonl.gz (popular) where the folder has that file, else drawn anew: uniform gives every item
     the same chance, popular one by how often it is met, so that popularity itself is worth nothing.
 
-    With --json: one object per arm and line, as each is done. LLM calls and tokens are those of ranking.
+    Arms with an LLM ask the worker's endpoint: OPENAI_BASE_URL, OPENAI_API_KEY, SAGER_LLM_MODEL, SAGER_RANKER. Its
+    replies are kept in replies.duckdb beside the results: a run that has stopped goes on where it was, and one that is
+    repeated asks nothing.
+
+    With --json: one object per arm and line, as each is done. LLM calls and tokens are those of warm-up and ranking,
+    whichever run has paid for them; cached_calls are those of earlier runs.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -82,7 +93,7 @@ def evaluate(
     names = [name.strip() for each in arm or () for name in each.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("name at least one; `sager eval arms` lists them", ctx, param_hint="--arm")
-    from benchmarks.quality.arms import ArmOptions, known  # noqa: PLC0415
+    from benchmarks.quality.arms import ARMS, ArmOptions, known  # noqa: PLC0415
     from benchmarks.quality.exceptions import UnknownArm  # noqa: PLC0415
 
     try:
@@ -101,9 +112,11 @@ def evaluate(
     split, answers = read(data, candidates, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
-    options = ArmOptions(seed=seed, tau=tau, slim_tokens=slim_tokens)
+    with_llm = any(ARMS[name].needs == "llm" for name in names)
+    replies = _replies(results.with_name(REPLIES), budget_calls, budget_tokens) if with_llm else None
+    options = ArmOptions(seed=seed, tau=tau, slim_tokens=slim_tokens, concurrency=concurrency, replies=replies)
     done = []
-    with Stages() as stages:
+    with closing(replies) if replies else nullcontext(), Stages() as stages:
         for result in _run(names, split, answers, options, candidates, concurrency, stages, store):
             done.append(result)
             if as_json:
@@ -120,6 +133,21 @@ def arms() -> None:
     for name, entry in ARMS.items():
         row(made, [name, entry.what + (f" (needs sager-streams[{entry.needs}])" if entry.needs else "")])
     console().print(made)
+
+
+def _replies(path: Path, calls: int | None, tokens: int | None) -> "Replies":
+    """The kept replies of LLMs.
+
+    Raises:
+        MissingExtra: the packages that an LLM needs are not installed.
+    """
+    from streams.exceptions import MissingExtra  # noqa: PLC0415
+
+    try:
+        from benchmarks.quality.replies import Replies  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra('arms with a model need another extra: pip install "sager-streams[eval,llm]"') from error
+    return Replies(path, calls, tokens)
 
 
 def _run(
@@ -139,11 +167,42 @@ def _run(
     from benchmarks.quality.run import Setting, run  # noqa: PLC0415
     from benchmarks.quality.split import fingerprint  # noqa: PLC0415
 
-    setting, settings = Setting(candidates.value, options.seed), asdict(options)
+    setting, settings = Setting(candidates.value, options.seed), options.told()
     for name in names:
         result = asyncio.run(run(make(name, options), split, answers, setting, stages.at, concurrency))
-        store.add(result, fingerprint(split), settings | {"concurrency": concurrency})
+        _tell_cost(result)
+        store.add(result, fingerprint(split), settings | _model(name))
         yield result
+
+
+def _model(name: str) -> dict[str, str]:
+    """Which model and ranker the arm has been run with, if any."""
+    from benchmarks.quality.arms import ARMS  # noqa: PLC0415
+    from streams.settings import Settings  # noqa: PLC0415
+
+    if ARMS[name].needs != "llm":
+        return {}
+    settings = Settings()
+    return {"model": settings.llm_model, "ranker": settings.ranker.value}
+
+
+def _tell_cost(result: "Result") -> None:
+    """On stderr, what an arm with a model has cost in money, and what came of it that is not in the measures."""
+    if not result.llm_calls:
+        return
+    from streams.settings import Settings  # noqa: PLC0415
+
+    settings = Settings()
+    dollars = (
+        settings.llm_price_prompt * result.prompt_tokens + settings.llm_price_completion * result.completion_tokens
+    )
+    price = f", {dollars / 1e6:.4f} USD" if dollars else ""
+    note(
+        f"{result.arm}: {result.llm_calls:,} calls ({result.cached_calls:,} of them kept from earlier), "
+        f"{result.prompt_tokens:,} + {result.completion_tokens:,} tokens{price}"
+    )
+    if result.unusable:
+        note(f"{result.arm}: {result.unusable:,} answers were of no use: rankings stay at chance, skills as they are")
 
 
 def _print_line(result: "Result") -> None:

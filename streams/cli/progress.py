@@ -33,6 +33,7 @@ class Stages:
             TextColumn("{task.fields[rate]:>10}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[cost]}"),
             console=self._console,
             disable=not self._console.is_terminal,
         )
@@ -40,17 +41,17 @@ class Stages:
         self._began: dict[str, float] = {}
         self._told = time.monotonic()
 
-    def at(self, stage: str, done: int, total: int) -> None:
-        """Say how far a stage is."""
+    def at(self, stage: str, done: int, total: int, cost: str = "") -> None:
+        """Say how far a stage is, and what it has cost so far."""
         now = time.monotonic()
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total, rate="", left="")
+            self._tasks[stage] = self._bars.add_task(stage, total=total, rate="", left="", cost="")
             self._began[stage] = now
         rate, left = _pace(done, total, now - self._began[stage])
-        self._bars.update(self._tasks[stage], completed=done, total=total, rate=rate, left=left)
+        self._bars.update(self._tasks[stage], completed=done, total=total, rate=rate, left=left, cost=cost)
         if not self._console.is_terminal and now - self._told > LINE_SECONDS:
             self._told = now
-            note(", ".join(filter(None, (f"{stage}: {done:,} of {total:,}", rate, left))))
+            note(", ".join(filter(None, (f"{stage}: {done:,} of {total:,}", rate, left, cost))))
 
     def __enter__(self) -> Self:
         self._bars.start()

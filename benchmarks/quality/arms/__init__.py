@@ -44,6 +44,21 @@ ARMS: Mapping[str, Entry] = MappingProxyType(
         "no-skill": Entry("retrieve only, by the streamed graph", "sager:no_skill"),
         "statinit": Entry("retrieve and StatInit, no evolution", "sager:with_statinit"),
         "sager-rules": Entry("retrieve and a skill that evolved by rules", "sager:sager_rules"),
+        "sager-replace": Entry("the same, but each choice writes the skill anew", "ablations:replaced"),
+        "sager-pointwise": Entry("the same, but each candidate is judged by itself", "ablations:pointwise"),
+        "sager-no-statinit": Entry("the same, but skills start from nothing", "ablations:no_statinit"),
+        "sager-no-collaborative": Entry("the same, without the community", "ablations:no_collaborative"),
+        "sager-no-propagate": Entry("the same, with the user's own memory only", "ablations:no_propagate"),
+        "sager-slim": Entry("the same, ranking by the slim skill's lines only", "ablations:slim_only"),
+        "no-skill-llm": Entry("retrieve only; an LLM ranks", "llm:no_skill", "llm"),
+        "statinit-llm": Entry("retrieve and StatInit; an LLM ranks", "llm:with_statinit", "llm"),
+        "sager-llm": Entry("all of SAGER by an LLM, which evolves skills and ranks", "llm:sager", "llm"),
+        "vanilla": Entry("a host without memory; hosts have one round of warm-up", "hosting:vanilla"),
+        "vanilla+skill": Entry("the same host, given the slim skill", "hosting:vanilla_skill"),
+        "static-profile": Entry("a host with a profile made once", "hosting:static_profile"),
+        "static-profile+skill": Entry("the same host, given the slim skill", "hosting:static_profile_skill"),
+        "dynamic-profile": Entry("a host with a profile that choices rewrite", "hosting:dynamic_profile"),
+        "dynamic-profile+skill": Entry("the same host, given the slim skill", "hosting:dynamic_profile_skill"),
     }
 )
 

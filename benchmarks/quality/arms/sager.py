@@ -3,26 +3,32 @@
 Training imports everybody's visits, from which StatInit starts; then the test users' last `tau` training visits are
 replayed as choices: each is ranked among nine items that the user never met, and the contrast evolves the skill (paper
 3.1, warm-up). Then skills are frozen.
+
+In the warm-up a user hears of nobody else's: otherwise what is shown to whom would depend on who comes first. All of it
+has happened when the cases are ranked, with or without skills.
 """
 
 import asyncio
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from benchmarks.quality import world as worlds
 from benchmarks.quality.arms.arm import Progress, Ranked
 from benchmarks.quality.arms.options import ArmOptions
 from benchmarks.quality.case import Case, Split
+from benchmarks.quality.concurrent import each
 from operators.contrast import contrast_id, reverse_rank
-from operators.evolve import Reasoner, RulesReasoner, validate
-from operators.merge import fit_seed, merge, resolve, start
+from operators.evolve import Reasoner, RulesReasoner, RulesReplacer, validate
+from operators.merge import fit_seed, merge, resolve, resolve_replacement, start
 from operators.rank import facet_weights, rank
 from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
-from operators.retrieve import Retrieved, retrieve
+from operators.retrieve import Neighbours, Retrieved, retrieve
+from operators.slim import lines_of, relevant_to, slim
 from operators.statinit import statinit
-from schemas import Attribute, Contrast, ItemFacts, PolicySkill, derived_id
+from operators.tokens import count_tokens
+from schemas import Attribute, Contrast, ItemFacts, Memory, PolicySkill, SkillDiff, SlimSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
 
 
@@ -37,6 +43,8 @@ class Parts:
         statinit: skills start from the user's statistics, else from nothing.
         evolve: skills learn from the warm-up's choices.
         propagate: choices of others reach the user; without, only the user's own memory is read.
+        replace: each choice writes the skill anew, instead of a diff (paper, Table 5).
+        slim: only the lines that the slim skill says rank, instead of all that are sure enough.
     """
 
     name: str
@@ -45,10 +53,49 @@ class Parts:
     statinit: bool = True
     evolve: bool = True
     propagate: bool = True
+    replace: bool = False
+    slim: bool = False
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What there is to rank by, apart from the candidates.
+
+    Attributes:
+        skill: the user's, as it is.
+        context: what the community says.
+        popularity: how many users took an item, as the community tells.
+    """
+
+    user_id: str
+    skill: PolicySkill
+    context: Retrieved
+    popularity: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Round:
+    """What the warm-up showed a user, and what they took: enough to play it again elsewhere.
+
+    Attributes:
+        at: when the choice was made.
+        order: the items' ids as they were ranked, best first.
+        chosen: which of them was taken.
+    """
+
+    user_id: str
+    ranking_id: str
+    at: datetime
+    order: tuple[str, ...]
+    chosen: str
 
 
 class Sager:
     """One arm.
+
+    Attributes:
+        rounds: the warm-up, in the order in which it went.
+        skills: every test user's skill, by user.
 
     Args:
         parts: what it has.
@@ -60,8 +107,12 @@ class Sager:
         self._parts = parts
         self._options = options
         self._weights = weights
-        self._skills: dict[str, PolicySkill] = {}
+        self.rounds: list[Round] = []
+        self.skills: dict[str, PolicySkill] = {}
         self._contexts: dict[str, Retrieved] = {}
+
+    concurrency = 1
+    """How many users are warmed up at once; more than one helps only where somebody is waited for."""
 
     @property
     def name(self) -> str:
@@ -70,47 +121,78 @@ class Sager:
 
     async def train(self, split: Split, progress: Progress) -> None:
         """Import everybody's visits, and warm the test users' skills up."""
-        rounds = self._options.tau if self._parts.skill and self._parts.evolve else 0
-
         self._split = split
-        self._world = worlds.build(split, progress)
+        # Arms that do not evolve share the worlds too, of which the later one is the same for all.
+        self._worlds = worlds.shared(split, self._options.tau, progress)
         self._pool = sorted({visit.item_id for visits in split.training.values() for visit in visits})
-        for case in split.cases:
-            visits = split.training[case.user_id]
-            self._skills[case.user_id] = self._seed(case.user_id)
-            self._contexts[case.user_id] = self._retrieve(case.user_id, visits[-1].at if visits else BEGINNING)
-            for place in range(max(0, len(visits) - rounds), len(visits)):
-                await self._warm_up(case.user_id, place, visits)
+        ready = 0
+
+        async def prepare(case: Case) -> None:
+            nonlocal ready
+            await self._prepare(case.user_id)
+            ready += 1
+            progress(ready, len(split.cases), "warm-up")
             # The event loop has others to serve, and a progress bar to draw.
             await asyncio.sleep(0)
+
+        await each(split.cases, prepare, self.concurrency)
+        places = {case.user_id: place for place, case in enumerate(split.cases)}
+        self.rounds.sort(key=lambda shown: places[shown.user_id])
 
     async def rank(self, case: Case) -> Ranked:
         """Rank with the frozen skill."""
         items = [self._split.facts[item_id] for item_id in case.candidates]
-        return Ranked(self._order(case.user_id, items, case.instruction, case.seed))
+        return Ranked(await self._order(self.now(case.user_id), items, case.instruction, case.seed))
 
-    def _seed(self, user_id: str) -> PolicySkill:
-        profile = self._world.profiles.get(user_id)
+    def now(self, user_id: str) -> Situation:
+        """What a test user's case is ranked by."""
+        return Situation(user_id, self.skills[user_id], self._contexts[user_id], self._popularity(self._worlds.after))
+
+    async def _prepare(self, user_id: str) -> None:
+        """Evolve one user's skill, and read what the community says once all has happened."""
+        visits = self._split.training[user_id]
+        rounds = worlds.rounds_of(self._split, user_id, self._options.tau) if self._evolves else 0
+        # The paper's H_u is the whole history, and the rounds are drawn from it.
+        self.skills[user_id] = self._seed(user_id, self._worlds.after)
+        memory = self._worlds.before.memories.get(user_id)
+        for place in range(len(visits) - rounds, len(visits)):
+            event_id = await self._warm_up(user_id, place, visits, memory)
+            memory = self._worlds.before.remembering(memory, user_id, visits[place], self._split, event_id)
+        after = self._worlds.after
+        now = visits[-1].at if visits else BEGINNING
+        self._contexts[user_id] = self._retrieve(after, after.memories.get(user_id), now)
+
+    @property
+    def _evolves(self) -> bool:
+        return self._parts.skill and self._parts.evolve
+
+    def _seed(self, user_id: str, world: worlds.World) -> PolicySkill:
+        profile = world.profiles.get(user_id)
         lines: Sequence[Attribute] = statinit(profile) if self._parts.statinit else ()
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)
         return start(user_id, self._split.domain, fit_seed(lines), first)
 
-    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
-        """One choice: ranked with the skill as it is, then learned from."""
+    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit], memory: Memory | None) -> str:
+        """One choice: ranked with the skill as it is, then learned from. Gives its event's id."""
         visit = visits[place]
         ranking_id = derived_id("warm-up", user_id, str(place))
         # By user and visit, so that no order of users changes what anybody is shown.
         chance = random.Random(f"{self._options.seed}/{ranking_id}")
-        met = {each.item_id for each in visits}
+        met = {other.item_id for other in visits}
         shown = [self._split.facts[visit.item_id]]
-        while len(shown) < 10:
+        most = min(10, 1 + len(self._pool) - len(met))
+        while len(shown) < most:
             other = chance.choice(self._pool)
             if other not in met:
                 met.add(other)
                 shown.append(self._split.facts[other])
         chance.shuffle(shown)
+        before = self._worlds.before
+        context = self._retrieve(before, memory, visit.at)
         by_id = {item.item_id: item for item in shown}
-        order = self._order(user_id, shown, "", ranking_id)
+        now = Situation(user_id, self.skills[user_id], context, self._popularity(before))
+        order = await self._order(now, shown, "", ranking_id)
+        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id))
         contrast = Contrast(
             event_id=contrast_id(user_id, ranking_id),
             occurred_at=visit.at,
@@ -120,44 +202,66 @@ class Sager:
             chosen=by_id[visit.item_id],
             chosen_rank=order.index(visit.item_id) + 1,
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
-            facets=self._contexts[user_id].facets,
+            facets=context.facets,
         )
-        skill = self._skills[user_id]
+        self.skills[user_id] = merge(now.skill, await self._diff(now.skill, contrast))
+        return contrast.event_id
+
+    async def _diff(self, skill: PolicySkill, contrast: Contrast) -> SkillDiff:
+        """What a choice does to a skill."""
+        if self._parts.replace:
+            return resolve_replacement(skill, await RulesReplacer().replace(contrast, skill), contrast)
         proposal = await self._reasoner().reason(contrast, skill)
-        diff = resolve(skill, validate(proposal, skill, contrast), contrast)
-        self._skills[user_id] = merge(skill, diff)
+        return resolve(skill, validate(proposal, skill, contrast), contrast)
 
     def _reasoner(self) -> Reasoner:
         return RulesReasoner()
 
-    def _retrieve(self, user_id: str, now: datetime) -> Retrieved:
+    def _retrieve(self, world: worlds.World, memory: Memory | None, now: datetime) -> Retrieved:
         if not self._parts.retrieve:
             return Retrieved()
-        near = self._world.near(user_id) if self._parts.propagate else None
-        memory = self._world.memories.get(user_id)
-        return retrieve(
-            memory, near, self._split.domain, now + timedelta(seconds=1), popularity=self._popularity() or None
-        )
+        if memory is None:
+            return retrieve(None, None, self._split.domain, now)
+        # It takes longer than all else, and most arms of a run read the same.
+        name = (memory.user_id, memory.version, self._parts.propagate)
+        if name not in world.contexts:
+            near = world.near(memory) if self._parts.propagate else None
+            popularity = self._popularity(world) or None
+            found = retrieve(memory, near, self._split.domain, now + timedelta(seconds=1), popularity=popularity)
+            # Without the neighbours, which hold the decoded graph.
+            world.contexts[name] = replace(found, neighbours=Neighbours())
+        return world.contexts[name]
 
-    def _popularity(self) -> dict[str, int]:
-        if not self._parts.retrieve or not self._parts.propagate or self._world.population is None:
+    def _popularity(self, world: worlds.World) -> dict[str, int]:
+        if not self._parts.retrieve or not self._parts.propagate or world.population is None:
             return {}
-        return self._world.population.items
+        return world.population.items
 
-    def _order(self, user_id: str, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
-        context = self._contexts[user_id]
-        lines = self._skills[user_id].attributes if self._parts.skill else ()
+    async def _order(self, now: Situation, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
+        """The items' ids, best first."""
         ranked = rank(
             items,
-            lines,
+            self._lines(now.skill, instruction),
             instruction,
-            facet_weights(context.facets),
+            facet_weights(now.context.facets),
             seed,
-            companions=context.companions,
-            popularity=self._popularity(),
+            companions=now.context.companions,
+            popularity=now.popularity,
             weights=self._weights,
         )
         return tuple(item.item_id for item, _ in ranked)
+
+    def _lines(self, skill: PolicySkill, instruction: str) -> Sequence[Attribute]:
+        """The lines of a skill that rank."""
+        if not self._parts.skill:
+            return ()
+        return lines_of(skill, self._slim(skill, instruction)) if self._parts.slim else skill.attributes
+
+    def _slim(self, skill: PolicySkill, instruction: str) -> SlimSkill:
+        """The slim skill for a task, as the worker extracts it."""
+        population = self._worlds.after.population
+        shares = population.shares if population else {}
+        return slim(skill, count_tokens, self._options.slim_tokens, shares, relevant_to(instruction, skill))
 
 
 def prior(options: ArmOptions) -> Sager:

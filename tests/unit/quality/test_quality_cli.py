@@ -11,7 +11,8 @@ from streams.cli import app
 
 KEYS = {
     *("arm", "data", "candidates", "users", "hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5"),
-    *("ci95_hit_at_1", "llm_calls", "prompt_tokens", "completion_tokens", "seconds", "seed"),
+    *("ci95_hit_at_1", "llm_calls", "cached_calls", "unusable"),
+    *("prompt_tokens", "completion_tokens", "seconds", "seed"),
 }
 
 

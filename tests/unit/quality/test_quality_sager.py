@@ -1,0 +1,115 @@
+"""SAGER's arms: what they share, and what each leaves out."""
+
+import pytest
+from quality_builders import data_set
+
+from benchmarks.quality import world as worlds
+from benchmarks.quality.arms import ArmOptions, make
+from benchmarks.quality.split import read
+from schemas import ChangeKind, Tier
+
+
+@pytest.fixture(scope="module")
+def split(tmp_path_factory):
+    return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
+
+
+async def trained(name, split, **options):
+    arm = make(name, ArmOptions(**options))
+    await arm.train(split, lambda *_: None)
+    return arm
+
+
+async def orders(arm, split):
+    return [(await arm.rank(case)).order for case in split.cases]
+
+
+def test_arms_of_one_run_share_the_worlds_and_leave_them_alone(split):
+    built = []
+    first = worlds.shared(split, 2, lambda *at: built.append(at))
+    again = worlds.shared(split, 2, lambda *_: pytest.fail("built twice"))
+
+    assert first is again
+    assert built
+
+
+def test_after_the_warm_up_the_world_is_the_same_whatever_was_held_back(split):
+    plain = worlds.build(split, lambda *_: None)
+    after = worlds.shared(split, 3, lambda *_: None).after
+
+    assert after.profiles == plain.profiles
+    assert after.memories == plain.memories
+    assert after.population == plain.population
+    for memory in plain.memories.values():
+        assert after.near(memory) == plain.near(memory)
+
+
+async def test_evolving_changes_no_shared_world(split):
+    before = worlds.shared(split, 2, lambda *_: None).before
+    memories = dict(before.memories)
+
+    alone = await orders(await trained("sager-rules", split), split)
+    await trained("sager-replace", split)
+
+    assert before.memories == memories
+    assert await orders(await trained("sager-rules", split), split) == alone
+
+
+async def test_without_rounds_sager_is_statinit(split):
+    found = await orders(await trained("sager-rules", split, tau=0), split)
+
+    assert found == await orders(await trained("statinit", split, tau=0), split)
+
+
+async def test_a_replaced_skill_holds_only_what_the_last_choice_says(split):
+    arm = await trained("sager-replace", split)
+
+    for case in split.cases:
+        last = split.facts[split.training[case.user_id][-1].item_id]
+        skill = arm.skills[case.user_id]
+        assert {line.value for line in skill.attributes} <= {fact.value for fact in last.facts}
+        assert any(change.kind is ChangeKind.REMOVED for change in skill.last_diff.changes)
+
+
+async def test_without_statinit_a_skill_is_what_the_rounds_taught(split):
+    arm = await trained("sager-no-statinit", split, tau=1)
+
+    assert all(line.tier is Tier.LOW for skill in arm.skills.values() for line in skill.attributes)
+
+
+async def test_pointwise_a_candidates_score_knows_no_other_candidate(split):
+    arm = await trained("sager-pointwise", split)
+    for case in split.cases:
+        whole = (await arm.rank(case)).order
+        some = type(case)(case.user_id, case.candidates[::2], case.instruction, case.seed)
+
+        judged = (await arm.rank(some)).order
+
+        now = arm.now(case.user_id)
+        scores = {item: arm.alone(now, split.facts[item], "") for item in case.candidates}
+        for order in (whole, judged):
+            sums = [scores[item].facets + scores[item].skill for item in order]
+            assert sums == sorted(sums, reverse=True)
+
+
+async def test_what_the_community_says_reaches_only_who_reads_it(split):
+    told = await trained("sager-rules", split)
+    alone = await trained("sager-no-collaborative", split)
+    user_id = split.cases[0].user_id
+
+    assert told.now(user_id).popularity
+    assert told.now(user_id).context.companions
+    assert not alone.now(user_id).popularity
+    assert not alone.now(user_id).context.companions
+
+
+@pytest.mark.parametrize("host", ["vanilla", "static-profile", "dynamic-profile"])
+async def test_a_host_with_a_skill_differs_from_the_host_by_the_skill_alone(host, split):
+    plain, skilled = await trained(host, split), await trained(f"{host}+skill", split)
+
+    assert [(shown.user_id, shown.chosen) for shown in plain.rounds] == [
+        (shown.user_id, shown.chosen) for shown in skilled.rounds
+    ]
+    assert [set(shown.order) for shown in plain.rounds] == [set(shown.order) for shown in skilled.rounds]
+    assert len(plain.rounds) == len(split.cases)
+    assert await orders(plain, split) != await orders(skilled, split)
