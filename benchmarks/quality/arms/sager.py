@@ -21,7 +21,7 @@ from operators.rank import facet_weights, rank
 from operators.rank.deterministic import RankWeights
 from operators.retrieve import Retrieved, retrieve
 from operators.statinit import statinit
-from schemas import Attribute, Contrast, ItemFacts, PolicySkill, derived_id
+from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
 
 
@@ -54,6 +54,7 @@ class Round:
         at: when the choice was made.
         order: the items' ids as they were ranked, best first.
         chosen: which of them was taken.
+        facets: what the community said, which discoveries go by.
     """
 
     user_id: str
@@ -61,6 +62,7 @@ class Round:
     at: datetime
     order: tuple[str, ...]
     chosen: str
+    facets: tuple[Facet, ...]
 
 
 class Sager:
@@ -137,7 +139,8 @@ class Sager:
         self._contexts[user_id] = self._retrieve(user_id, visit.at)
         by_id = {item.item_id: item for item in shown}
         order = self._order(user_id, shown, "", ranking_id)
-        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id))
+        facets = self._contexts[user_id].facets
+        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id, facets))
         contrast = Contrast(
             event_id=contrast_id(user_id, ranking_id),
             occurred_at=visit.at,
@@ -147,7 +150,7 @@ class Sager:
             chosen=by_id[visit.item_id],
             chosen_rank=order.index(visit.item_id) + 1,
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
-            facets=self._contexts[user_id].facets,
+            facets=facets,
         )
         skill = self.skills[user_id]
         proposal = await self._reasoner().reason(contrast, skill)
