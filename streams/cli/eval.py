@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.quality.draw import Negatives
+from streams.cli.eval_online import online
 from streams.cli.options import AsJson, examples
 from streams.cli.output import console, note, row, table
 
@@ -33,10 +34,16 @@ def register(app: typer.Typer) -> None:
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
             "sager eval arms",
+            "sager eval online --data data/ --users 60",
         ),
     )
     group.callback()(evaluate)
     group.command("arms", epilog=examples("sager eval arms"))(arms)
+    group.command(
+        "online",
+        short_help="How skills grow while they are used.",
+        epilog=examples("sager eval online --data data/ --users 60", "sager eval online --data data/ --json"),
+    )(online)
     app.add_typer(group, name="eval")
 
 
