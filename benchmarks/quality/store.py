@@ -5,9 +5,9 @@ A connection is open only for as long as a row takes, for DuckDB lets no other p
 
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,6 +18,8 @@ import orjson
 import pyarrow as pa
 
 from benchmarks.quality.exceptions import BadResults
+from benchmarks.quality.kept import Curve, CurvePoint, Row
+from benchmarks.quality.measures import MEASURES
 from benchmarks.quality.run import Result
 
 LAYOUT = 1
@@ -39,6 +41,11 @@ _TABLES = (
         llm_calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, seconds DOUBLE, settings JSON)""",
     "CREATE TABLE places (run_id VARCHAR, user_id VARCHAR, place INTEGER)",
 )
+# Files of before have none; programs of before do not miss it. So the layout stays the same.
+_ADDED = """CREATE TABLE IF NOT EXISTS learning_curve (
+    curve_id VARCHAR, finished_at TIMESTAMP, version VARCHAR, data VARCHAR, candidates VARCHAR, seed INTEGER,
+    arm VARCHAR, contrasts_seen INTEGER, users INTEGER,
+    hit_at_1 DOUBLE, hit_at_1_low DOUBLE, hit_at_1_high DOUBLE, settings JSON)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Store:
             BadResults: another process holds the file for too long.
         """
         run_id = uuid.uuid4().hex
-        measures = [result.measures[name] for name in ("hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")]
+        measures = [result.measures[name] for name in MEASURES]
         row = [
             *(run_id, datetime.now(UTC).replace(tzinfo=None), _version(), result.data, fingerprint),
             *(result.setting.candidates, result.setting.seed, result.arm, len(result.places)),
@@ -113,8 +120,57 @@ class Store:
             if found is None:
                 return None
             run_id, finished_at, tested, trained_on = found
-            places = db.execute("SELECT user_id, place FROM places WHERE run_id = ?", [run_id]).fetchall()
-        return Kept(run_id, finished_at, arm, tested, trained_on, dict(places))
+            return Kept(run_id, finished_at, arm, tested, trained_on, _places(db, run_id))
+
+    def rows(self) -> list[Row]:
+        """All runs, the oldest first."""
+        with self._open() as db:
+            found = db.execute(
+                "SELECT run_id, finished_at, version, data, fingerprint, candidates, seed, arm, users, "  # noqa: S608
+                f"[{', '.join(MEASURES)}], [hit_at_1_low, hit_at_1_high], "
+                "llm_calls, prompt_tokens, completion_tokens, seconds, settings FROM runs ORDER BY finished_at, run_id"
+            ).fetchall()
+        return [_row(row) for row in found]
+
+    def places(self, run_ids: Iterable[str]) -> dict[str, dict[str, int]]:
+        """By run, the place of each user's target, from 1; nothing where there is no such run."""
+        with self._open() as db:
+            return {run_id: _places(db, run_id) for run_id in run_ids}
+
+    def add_curve(self, curve: Curve, settings: Mapping[str, Any]) -> str:
+        """Keep how an arm learns, and give the id under which it is kept.
+
+        Raises:
+            ValueError: it has no points.
+            BadResults: another process holds the file for too long.
+        """
+        if not curve.points:
+            raise ValueError("a curve needs points")
+        curve_id = uuid.uuid4().hex
+        told = (curve_id, datetime.now(UTC).replace(tzinfo=None), _version())
+        whose = (curve.data, curve.candidates, curve.seed, curve.arm)
+        made_with = orjson.dumps(settings, default=str).decode()
+        rows: Sequence[Sequence[Any]] = [(*told, *whose, *astuple(point), made_with) for point in curve.points]
+        with self._open() as db:
+            db.execute("BEGIN")
+            db.executemany(f"INSERT INTO learning_curve VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608
+            db.execute("COMMIT")
+        return curve_id
+
+    def curves(self) -> list[Curve]:
+        """The newest curve of every arm on every data set, candidates and seed."""
+        with self._open() as db:
+            found = db.execute(
+                "SELECT curve_id, data, candidates, seed, arm, contrasts_seen, users, "
+                "hit_at_1, hit_at_1_low, hit_at_1_high FROM learning_curve "
+                "ORDER BY data, candidates, seed, arm, finished_at DESC, curve_id, contrasts_seen"
+            ).fetchall()
+        newest: dict[tuple[str, str, int, str], tuple[str, list[CurvePoint]]] = {}
+        for curve_id, data, candidates, seed, arm, contrasts_seen, users, hits, low, high in found:
+            kept, points = newest.setdefault((data, candidates, seed, arm), (curve_id, []))
+            if kept == curve_id:
+                points.append(CurvePoint(contrasts_seen, users, hits, low, high))
+        return [Curve(*whose, tuple(points)) for whose, (_, points) in newest.items()]
 
     @contextmanager
     def _open(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -140,6 +196,7 @@ class Store:
             db.execute("BEGIN")
             for statement in _TABLES:
                 db.execute(statement).fetchall()
+            db.execute(_ADDED).fetchall()
             db.execute("INSERT INTO quality_layout VALUES (?)", [LAYOUT])
             db.execute("COMMIT")
             return
@@ -148,6 +205,24 @@ class Store:
         [(layout,)] = db.execute("SELECT version FROM quality_layout").fetchall()
         if layout != LAYOUT:
             raise BadResults(f"{self.path} has layout {layout}, this program writes {LAYOUT}: name another file")
+        if "learning_curve" not in tables:
+            db.execute(_ADDED).fetchall()
+
+
+def _row(found: tuple[Any, ...]) -> Row:
+    *told, measures, (low, high), calls, asked, answered, seconds, settings = found
+    run_id, finished_at, program, data, fingerprint, candidates, seed, arm, users = told
+    return Row(
+        *(run_id, finished_at, program, data, fingerprint, candidates, seed, arm, users),
+        dict(zip(MEASURES, measures, strict=True)),
+        (low, high),
+        *(calls, asked, answered, seconds),
+        orjson.loads(settings),
+    )
+
+
+def _places(db: duckdb.DuckDBPyConnection, run_id: str) -> dict[str, int]:
+    return dict(db.execute("SELECT user_id, place FROM places WHERE run_id = ?", [run_id]).fetchall())
 
 
 def _version() -> str:

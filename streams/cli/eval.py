@@ -9,6 +9,8 @@ import typer
 
 from benchmarks.quality.draw import Negatives
 from streams.cli.eval_online import online
+from streams.cli.eval_report import RESULTS, report
+from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
 from streams.cli.output import console, note, row, table
 
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.quality.store import Store
     from streams.cli.progress import Stages
 
-RESULTS = Path(".sager/quality.duckdb")
-_NEEDED = ("numpy", "scipy")
 _SURE = 0.001
 """Smaller p are told as such."""
 
@@ -35,6 +35,7 @@ def register(app: typer.Typer) -> None:
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
             "sager eval arms",
             "sager eval online --data data/ --users 60",
+            "sager eval report",
         ),
     )
     group.callback()(evaluate)
@@ -44,6 +45,7 @@ def register(app: typer.Typer) -> None:
         short_help="How skills grow while they are used.",
         epilog=examples("sager eval online --data data/ --users 60", "sager eval online --data data/ --json"),
     )(online)
+    group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 
 
@@ -97,7 +99,7 @@ def evaluate(
     first = names[0] if baseline is None else baseline
     if first not in names:
         raise typer.BadParameter(f"{first} is not among the arms of --arm", ctx, param_hint="--baseline")
-    _need_extra()
+    need_eval("numpy", "scipy")
     from benchmarks.quality.split import read  # noqa: PLC0415
     from benchmarks.quality.store import Store  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
@@ -125,16 +127,6 @@ def arms() -> None:
     for name, entry in ARMS.items():
         row(made, [name, entry.what + (f" (needs sager-streams[{entry.needs}])" if entry.needs else "")])
     console().print(made)
-
-
-def _need_extra() -> None:
-    """Raises MissingExtra where the packages that evaluation alone needs are not installed."""
-    from importlib.util import find_spec  # noqa: PLC0415
-
-    from streams.exceptions import MissingExtra  # noqa: PLC0415
-
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise MissingExtra(f'an evaluation needs {" and ".join(missing)}: pip install "sager-streams[eval]"')
 
 
 def _run(

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streams.cli.eval_report import RESULTS
+from streams.cli.extras import need_eval
 from streams.cli.options import AsJson
 from streams.cli.options import settings as configured
 from streams.cli.output import console, note, row, table
@@ -18,6 +20,7 @@ from streams.cli.output import console, note, row, table
 if TYPE_CHECKING:
     from benchmarks.quality.online.plan import Plan
     from benchmarks.quality.online.play import Played
+    from benchmarks.quality.store import Store
     from streams.cli.progress import Stages
 
 ARMS = {"sager-rules": "full", "no-skill": "none"}
@@ -54,6 +57,7 @@ def online(
     domain: Annotated[
         str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
     ] = None,
+    results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the curves.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Let users choose one item after another through a running pipeline, and see how the first place is hit.
@@ -66,16 +70,19 @@ def online(
     Users go through their choices side by side, each in their own order: what others took later by the calendar may
     reach a user through the graph, in both arms alike.
 
-    With --json: one object per arm and line.
+    With --json: one object per arm and line. `sager eval report` draws the curves that were kept.
     """
     names = [name.strip() for each in arm or (",".join(ARMS),) for name in each.split(",") if name.strip()]
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in ARMS:
             raise typer.BadParameter(f"{name!r} is none of {', '.join(ARMS)}", ctx, param_hint="--arm")
+    need_eval("numpy", "scipy")
     from benchmarks.quality.online.plan import plan  # noqa: PLC0415
+    from benchmarks.quality.store import Store  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
 
+    store = Store(results)
     made = plan(data, users, seed, imported=imported, most=choices, others=others, domain=domain)
     # Ended by a signal or not, the processes that we started are ended in order.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -84,6 +91,7 @@ def online(
         for name in names:
             run = _Run(name, _play(made, name, stages))
             done.append(run)
+            _keep(store, made, run, seed, {"choices": choices, "imported": imported, "others": others})
             if as_json:
                 _print_line(made, run, seed)
     if not as_json:
@@ -104,6 +112,17 @@ def _play(made: "Plan", name: str, stages: "Stages") -> "Played":
         played = Play(made, local, lambda stage, at, total: stages.at(f"{name}: {stage}", at, total)).run()
     shutil.rmtree(folder, ignore_errors=True)
     return played
+
+
+def _keep(store: "Store", made: "Plan", run: _Run, seed: int, settings: Mapping[str, int]) -> None:
+    from benchmarks.quality.kept import Curve, CurvePoint  # noqa: PLC0415
+    from benchmarks.quality.online.curve import curve  # noqa: PLC0415
+
+    points = tuple(
+        CurvePoint(point.contrasts_seen, point.users, point.hit_at_1, *point.ci95)
+        for point in curve(run.played.places, seed)
+    )
+    store.add_curve(Curve(made.data, "uniform", seed, run.arm, points), {"users": len(made.choices), **settings})
 
 
 def _print_line(made: "Plan", run: _Run, seed: int) -> None:

@@ -26,6 +26,7 @@ COMMANDS = (
     "demo",
     "eval",
     "eval arms",
+    "eval report",
 )
 NOBODY = {"SAGER_BOOTSTRAP": "127.0.0.1:1"}
 
