@@ -4,13 +4,12 @@ One thing is different: here everybody has heard the newest. In the stream an it
 when a share of them has changed (`GraphLimits.renewal`), so that what a user knows of an item may be older.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from benchmarks.quality.arms.arm import Progress
 from benchmarks.quality.case import Split
-from operators.global_skill import GlobalLimits, Population, global_skill
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
 from operators.propagate import GraphLimits, signal_to, touches, with_taken
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
@@ -28,6 +27,7 @@ from schemas import (
 from streams.importers.dataset import BEGINNING, Visit
 
 _EVERY = 200
+_GRAPH = GraphLimits()
 
 
 @dataclass
@@ -82,8 +82,8 @@ def build(
     split: Split,
     progress: Progress,
     *,
-    limits: GraphLimits = GraphLimits(),
-    prior: PriorLimits = PriorLimits(),
+    limits: GraphLimits = _GRAPH,
+    prior: PriorLimits = DEFAULT_PRIOR,
     held_back: Callable[[str], int] = lambda user_id: 0,
 ) -> World:
     """The world after everybody's training visits.

@@ -18,7 +18,7 @@ from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import Reasoner, RulesReasoner, validate
 from operators.merge import fit_seed, merge, resolve, start
 from operators.rank import facet_weights, rank
-from operators.rank.deterministic import RankWeights
+from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import Retrieved, retrieve
 from operators.statinit import statinit
 from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, derived_id
@@ -78,7 +78,7 @@ class Sager:
         weights: what counts how much in the ranking.
     """
 
-    def __init__(self, parts: Parts, options: ArmOptions, weights: RankWeights = RankWeights()) -> None:
+    def __init__(self, parts: Parts, options: ArmOptions, weights: RankWeights = DEFAULT_WEIGHTS) -> None:
         self._parts = parts
         self._options = options
         self._weights = weights
