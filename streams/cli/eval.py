@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from benchmarks.quality.draw import Negatives
+from streams.cli.eval_online import online
 from streams.cli.eval_report import RESULTS, report
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
@@ -35,11 +36,17 @@ def register(app: typer.Typer) -> None:
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
             "sager eval arms",
+            "sager eval online --data data/ --users 60",
             "sager eval report",
         ),
     )
     group.callback()(evaluate)
     group.command("arms", epilog=examples("sager eval arms"))(arms)
+    group.command(
+        "online",
+        short_help="How skills grow while they are used.",
+        epilog=examples("sager eval online --data data/ --users 60", "sager eval online --data data/ --json"),
+    )(online)
     group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 

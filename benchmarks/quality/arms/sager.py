@@ -28,7 +28,7 @@ from operators.retrieve import Neighbours, Retrieved, retrieve
 from operators.slim import lines_of, relevant_to, slim
 from operators.statinit import statinit
 from operators.tokens import count_tokens
-from schemas import Attribute, Contrast, ItemFacts, Memory, PolicySkill, SkillDiff, SlimSkill, derived_id
+from schemas import Attribute, Contrast, Facet, ItemFacts, Memory, PolicySkill, SkillDiff, SlimSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
 
 
@@ -81,6 +81,7 @@ class Round:
         at: when the choice was made.
         order: the items' ids as they were ranked, best first.
         chosen: which of them was taken.
+        facets: what the community said; discoveries go by it.
     """
 
     user_id: str
@@ -88,6 +89,7 @@ class Round:
     at: datetime
     order: tuple[str, ...]
     chosen: str
+    facets: tuple[Facet, ...] = ()
 
 
 class Sager:
@@ -192,7 +194,7 @@ class Sager:
         by_id = {item.item_id: item for item in shown}
         now = Situation(user_id, self.skills[user_id], context, self._popularity(before))
         order = await self._order(now, shown, "", ranking_id)
-        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id))
+        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id, context.facets))
         contrast = Contrast(
             event_id=contrast_id(user_id, ranking_id),
             occurred_at=visit.at,
