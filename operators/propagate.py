@@ -49,13 +49,13 @@ class GraphLimits:
     Attributes:
         floor: what fewer other users than this support is told to nobody.
         fan_out: how many of the user's other items hear of a choice, and how many other takers hear of an item's
-            change, besides the one who chose.
+            change, besides the one who chose. The items are those taken 1, 2, 4, 8, ... choices ago.
         others: how many of a user's items a touch names.
         renewal: the share of an item's takers that must have been touched before others are told anew.
     """
 
     floor: int = 2
-    fan_out: int = 2
+    fan_out: int = 5
     others: int = 12
     renewal: float = 0.5
 
@@ -107,9 +107,11 @@ def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:
 
 
 def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -> list[Touch]:
-    """What the chosen item and the user's newest other items are to hear, the chosen one first.
+    """What the chosen item and some of the user's other items are to hear, the chosen one first.
 
-    The others hear too, because what is taken after an item says as much about it as what was taken before.
+    The others hear too, because what is taken after an item says as much about it as what was taken before. Each hears
+    at the 1st, 2nd, 4th, 8th, ... choice after its own: what it knows of a taker is never older than half of what has
+    happened since, for a handful of messages a choice.
     """
     newest_first = list(reversed(memory.taken))
     chosen = [taken for taken in newest_first if taken.item_id == item_id]
@@ -129,7 +131,7 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
                 tastes=liked,
             ),
         )
-        for taken in [*chosen, *rest[: limits.fan_out]]
+        for taken in [*chosen, *(rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest))]
     ]
 
 

@@ -21,9 +21,10 @@ from operators.global_skill.llm import LlmGlobalSkill
 from operators.statinit.prior import PriorLimits
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
+from schemas.fields import Domain
 from streams.client import EventProducer
 from streams.exceptions import MissingExtra, StreamsError
-from streams.scan import Scanner, int_of
+from streams.scan import NoSuchTopic, Scanner, int_of
 from streams.settings import Settings
 
 _EVERY = 500
@@ -55,7 +56,7 @@ def read_populations(
     """
     found = Profiles()
 
-    def population(of: str) -> Population:
+    def population(of: Domain) -> Population:
         return found.populations.setdefault(of, Population(of, prior))
 
     with Scanner(settings) as scanner:

@@ -169,7 +169,7 @@ class Settings(BaseSettings):
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
     preset: Preset = Field(default=Preset.FULL, description="By which rules neighbours are pruned: full, memrec-code.")
     support_floor: int = Field(default=2, ge=1, le=31, description="Fewest others behind anything told of them.")
-    fan_out: int = Field(default=2, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
+    fan_out: int = Field(default=5, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")

@@ -18,8 +18,8 @@ from schemas import Attribute, Facet, ItemFacts, Kind, Tier
 
 TIER_WEIGHT = {Tier.LOW: 1.0, Tier.MEDIUM: 3.0, Tier.HIGH: 6.0}
 GUESSED = frozenset({"meal", "mood", "rating"})
-"""Dimensions that a parser guesses from words or that most items share: their lines count a third."""
-GUESSED_WEIGHT = 1 / 3
+"""Dimensions that a parser guesses from words or that most items share: their lines count a fifth."""
+GUESSED_WEIGHT = 0.2
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class RankWeights:
         skill: the lines of the skill.
     """
 
-    companions: float = 0.5
-    popularity: float = 0.4
+    companions: float = 1.0
+    popularity: float = 0.3
     facets: float = 0.1
     skill: float = 1.0
 
@@ -158,7 +158,7 @@ def _liked(candidates: Sequence[ItemFacts], attributes: Sequence[Attribute]) -> 
     weights = {
         line.attribute_id: TIER_WEIGHT[line.tier]
         * (GUESSED_WEIGHT if line.dimension in GUESSED else 1.0)
-        * math.log((len(candidates) + 1) / having[line.attribute_id]) ** 1.5
+        * math.log((len(candidates) + 1) / having[line.attribute_id])
         for line in attributes
         if line.kind is not Kind.PATTERN and having[line.attribute_id]
     }

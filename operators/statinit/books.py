@@ -5,7 +5,7 @@
 | genre | the 15 classes of `GENRES` | `genres`, `categories`, `shelves`; else title and description | 5 |
 | author | names | `authors`; else title and first 400 characters of the description | 2 |
 | mood | the 7 classes of `MOODS` | title, description, fine categories and shelves | 2 |
-| category | raw fine categories and shelves that are no genre | `categories`, `shelves` | 14 |
+| category | raw categories, and shelves that are no genre | `categories`, `shelves` | 14 |
 | era | `1990s`; one for all before 1900 | `year`, or `(1995)` in the title | 1 |
 | year | `1995 releases` | the same | 1 |
 
@@ -129,7 +129,9 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
     categories = [text.label(raw) for raw in text.values(folded, "category")]
     shelves = [text.label(raw.replace("-", " ")) for raw in text.values(folded, "shelf")]
     words = f"{candidate.title} / {description[: text.MINED_CHARS]}"
-    fine = [*_fine_categories(categories), *_fine_shelves(shelves)]
+    # The end of a category's path first, where it is finest. Coarse ones too: a catalogue's own classes tell readers
+    # apart where ours do not (Amazon: Hit@1 of the prior .248 with them, .220 without, popular negatives).
+    fine = [*reversed(categories), *_fine_shelves(shelves)]
     return text.facts(
         ("genre", _genres([*text.values(folded, "genre"), *categories, *shelves], words), 5),
         ("author", _authors(text.values(folded, "author"), candidate, description), 2),
@@ -150,11 +152,6 @@ def _genres(structured: list[str], words: str) -> list[str]:
 
 def _authors(known: list[str], candidate: Candidate, description: str) -> list[str]:
     return text.people(known, 2) or text.credited(text.first_text(candidate, description), _BY)
-
-
-def _fine_categories(labels: list[str]) -> list[str]:
-    """Categories that are no genre keyword and not coarse, the end of the path first, where it is finest."""
-    return [label for label in reversed(labels) if label not in COARSE and label not in GENRES]
 
 
 def _fine_shelves(labels: list[str]) -> list[str]:

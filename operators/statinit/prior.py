@@ -113,15 +113,20 @@ def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weight
         """The first of the spellings that are one attribute."""
         return spelled.setdefault(attribute_id(Kind.PREFERENCE, dimension, value), value)
 
+    def of(dimension: str) -> _Weights:
+        if dimension not in weights:
+            weights[dimension] = _Weights(Counter(), Counter())
+        return weights[dimension]
+
     for dimension, values in profile.older.items():
-        held = weights.setdefault(dimension, _Weights(Counter(), Counter()))
+        held = of(dimension)
         for value, times in values.items():
             held.weight[one(dimension, value)] += limits.older_weight * times  # type: ignore[assignment]
             held.count[one(dimension, value)] += times
     for age, facts in enumerate(reversed(profile.recent)):
         worth = limits.newest_weight if age < NEWEST else limits.recent_weight
         for fact in facts:
-            held = weights.setdefault(fact.dimension, _Weights(Counter(), Counter()))
+            held = of(fact.dimension)
             held.weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
             held.count[one(fact.dimension, fact.value)] += 1
     yield from weights.items()

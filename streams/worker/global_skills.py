@@ -5,6 +5,7 @@ end, and a GlobalTable is recovered anew at every rebalance.
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from schemas import Attribute, BadRecord, GlobalSkill, Source, Tier, decode
 from streams.follow import Follower
@@ -51,7 +52,7 @@ class GlobalSkills:
     def popularity(self, domain: str) -> Mapping[str, int]:
         """How many of the domain's users took an item lately, for the items that most took."""
         skill = self._held.get(domain.encode())
-        return skill.items if skill else {}
+        return cast("Mapping[str, int]", skill.items) if skill else {}
 
 
 def _as_template(line: Attribute) -> Attribute:

@@ -105,7 +105,8 @@ class Answers:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
         # A domain that is read by another's parser is pruned by that one's rules.
         rules = self._settings.parsers.get(request.domain, request.domain)
-        found = retrieve(memory, near, rules, request.occurred_at, self._limits, self._settings.preset)
+        popularity = pipeline.global_skills.popularity(request.domain) or None
+        found = retrieve(memory, near, rules, request.occurred_at, self._limits, self._settings.preset, popularity)
         # Without the neighbours, which hold the decoded graph: only what a ranking uses is kept.
         light = replace(found, neighbours=Neighbours())
         context = Context(found.facets, light)
@@ -170,12 +171,13 @@ class Answers:
             facet_weights(task.facets),
             task.seed,
             companions=task.companions,
+            popularity=self._pipeline.global_skills.popularity(skill.domain) if self._settings.retrieve else None,
         )
         by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(tuple(item.item_id for item, _ in ranked), by)
 
     def _lines(self, skill: PolicySkill, short: SlimSkill) -> Sequence[Attribute]:
-        """The lines that break the deterministic ranker's ties.
+        """The lines that the deterministic ranker goes by.
 
         By default all that are sure enough: too many words dilute a model's attention (paper 2.3, Cognitive Injection
         Boundary), but not a sum's.

@@ -32,7 +32,7 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
 
     imported = 0
     for user_id, visits in split.training.items():
-        for visit in visits[: len(visits) - ROUNDS]:
+        for visit in visits:
             harness.events.interaction(user_id, split.domain, split.items[visit.item_id], at=visit.at)
             imported += 1
     harness.events.flush()
