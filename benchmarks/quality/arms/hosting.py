@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from benchmarks.hosts import HOSTS, HostRequest
-from benchmarks.quality import world as worlds
 from benchmarks.quality.arms.options import ArmOptions
 from benchmarks.quality.arms.sager import Parts, Sager, Situation
-from schemas import ItemFacts, Memory
+from schemas import ItemFacts
 from streams.importers.dataset import Visit
 
 ROUNDS = 1
@@ -39,16 +38,15 @@ class Hosted(Sager):
 
     async def _prepare(self, user_id: str) -> None:
         visits = self._split.training[user_id]
-        known = visits[: len(visits) - worlds.rounds_of(self._split, user_id, self._options.tau)]
+        known = visits[: self._replayed(visits).start]
         self._taken[user_id] = [self._split.facts[visit.item_id] for visit in known]
         await super()._prepare(user_id)
 
-    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit], memory: Memory | None) -> str:
-        event_id = await super()._warm_up(user_id, place, visits, memory)
+    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
+        await super()._warm_up(user_id, place, visits)
         shown = [self._split.facts[item_id] for item_id in self.rounds[-1].order]
         self._host.observe(HostRequest(user_id, shown, history=self._taken[user_id]), visits[place].item_id)
         self._taken[user_id].append(self._split.facts[visits[place].item_id])
-        return event_id
 
     async def _order(self, now: Situation, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
         short = self._slim(now.skill, instruction).text if self._parts.skill else ""

@@ -2,10 +2,7 @@
 
 Training imports everybody's visits, from which StatInit starts; then the test users' last `tau` training visits are
 replayed as choices: each is ranked among nine items that the user never met, and the contrast evolves the skill (paper
-3.1, warm-up). Then skills are frozen.
-
-In the warm-up a user hears of nobody else's: otherwise what is shown to whom would depend on who comes first. All of it
-has happened when the cases are ranked, with or without skills.
+3.1, warm-up). Then skills are frozen. No user's warm-up changes what another one is shown.
 """
 
 import asyncio
@@ -28,7 +25,7 @@ from operators.retrieve import Neighbours, Retrieved, retrieve
 from operators.slim import lines_of, relevant_to, slim
 from operators.statinit import statinit
 from operators.tokens import count_tokens
-from schemas import Attribute, Contrast, Facet, ItemFacts, Memory, PolicySkill, SkillDiff, SlimSkill, derived_id
+from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, SkillDiff, SlimSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
 
 
@@ -89,7 +86,7 @@ class Round:
     at: datetime
     order: tuple[str, ...]
     chosen: str
-    facets: tuple[Facet, ...] = ()
+    facets: tuple[Facet, ...]
 
 
 class Sager:
@@ -124,8 +121,7 @@ class Sager:
     async def train(self, split: Split, progress: Progress) -> None:
         """Import everybody's visits, and warm the test users' skills up."""
         self._split = split
-        # Arms that do not evolve share the worlds too, of which the later one is the same for all.
-        self._worlds = worlds.shared(split, self._options.tau, progress)
+        self._world = worlds.shared(split, progress)
         self._pool = sorted({visit.item_id for visits in split.training.values() for visit in visits})
         ready = 0
 
@@ -148,34 +144,33 @@ class Sager:
 
     def now(self, user_id: str) -> Situation:
         """What a test user's case is ranked by."""
-        return Situation(user_id, self.skills[user_id], self._contexts[user_id], self._popularity(self._worlds.after))
+        return Situation(user_id, self.skills[user_id], self._contexts[user_id], self._popularity())
 
     async def _prepare(self, user_id: str) -> None:
-        """Evolve one user's skill, and read what the community says once all has happened."""
+        """Read what the community says, and evolve one user's skill."""
         visits = self._split.training[user_id]
-        rounds = worlds.rounds_of(self._split, user_id, self._options.tau) if self._evolves else 0
-        # The paper's H_u is the whole history, and the rounds are drawn from it.
-        self.skills[user_id] = self._seed(user_id, self._worlds.after)
-        memory = self._worlds.before.memories.get(user_id)
-        for place in range(len(visits) - rounds, len(visits)):
-            event_id = await self._warm_up(user_id, place, visits, memory)
-            memory = self._worlds.before.remembering(memory, user_id, visits[place], self._split, event_id)
-        after = self._worlds.after
-        now = visits[-1].at if visits else BEGINNING
-        self._contexts[user_id] = self._retrieve(after, after.memories.get(user_id), now)
+        self.skills[user_id] = self._seed(user_id)
+        self._contexts[user_id] = self._retrieve(user_id, visits[-1].at if visits else BEGINNING)
+        for place in self._replayed(visits):
+            await self._warm_up(user_id, place, visits)
+
+    def _replayed(self, visits: Sequence[Visit]) -> range:
+        """Which visits come again as choices: the last ones."""
+        rounds = self._options.tau if self._evolves else 0
+        return range(max(0, len(visits) - rounds), len(visits))
 
     @property
     def _evolves(self) -> bool:
         return self._parts.skill and self._parts.evolve
 
-    def _seed(self, user_id: str, world: worlds.World) -> PolicySkill:
-        profile = world.profiles.get(user_id)
+    def _seed(self, user_id: str) -> PolicySkill:
+        profile = self._world.profiles.get(user_id)
         lines: Sequence[Attribute] = statinit(profile) if self._parts.statinit else ()
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)
         return start(user_id, self._split.domain, fit_seed(lines), first)
 
-    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit], memory: Memory | None) -> str:
-        """One choice: ranked with the skill as it is, then learned from. Gives its event's id."""
+    async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
+        """One choice: ranked with the skill as it is, then learned from."""
         visit = visits[place]
         ranking_id = derived_id("warm-up", user_id, str(place))
         # By user and visit, so that no order of users changes what anybody is shown.
@@ -189,12 +184,10 @@ class Sager:
                 met.add(other)
                 shown.append(self._split.facts[other])
         chance.shuffle(shown)
-        before = self._worlds.before
-        context = self._retrieve(before, memory, visit.at)
         by_id = {item.item_id: item for item in shown}
-        now = Situation(user_id, self.skills[user_id], context, self._popularity(before))
+        now = self.now(user_id)
         order = await self._order(now, shown, "", ranking_id)
-        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id, context.facets))
+        self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id, now.context.facets))
         contrast = Contrast(
             event_id=contrast_id(user_id, ranking_id),
             occurred_at=visit.at,
@@ -204,10 +197,9 @@ class Sager:
             chosen=by_id[visit.item_id],
             chosen_rank=order.index(visit.item_id) + 1,
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
-            facets=context.facets,
+            facets=now.context.facets,
         )
         self.skills[user_id] = merge(now.skill, await self._diff(now.skill, contrast))
-        return contrast.event_id
 
     async def _diff(self, skill: PolicySkill, contrast: Contrast) -> SkillDiff:
         """What a choice does to a skill."""
@@ -219,25 +211,23 @@ class Sager:
     def _reasoner(self) -> Reasoner:
         return RulesReasoner()
 
-    def _retrieve(self, world: worlds.World, memory: Memory | None, now: datetime) -> Retrieved:
+    def _retrieve(self, user_id: str, now: datetime) -> Retrieved:
         if not self._parts.retrieve:
             return Retrieved()
-        if memory is None:
-            return retrieve(None, None, self._split.domain, now)
         # It takes longer than all else, and most arms of a run read the same.
-        name = (memory.user_id, memory.version, self._parts.propagate)
-        if name not in world.contexts:
-            near = world.near(memory) if self._parts.propagate else None
-            popularity = self._popularity(world) or None
+        name, known = (user_id, self._parts.propagate), self._world.contexts
+        if name not in known:
+            near = self._world.near(user_id) if self._parts.propagate else None
+            memory, popularity = self._world.memories.get(user_id), self._popularity() or None
             found = retrieve(memory, near, self._split.domain, now + timedelta(seconds=1), popularity=popularity)
             # Without the neighbours, which hold the decoded graph.
-            world.contexts[name] = replace(found, neighbours=Neighbours())
-        return world.contexts[name]
+            known[name] = replace(found, neighbours=Neighbours())
+        return known[name]
 
-    def _popularity(self, world: worlds.World) -> dict[str, int]:
-        if not self._parts.retrieve or not self._parts.propagate or world.population is None:
+    def _popularity(self) -> dict[str, int]:
+        if not self._parts.retrieve or not self._parts.propagate or self._world.population is None:
             return {}
-        return world.population.items
+        return self._world.population.items
 
     async def _order(self, now: Situation, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
         """The items' ids, best first."""
@@ -261,7 +251,7 @@ class Sager:
 
     def _slim(self, skill: PolicySkill, instruction: str) -> SlimSkill:
         """The slim skill for a task, as the worker extracts it."""
-        population = self._worlds.after.population
+        population = self._world.population
         shares = population.shares if population else {}
         return slim(skill, count_tokens, self._options.slim_tokens, shares, relevant_to(instruction, skill))
 

@@ -24,34 +24,20 @@ async def orders(arm, split):
     return [(await arm.rank(case)).order for case in split.cases]
 
 
-def test_arms_of_one_run_share_the_worlds_and_leave_them_alone(split):
-    built = []
-    first = worlds.shared(split, 2, lambda *at: built.append(at))
-    again = worlds.shared(split, 2, lambda *_: pytest.fail("built twice"))
+def test_arms_of_one_run_share_the_world(split):
+    first = worlds.shared(split, lambda *_: None)
 
-    assert first is again
-    assert built
-
-
-def test_after_the_warm_up_the_world_is_the_same_whatever_was_held_back(split):
-    plain = worlds.build(split, lambda *_: None)
-    after = worlds.shared(split, 3, lambda *_: None).after
-
-    assert after.profiles == plain.profiles
-    assert after.memories == plain.memories
-    assert after.population == plain.population
-    for memory in plain.memories.values():
-        assert after.near(memory) == plain.near(memory)
+    assert worlds.shared(split, lambda *_: pytest.fail("built twice")) is first
 
 
 async def test_evolving_changes_no_shared_world(split):
-    before = worlds.shared(split, 2, lambda *_: None).before
-    memories = dict(before.memories)
+    world = worlds.shared(split, lambda *_: None)
+    memories = dict(world.memories)
 
     alone = await orders(await trained("sager-rules", split), split)
     await trained("sager-replace", split)
 
-    assert before.memories == memories
+    assert world.memories == memories
     assert await orders(await trained("sager-rules", split), split) == alone
 
 
