@@ -24,7 +24,7 @@ class MergeLimits:
     discoveries: int = 3
     attributes: int = 40
     characters: int = 1_500
-    seed_characters: int = 1_100
+    seed_characters: int = 800
     pinned: int = 4
     global_patience: int = 5
 

@@ -24,7 +24,7 @@ GUESSED_WEIGHT = 0.2
 
 @dataclass(frozen=True)
 class RankWeights:
-    """What counts how much beside the skill, in standard deviations inside the list; found by `sager eval tune`.
+    """What counts how much, in standard deviations inside the list; docs/quality.md says how found.
 
     Attributes:
         companions: what others took together with what this user took.
@@ -35,8 +35,8 @@ class RankWeights:
 
     companions: float = 1.0
     popularity: float = 0.3
-    facets: float = 0.1
-    skill: float = 1.0
+    facets: float = 0.4
+    skill: float = 0.8
 
 
 DEFAULT_WEIGHTS = RankWeights()

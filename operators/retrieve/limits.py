@@ -37,7 +37,7 @@ class RetrieveLimits:
     facets: int = 7
     confidence_floor: float = 0.15
     facet_chars: int = 120
-    companions: int = 64
+    companions: int = 512
 
     def __post_init__(self) -> None:
         if min(self.min_users, self.min_items, self.facets, self.companions) < 0:

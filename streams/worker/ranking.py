@@ -30,7 +30,7 @@ from streams.worker.pipeline import Pipeline
 from streams.worker.recent import Recent
 from streams.worker.skills import newest
 
-KEPT = 4_000
+KEPT = 2_000
 """Facets and slim skills that are kept for the next request of the same user."""
 DETERMINISTIC = "deterministic"
 

@@ -23,8 +23,8 @@ def facts_of(item: Candidate) -> tuple[Fact, ...]:
 
 
 DIMENSIONS = {
-    "films": {"genre", "director", "mood", "era"},
-    "books": {"genre", "author", "mood", "era"},
+    "films": {"genre", "director", "mood", "era", "year"},
+    "books": {"genre", "author", "mood", "era", "year"},
     "restaurants": {"category", "price", "city", "ambience", "meal"},
 }
 

@@ -1,6 +1,7 @@
 """The statistical prior (paper 2.3, App. D, App. E): counts in, a first skill out, no call."""
 
 import itertools
+import math
 
 import pytest
 
@@ -42,19 +43,18 @@ class TestTiers:
         assert prior(*["genre: noir"] * times)["genre: noir"].tier is tier
 
     @pytest.mark.parametrize(
-        ("share", "tier"), [(0.5, Tier.HIGH), (0.35, Tier.HIGH), (0.34, Tier.MEDIUM), (0.15, Tier.MEDIUM), (0.14, None)]
+        ("noir", "others", "tier"),
+        [(9, 319, Tier.HIGH), (9, 320, Tier.MEDIUM), (2, 96, Tier.MEDIUM), (2, 97, Tier.LOW), (1, 3, Tier.LOW)],
     )
-    def test_thresholds_are_shares_of_the_dimensions_weight(self, share: float, tier: Tier | None) -> None:
-        limits = {"newest_weight": 1.0, "older_weight": 1.0, "low_count": 99, "values_per_dimension": 200}
-        noir = round(100 * share)
-        others = [f"genre: g{n}" for n in range(100 - noir)]
+    def test_thresholds_are_parts_of_the_dimensions_length(self, noir: int, others: int, tier: Tier) -> None:
+        """9 / sqrt(81 + 319) is .45 and 2 / sqrt(4 + 96) is .2; one choice is low even at .5."""
+        limits = {"newest_weight": 1.0, "older_weight": 1.0, "values_per_dimension": 400}
 
-        found = prior(*others, *["genre: noir"] * noir, **limits)
+        found = prior(*(f"genre: g{n}" for n in range(others)), *["genre: noir"] * noir, **limits)
 
-        assert (found["genre: noir"].tier if tier else None) is tier
-        assert tier is not None or "genre: noir" not in found
+        assert found["genre: noir"].tier is tier
 
-    def test_share_is_of_the_interactions_that_speak_about_the_dimension(self) -> None:
+    def test_strength_is_reckoned_within_the_dimension(self) -> None:
         found = prior(*["genre: noir"] * 3, *["author: Mina"] * 2, *["genre: saga"] * 3)
 
         assert found["author: Mina"].tier is Tier.MEDIUM
@@ -68,14 +68,14 @@ class TestTiers:
 class TestRecency:
     @pytest.mark.parametrize("age", range(16))
     def test_weight_of_an_interaction_follows_its_age(self, age: int) -> None:
-        """One noir among sagas, at this age: exactly at its share it is kept, one hair above it is not."""
+        """One noir among sagas, at this age: exactly at its strength it is high, one hair above it is not."""
         items = ["genre: saga"] * 16
         items[-1 - age] = "genre: noir"
-        share = WEIGHTS[age] / sum(WEIGHTS)
+        strength = WEIGHTS[age] / math.hypot(WEIGHTS[age], sum(WEIGHTS) - WEIGHTS[age])
 
-        at = {"low_count": 99, "medium_count": 99, "high_count": 99}
-        assert "genre: noir" in prior(*items, **at, high_share=share - 1e-9)
-        assert "genre: noir" not in prior(*items, **at, high_share=share + 1e-9)
+        at = {"medium_count": 99, "high_count": 1}
+        assert prior(*items, **at, high_strength=strength - 1e-9)["genre: noir"].tier is Tier.HIGH
+        assert prior(*items, **at, high_strength=strength + 1e-9)["genre: noir"].tier is Tier.LOW
 
     def test_newer_taste_outweighs_an_older_one_of_the_same_count(self) -> None:
         lines = texts(statinit(history(*["genre: old"] * 8, *["genre: new"] * 8)))
@@ -84,10 +84,10 @@ class TestRecency:
 
     def test_fact_that_a_user_left_long_ago_fades(self) -> None:
         then = prior(*["genre: noir"] * 5)["genre: noir"].tier
-        now = prior(*["genre: noir"] * 5, *["genre: saga"] * 40).get("genre: noir")
+        now = prior(*["genre: noir"] * 5, *["genre: saga"] * 40)["genre: noir"].tier
 
         assert then is Tier.HIGH
-        assert now is None or now.tier is Tier.LOW
+        assert now is Tier.LOW
 
 
 class TestIdentity:
@@ -110,13 +110,13 @@ class TestIdentity:
 
 class TestBounds:
     def test_long_tail_is_cut_per_dimension_and_in_all(self) -> None:
-        many = [f"d{d}: v{v}" for d in range(9) for v in range(9) for _ in range(2)]
+        many = [f"d{d}: v{v}" for d in range(9) for v in range(12) for _ in range(2)]
 
         lines = [a for a in statinit(history(*many, limits=PriorLimits())) if a.kind is not Kind.PATTERN]
 
         per_dimension = [sum(a.dimension == f"d{d}" for a in lines) for d in range(9)]
-        assert len(lines) <= PriorLimits().total
-        assert max(per_dimension) <= PriorLimits().per_dimension
+        assert len(lines) == PriorLimits().total == 32
+        assert max(per_dimension) == PriorLimits().per_dimension == 10
 
     def test_counters_are_bounded_whatever_keys_and_values_items_have(self) -> None:
         limits = PriorLimits(values_per_dimension=3, dimensions=2)

@@ -1,11 +1,13 @@
-"""What the deterministic ranker does with collaborative context: steps, companions, and the skill between equals."""
+"""What the deterministic ranker does with collaborative context: standard scores that add up with the skill's."""
+
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.rank import facet_weights, rank
-from operators.rank.deterministic import FACET_WEIGHT
+from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Facet, ItemFacts, Tier
 from tests.builders import an_attribute, id_of, item_facts
 
@@ -21,70 +23,107 @@ def weights(**each: float) -> dict[str, float]:
     return {id_of(f"genre: {name}"): weight for name, weight in each.items()}
 
 
+EVEN = RankWeights(companions=1.0, popularity=1.0, facets=1.0, skill=1.0)
+
+
+def test_each_part_counts_in_standard_deviations_of_the_list() -> None:
+    ranked = rank([A, B, C], [LIKES_B], companions={"a": 0.02, "b": 0.01}, weights=EVEN)
+
+    scores = {item.item_id: score for item, score in ranked}
+    # 2, 1, 0 in any unit: mean 1, deviation sqrt(2/3).
+    assert scores["a"].facets == pytest.approx(math.sqrt(1.5))
+    assert scores["c"].facets == pytest.approx(-math.sqrt(1.5))
+    # 1, 0, 0: mean 1/3, deviation sqrt(2)/3.
+    assert scores["b"].skill == pytest.approx(math.sqrt(2))
+    assert scores["a"].skill == pytest.approx(-math.sqrt(0.5))
+
+
+def test_a_weight_scales_its_part() -> None:
+    once, twice = (
+        {item.item_id: score.facets for item, score in rank([A, B], companions={"a": 1.0}, weights=each)}
+        for each in (EVEN, RankWeights(companions=2.0))
+    )
+
+    assert twice == {name: pytest.approx(2 * score) for name, score in once.items()}
+
+
 @pytest.mark.parametrize("seed", ["", "r1", "r2", "r3"])
-def test_candidates_on_one_step_are_equally_relevant_and_the_skill_decides(seed: str) -> None:
-    assert order(LIKES_B, facets=weights(a=1.0, b=0.95, c=0.2), seed=seed) == "bac"
+def test_the_skill_moves_a_candidate_past_one_that_the_community_finds_a_little_better(seed: str) -> None:
+    assert order(LIKES_B, companions={"a": 1.0, "b": 0.9, "c": 0.2}, seed=seed) == "bac"
+    assert order(companions={"a": 1.0, "b": 0.9, "c": 0.2}, seed=seed) == "abc"
 
 
-def test_candidates_on_different_steps_are_not() -> None:
-    assert order(LIKES_B, facets=weights(a=1.0, b=0.7, c=0.2)) == "abc"
+def test_a_candidate_that_is_taken_more_stands_before_one_that_is_taken_less() -> None:
+    assert order(popularity={"b": 400, "c": 20}) == "bca"
 
 
-def test_without_steps_the_smallest_difference_decides_before_the_skill() -> None:
-    assert order(LIKES_B, facets=weights(a=1.0, b=0.999), levels=0) == "abc"
+def test_popularity_counts_in_orders_of_magnitude() -> None:
+    scores = {item.item_id: score.facets for item, score in rank([A, B, C], popularity={"a": 9, "b": 99})}
+
+    assert scores["b"] - scores["a"] == pytest.approx(scores["a"] - scores["c"])
 
 
-@pytest.mark.parametrize("seed", ["", "r1", "r2", "r3"])
-def test_what_the_skill_leaves_open_the_exact_weights_decide_before_the_seed(seed: str) -> None:
-    assert order(facets=weights(a=0.97, b=0.99, c=1.0), seed=seed) == "cba"
+@pytest.mark.parametrize("part", ["companions", "popularity", "facets", "skill"])
+def test_a_part_without_weight_says_nothing(part: str) -> None:
+    silent = RankWeights(**({"companions": 1.0, "popularity": 1.0, "facets": 1.0, "skill": 1.0} | {part: 0.0}))
+    said = {"companions": {"a": 1.0}, "popularity": {"a": 9}, "facets": weights(a=1.0)}
+
+    ranked = rank(
+        [A, B],
+        [an_attribute("genre: a")] if part == "skill" else [],
+        weights=silent,
+        **{name: value for name, value in said.items() if name == part},
+    )
+
+    assert {score.facets + score.skill for _, score in ranked} == {0.0}
 
 
-def test_steps_are_relative_to_the_strongest_of_the_list() -> None:
-    assert order(LIKES_B, facets=weights(a=0.0010, b=0.0007, c=0.0002)) == "abc"
-    assert order(LIKES_B, facets=weights(a=100.0, b=95.0, c=20.0)) == "bac"
+def test_what_all_candidates_share_decides_nothing() -> None:
+    same = {"a": 0.3, "b": 0.3, "c": 0.3}
+
+    assert order(LIKES_B, companions=same, popularity={"a": 5, "b": 5, "c": 5})[0] == "b"
 
 
-def test_score_tells_the_step_in_the_unit_of_the_weights() -> None:
-    scores = {item.item_id: score.facets for item, score in rank([A, B, C], facets=weights(a=2.0, b=1.9, c=0.7))}
-
-    assert scores == pytest.approx({"a": 2.0, "b": 2.0, "c": 0.8})
+def test_context_comes_after_the_instruction() -> None:
+    assert order(instruction="b", companions={"c": 1.0}, popularity={"a": 400}, items=(A, B, C))[0] == "b"
 
 
-@pytest.mark.parametrize("seed", ["", "r1", "r2"])
-def test_companions_count_in_the_facets_tier(seed: str) -> None:
-    assert order(LIKES_B, companions={"c": 1.0, "a": 0.5, "elsewhere": 1.0}, seed=seed) == "cab"
-    assert order(facets=weights(a=0.6), companions={"c": 0.5, "a": 0.2}, seed=seed) == "acb"
+def test_weights_too_small_to_divide_do_no_harm() -> None:
+    assert sorted(order(facets=weights(a=5e-324, b=1e-323))) == ["a", "b", "c"]
 
 
-def test_companions_come_after_the_instruction() -> None:
-    assert order(instruction="b", companions={"c": 1.0}, items=(A, B, C)) == "bca"
-
-
-def test_weights_too_small_to_divide_still_count() -> None:
-    assert order(facets=weights(a=5e-324, b=1e-323)) == "bac"
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.integers(0, 9), st.text(max_size=3), st.floats(0, 1))
-def test_a_lower_step_never_stands_above_a_higher_one(
-    each: list[float], levels: int, seed: str, companion: float
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.lists(st.integers(0, 10_000), min_size=12, max_size=12),
+    st.text(max_size=3),
+)
+def test_candidates_stand_in_the_order_of_their_scores_whatever_is_said_of_them(
+    each: list[float], taken: list[int], seed: str
 ) -> None:
     items = [item_facts(f"i{n}", f"genre: g{n}", "genre: liked") for n in range(len(each))]
-    facets = {id_of(f"genre: g{n}"): weight for n, weight in enumerate(each)}
     lines = [an_attribute("genre: liked", Tier.HIGH), an_attribute("genre: g1")]
 
-    ranked = rank(items, lines, "", facets, seed, companions={"i0": companion}, levels=levels)
+    ranked = rank(
+        items,
+        lines,
+        "",
+        {id_of(f"genre: g{n}"): weight for n, weight in enumerate(each)},
+        seed,
+        companions={f"i{n}": weight for n, weight in enumerate(reversed(each))},
+        popularity={f"i{n}": count for n, count in enumerate(taken)},
+    )
 
-    keys = [(score.facets, score.skill) for _, score in ranked]
-    assert keys == sorted(keys, reverse=True)
-    if levels:
-        assert len({score.facets for _, score in ranked}) <= levels + 1
+    sums = [score.facets + score.skill for _, score in ranked]
+    assert sums == sorted(sums, reverse=True)
+    assert all(map(math.isfinite, sums))
+    assert math.fsum(sums) == pytest.approx(0, abs=1e-6)
 
 
 def test_a_facet_counts_less_than_a_companion() -> None:
     facets = [
-        Facet(facet="drawn to noir", confidence=1.0, attribute_id="preference:genre:noir"),
+        Facet(facet="drawn to noir", confidence=0.8, attribute_id="preference:genre:noir"),
         Facet(facet="in no words of ours", confidence=1.0),
     ]
 
-    assert facet_weights(facets) == {"preference:genre:noir": FACET_WEIGHT}
-    assert FACET_WEIGHT < 0.5
+    assert facet_weights(facets) == {"preference:genre:noir": 0.8}
+    assert DEFAULT_WEIGHTS.facets < DEFAULT_WEIGHTS.companions

@@ -1,7 +1,6 @@
 """Facets by template, and companions: figures reckoned by hand, bounds for anything."""
 
 import unicodedata
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -171,45 +170,59 @@ def test_at_most_seven_and_the_surest_first() -> None:
 # --- companions -----------------------------------------------------------------------------------------------------
 
 
-def companions(*told: tuple[float, int, dict[str, int]], own: tuple[str, ...] = (), most: int = 64) -> dict[str, float]:
-    """Of items with this score, so many takers and these companions."""
-    items = [
-        replace(scored_item(f"b{n}", score=score), told=signal(f"b{n}", takers=takers, companions=others))
-        for n, (score, takers, others) in enumerate(told)
-    ]
-    return _companions(items, {*own, *(f"b{n}" for n in range(len(told)))}, most)
+def companions(
+    *told: tuple[int, dict[str, int]],
+    own: tuple[str, ...] = (),
+    most: int = 64,
+    popularity: dict[str, int] | None = None,
+) -> dict[str, float]:
+    """Of items with so many takers and these companions."""
+    signals = [signal(f"b{n}", takers=takers, companions=others) for n, (takers, others) in enumerate(told)]
+    return _companions(signals, {*own, *(f"b{n}" for n in range(len(told)))}, most, popularity or {})
 
 
 def test_a_companion_counts_by_its_share_of_takers_shrunk() -> None:
-    # 3 of 3 takers: 3/8; 30 of 45: 30/50. Half the weight each.
-    assert companions((1.0, 3, {"c1": 3}), (1.0, 45, {"c2": 30})) == {"c2": 1.0, "c1": pytest.approx(0.625)}
+    # 3 of 3 takers: 3/8; 30 of 45: 30/50.
+    assert companions((3, {"c1": 3}), (45, {"c2": 30})) == {"c2": 1.0, "c1": pytest.approx(0.625)}
 
 
-def test_companions_of_several_items_add_up_by_the_items_weight() -> None:
-    # c1: 0.75 * 5/10 + 0.25 * 5/10 = 0.5; c2: 0.25 * 5/10 = 0.125.
-    assert companions((9.0, 5, {"c1": 5}), (1.0, 5, {"c1": 5, "c2": 5})) == {"c1": 1.0, "c2": 0.25}
+def test_a_companion_that_everybody_takes_is_less_of_one() -> None:
+    # c1: 4 / (sqrt(4 * 400) + 5) = 4/45; c2: 4 / (sqrt(4 * 4) + 5) = 4/9.
+    found = companions((4, {"c1": 4, "c2": 4}), popularity={"c1": 400, "c2": 4})
+
+    assert found == {"c2": 1.0, "c1": pytest.approx(0.2)}
+
+
+def test_a_companion_of_unknown_popularity_counts_by_its_share() -> None:
+    assert companions((4, {"c1": 4, "c2": 4}), popularity={"c1": 4}) == {"c1": 1.0, "c2": 1.0}
+
+
+def test_companions_of_several_items_add_up() -> None:
+    # c1: 5/10 + 5/10 = 1; c2: 5/10.
+    assert companions((5, {"c1": 5}), (5, {"c1": 5, "c2": 5})) == {"c1": 1.0, "c2": 0.5}
 
 
 def test_an_item_of_the_users_own_is_no_companion() -> None:
-    assert companions((1.0, 5, {"b0": 5, "own": 5, "c1": 1}), own=("own",)) == {"c1": 1.0}
+    assert companions((5, {"b0": 5, "own": 5, "c1": 1}), own=("own",)) == {"c1": 1.0}
 
 
 def test_the_best_companions_are_kept_with_ties_by_id() -> None:
-    assert list(companions((1.0, 9, {"c3": 3, "c1": 3, "c2": 9, "c4": 1}), most=3)) == ["c2", "c1", "c3"]
+    assert list(companions((9, {"c3": 3, "c1": 3, "c2": 9, "c4": 1}), most=3)) == ["c2", "c1", "c3"]
 
 
 def test_counts_that_cannot_be_do_no_harm() -> None:
-    assert companions((1.0, 0, {"c1": 9})) == {}
-    assert companions((1.0, 5, {"c1": 99, "c2": 0})) == {"c1": 1.0}
+    assert companions((0, {"c1": 9})) == {}
+    assert companions((5, {"c1": 99, "c2": 0})) == {"c1": 1.0}
+    assert companions((5, {"c1": 5}), popularity={"c1": 0}) == {"c1": 1.0}
     assert companions() == {}
 
 
-def test_companions_come_from_neighbours_that_were_kept_and_exclude_what_was_forgotten() -> None:
+def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_has_forgotten() -> None:
     held = memory(taken("b1"), taken("b2"))
     heard = neighbourhood(
-        signal("b1", takers=5, companions={"b2": 5, "old": 5, "c1": 5}), signal("old", takers=9, companions={"c9": 9})
+        signal("b1", takers=5, companions={"b2": 5, "old": 5, "c1": 5}), signal("old", takers=5, companions={"c9": 5})
     )
-    assert retrieve(held, heard, "books", NOW).companions == {"c1": 1.0}
+    assert retrieve(held, heard, "books", NOW).companions == {"c1": 1.0, "c9": 1.0}
 
 
 # --- anything -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ def test_categories_written_as_a_python_list_give_genres(read: Read) -> None:
     found = read(books.parse, categories="['Mystery, Thriller & Suspense', 'Historical Mystery']")
 
     assert found["genre"] == ["mystery", "thriller", "historical"]
-    assert found["category"] == ["historical mystery"], "the coarse one is a genre already"
+    assert found["category"] == ["historical mystery", "mystery, thriller & suspense"], "the finest first"
 
 
 def test_genres_come_from_plot_words_when_nothing_is_structured(read: Read) -> None:
@@ -29,7 +29,10 @@ def test_ambiguous_plot_words_are_no_genre(read: Read) -> None:
 
 
 def test_general_fiction_is_said_only_when_nothing_else_is(read: Read) -> None:
-    assert read(books.parse, categories="['Literature & Fiction', 'Genre Fiction']") == {"genre": ["general fiction"]}
+    assert read(books.parse, categories="['Literature & Fiction', 'Genre Fiction']") == {
+        "genre": ["general fiction"],
+        "category": ["genre fiction", "literature & fiction"],
+    }
     assert read(books.parse, categories="['Literature & Fiction', 'Erotica']")["genre"] == ["romance"]
 
 
@@ -92,5 +95,5 @@ def test_moods_come_from_words_and_shelves(read: Read) -> None:
     assert found["mood"] == ["funny reads", "uplifting reads"]
 
 
-def test_the_era_is_a_decade(read: Read) -> None:
-    assert read(books.parse, year=1954) == {"era": ["1950s"]}
+def test_a_year_gives_its_decade_and_itself(read: Read) -> None:
+    assert read(books.parse, year=1954) == {"era": ["1950s"], "year": ["1954 releases"]}

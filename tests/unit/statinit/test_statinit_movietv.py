@@ -116,5 +116,9 @@ def test_the_first_three_actors_keep_their_case(read: Read) -> None:
     }
 
 
-def test_era_and_country_are_read(read: Read) -> None:
-    assert read(movietv.parse, "Pier (1974)", country="Chile|Peru") == {"country": ["Chile"], "era": ["1970s"]}
+def test_era_year_and_country_are_read(read: Read) -> None:
+    assert read(movietv.parse, "Pier (1974)", country="Chile|Peru") == {
+        "country": ["Chile"],
+        "era": ["1970s"],
+        "year": ["1974 releases"],
+    }

@@ -123,21 +123,24 @@ def test_people_after_a_cue_are_capitalised_names(words: str, expected: list[str
 
 
 @pytest.mark.parametrize(
-    ("metadata", "title", "era"),
+    ("metadata", "title", "year", "era"),
     [
-        ({"year": 1987}, "", "1980s"),
-        ({"Release Date": "2004-07-01"}, "", "2000s"),
-        ({"year": "n/a", "published": "May 1999"}, "", "1990s"),
-        ({"year": -750}, "", ""),
-        ({"year": 10**30}, "Dust (1921)", "1920s"),
-        ({"year": True}, "", ""),
-        ({"year": 1719}, "", "before 1900"),
-        ({}, "2001 Nights", ""),
-        ({}, "Harbour (2011)", "2010s"),
+        ({"year": 1987}, "", "1987", "1980s"),
+        ({"Release Date": "2004-07-01"}, "", "2004", "2000s"),
+        ({"year": "n/a", "published": "May 1999"}, "", "1999", "1990s"),
+        ({"year": -750}, "", "", ""),
+        ({"year": 10**30}, "Dust (1921)", "1921", "1920s"),
+        ({"year": True}, "", "", ""),
+        ({"year": 1719}, "", "1719", "before 1900"),
+        ({}, "2001 Nights", "", ""),
+        ({}, "Harbour (2011)", "2011", "2010s"),
     ],
 )
-def test_the_era_is_a_decade(metadata: dict[str, object], title: str, era: str) -> None:
-    assert text.decade(text.by_key(metadata), title) == era
+def test_the_year_is_read_and_the_era_is_its_decade(
+    metadata: dict[str, object], title: str, year: str, era: str
+) -> None:
+    assert text.year(text.by_key(metadata), title) == year
+    assert text.decade(year) == era
 
 
 def test_facts_are_distinct_in_identity_and_bounded() -> None:
