@@ -33,10 +33,10 @@ class RankWeights:
         skill: the lines of the skill.
     """
 
-    companions: float = 1.0
+    companions: float = 0.7
     popularity: float = 0.3
-    facets: float = 0.4
-    skill: float = 0.8
+    facets: float = 0.1
+    skill: float = 1.0
 
 
 DEFAULT_WEIGHTS = RankWeights()

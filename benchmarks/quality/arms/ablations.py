@@ -45,7 +45,7 @@ class Pointwise(Sager):
             facet_weights(now.context.facets),
             companions=now.context.companions,
             popularity=now.popularity,
-            weights=self._weights,
+            weights=self.weights,
         )
         return next(score for each, score in ranked if each.item_id == item.item_id)
 

@@ -95,6 +95,7 @@ class Sager:
     Attributes:
         rounds: the warm-up, in the order in which it went.
         skills: every test user's skill, by user.
+        weights: what counts how much in the ranking.
 
     Args:
         parts: what it has.
@@ -105,7 +106,7 @@ class Sager:
     def __init__(self, parts: Parts, options: ArmOptions, weights: RankWeights = DEFAULT_WEIGHTS) -> None:
         self._parts = parts
         self._options = options
-        self._weights = weights
+        self.weights = weights
         self.rounds: list[Round] = []
         self.skills: dict[str, PolicySkill] = {}
         self._contexts: dict[str, Retrieved] = {}
@@ -239,7 +240,7 @@ class Sager:
             seed,
             companions=now.context.companions,
             popularity=now.popularity,
-            weights=self._weights,
+            weights=self.weights,
         )
         return tuple(item.item_id for item, _ in ranked)
 
