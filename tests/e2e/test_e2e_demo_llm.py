@@ -46,6 +46,7 @@ def test_simulated_users_and_what_each_call_cost(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     folder = data_set(tmp_path / "films")
     with threaded(OpenAiServer(always=Act(Do.NO_LOGPROBS))) as server:
@@ -61,6 +62,7 @@ def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     assert "valid replies" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_an_endpoint_that_fails_is_told_as_fallbacks(tmp_path):
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:

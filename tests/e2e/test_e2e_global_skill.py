@@ -112,6 +112,7 @@ class TestGlobalSkill:
         assert "comedy" not in done.stdout
 
     @pytest.mark.slow
+    @pytest.mark.slow
     def test_with_a_model(self, settings, env):
         written_by_workers(settings)
         with threaded(OpenAiServer()) as server:

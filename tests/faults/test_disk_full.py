@@ -143,6 +143,7 @@ def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(harness: Harness) -> None:
     """The same by a limit on the size of files, which needs no privilege."""
     run = Run("file size limit under the materializer's file", BROKER)
