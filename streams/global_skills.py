@@ -21,6 +21,7 @@ from operators.global_skill.llm import LlmGlobalSkill
 from operators.statinit.prior import PriorLimits
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
+from schemas.codec import ModelT
 from schemas.fields import Domain
 from streams.client import EventProducer
 from streams.exceptions import MissingExtra, StreamsError
@@ -60,27 +61,28 @@ def read_populations(
         return found.populations.setdefault(of, Population(of, prior))
 
     with Scanner(settings) as scanner:
-        for value in _newest_values(scanner, Profile.TOPIC, domain, tell):
-            try:
-                profile = decode(Profile, value)
-            except BadRecord:
-                # Not ours to dead-letter: it is our own table's changelog, and the worker that wrote it reads it too.
-                found.unreadable += 1
-            else:
-                population(profile.domain).add(profile)
+        for profile in _readable(Profile, _newest_values(scanner, Profile.TOPIC, domain, tell), found):
+            population(profile.domain).add(profile)
         try:
-            for value in _newest_values(scanner, Memory.TOPIC, domain, tell):
-                try:
-                    memory = decode(Memory, value)
-                except BadRecord:
-                    found.unreadable += 1
-                else:
-                    population(memory.domain).met(memory)
+            for memory in _readable(Memory, _newest_values(scanner, Memory.TOPIC, domain, tell), found):
+                population(memory.domain).met(memory)
         except NoSuchTopic:
             # A pipeline without the graph has no memories: then nothing is told of what is popular.
             pass
     found.populations = {name: each for name, each in found.populations.items() if each.users}
     return found
+
+
+def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> Iterator[ModelT]:
+    """What can be decoded of these; the rest is counted.
+
+    It is not ours to dead-letter: it is our own tables' changelog, and the worker that wrote it reads it too.
+    """
+    for value in values:
+        try:
+            yield decode(model, value)
+        except BadRecord:
+            found.unreadable += 1
 
 
 def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell) -> Iterator[bytes]:
