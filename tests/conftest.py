@@ -76,6 +76,9 @@ def settings(bootstrap: str, tmp_path: Path) -> Settings:
         rebalance_seconds=8,
         publish_seconds=0.5,
         batch_seconds=0.2,
+        # The graph's messages are half of a worker's load, and few tests are about them.
+        fan_out=2,
+        support_floor=3,
     )
 
 
