@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.quality.arms.options import ArmOptions
 from benchmarks.quality.arms.sager import Parts, Sager
 from benchmarks.quality.case import Case, Split
-from benchmarks.quality.draw import NEGATIVES, Negatives, Pool, chance, shuffled
+from benchmarks.quality.draw import NEGATIVES, Negatives, Pool, chance, sample, shuffled
 from benchmarks.quality.split import read
 from operators.rank.deterministic import RankWeights
 
@@ -36,10 +36,8 @@ HARM = 0.01
 def validation(path: Path, users: int, seed: int) -> tuple[dict[Negatives, Split], dict[str, str]]:
     """A split per list of candidates, on training visits, and what each user took."""
     split, _ = read(path, seed=seed)
-    tested = sorted(case.user_id for case in split.cases if len(split.training[case.user_id]) >= LEAST_VISITS)
-    chance(seed, "validation", "").shuffle(tested)
-    tested = sorted(tested[:users])
-    answers = {user_id: split.training[user_id][-1].item_id for user_id in tested}
+    able = [case.user_id for case in split.cases if len(split.training[case.user_id]) >= LEAST_VISITS]
+    answers = {user_id: split.training[user_id][-1].item_id for user_id in sample(able, users, seed)}
     training = {user_id: visits[:-1] if user_id in answers else visits for user_id, visits in split.training.items()}
     met = dict.fromkeys(split.items, 0)
     for visits in training.values():

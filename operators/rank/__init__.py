@@ -1,7 +1,7 @@
-"""Rank (paper 2.4, C.3): a strict total order by instruction, then facets, then the skill as tie-breaker.
+"""Rank (paper 2.4, C.3): a strict total order by instruction, facets and skill.
 
-`deterministic` needs no LLM; `first_token`, `listwise` and `pointwise` ask one, and `llm` picks among them. What a
-model is asked is in `question`, what comes of its answers in `ranking`.
+`deterministic` weighs them without an LLM; `first_token`, `listwise` and `pointwise` ask one, and `llm` picks among
+them. What a model is asked is in `question`, what comes of its answers in `ranking`.
 """
 
 from operators.rank.deterministic import TIER_WEIGHT, Score, facet_weights, rank

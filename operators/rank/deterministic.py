@@ -3,7 +3,7 @@
 The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
 many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
 tiers would silence the skill. So only the instruction is a tier of its own; what the community says and what the skill
-says are brought to one scale, standard scores inside the list, and added. docs/quality.md has what both ways give.
+says are brought to one scale, standard scores inside the list, and added: docs/decisions/0015-weighing-in-a-ranking.md.
 """
 
 import math
@@ -63,6 +63,11 @@ class Score:
     facets: float
     skill: float
 
+    @property
+    def best_first(self) -> tuple[float, float]:
+        """The key by which candidates are sorted."""
+        return -self.instruction, -(self.facets + self.skill)
+
 
 def rank(
     candidates: Sequence[ItemFacts],
@@ -109,7 +114,7 @@ def rank(
     ]
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311
-    scored.sort(key=lambda each: (-each[1].instruction, -(each[1].facets + each[1].skill)))
+    scored.sort(key=lambda each: each[1].best_first)
     return scored
 
 

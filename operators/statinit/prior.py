@@ -105,7 +105,7 @@ class _Weights:
     count: Counter[str]
 
 
-def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weights]]:
+def _weigh(profile: Profile, limits: PriorLimits) -> dict[str, _Weights]:
     weights: dict[str, _Weights] = {}
     spelled: dict[str, str] = {}
 
@@ -129,7 +129,7 @@ def _weigh(profile: Profile, limits: PriorLimits) -> Iterator[tuple[str, _Weight
             held = of(fact.dimension)
             held.weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
             held.count[one(fact.dimension, fact.value)] += 1
-    yield from weights.items()
+    return weights
 
 
 def _tier(strength: float, count: int, limits: PriorLimits) -> Tier:
@@ -151,7 +151,8 @@ def statinit(profile: Profile | None, limits: PriorLimits = PriorLimits()) -> tu
     if profile is None or not profile.interactions:
         return ()
     found: list[tuple[float, Attribute]] = []
-    for dimension, weights in _weigh(profile, limits):
+    weighed = _weigh(profile, limits)
+    for dimension, weights in weighed.items():
         ranked = sorted(weights.weight, key=lambda value: (-weights.weight[value], value))
         length = math.hypot(*weights.weight.values())
         for value in ranked[: limits.per_dimension]:
@@ -161,12 +162,12 @@ def statinit(profile: Profile | None, limits: PriorLimits = PriorLimits()) -> tu
             found.append((strength, from_fact(fact, tier, Source.PRIOR, support=weights.count[value])))
     found.sort(key=lambda pair: (-pair[1].tier, -pair[0], pair[1].attribute_id))
     lines = [attribute for _, attribute in found[: limits.total]]
-    return (*lines, *_patterns(profile, limits))
+    return (*lines, *_patterns(profile, weighed, limits))
 
 
-def _patterns(profile: Profile, limits: PriorLimits) -> Iterator[Attribute]:
+def _patterns(profile: Profile, weighed: Mapping[str, _Weights], limits: PriorLimits) -> Iterator[Attribute]:
     """How the user balances the familiar and the new (paper 2.3, Behavioral Patterns)."""
-    for dimension, weights in _weigh(profile, limits):
+    for dimension, weights in weighed.items():
         if dimension not in ("genre", "category") or profile.interactions < limits.pattern_interactions:
             continue
         total = sum(weights.weight.values())

@@ -105,7 +105,7 @@ class Answers:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
         # A domain that is read by another's parser is pruned by that one's rules.
         rules = self._settings.parsers.get(request.domain, request.domain)
-        popularity = pipeline.global_skills.popularity(request.domain) or None
+        popularity = pipeline.global_skills.popularity(request.domain)
         found = retrieve(memory, near, rules, request.occurred_at, self._limits, self._settings.preset, popularity)
         # Without the neighbours, which hold the decoded graph: only what a ranking uses is kept.
         light = replace(found, neighbours=Neighbours())

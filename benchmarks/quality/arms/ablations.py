@@ -32,7 +32,7 @@ class Pointwise(Sager):
         scores = {item.item_id: self.alone(now, item, instruction) for item in items}
         order = list(scores)
         random.Random(seed).shuffle(order)
-        order.sort(key=lambda name: (-scores[name].instruction, -(scores[name].facets + scores[name].skill)))
+        order.sort(key=lambda name: scores[name].best_first)
         return tuple(order)
 
     def alone(self, now: Situation, item: ItemFacts, instruction: str) -> Score:

@@ -219,8 +219,10 @@ class Sager:
         name, known = (user_id, self._parts.propagate), self._world.contexts
         if name not in known:
             near = self._world.near(user_id) if self._parts.propagate else None
-            memory, popularity = self._world.memories.get(user_id), self._popularity() or None
-            found = retrieve(memory, near, self._split.domain, now + timedelta(seconds=1), popularity=popularity)
+            memory = self._world.memories.get(user_id)
+            found = retrieve(
+                memory, near, self._split.domain, now + timedelta(seconds=1), popularity=self._popularity()
+            )
             # Without the neighbours, which hold the decoded graph.
             known[name] = replace(found, neighbours=Neighbours())
         return known[name]
