@@ -2,7 +2,7 @@
 
 from schemas.base import SCHEMA_VERSION, Event, Model
 from schemas.codec import decode, derived_id, encode
-from schemas.commands import Action, SkillCommand
+from schemas.commands import Action, SkillCommand, Stated
 from schemas.contrasts import Contrast
 from schemas.dead_letters import DeadLetter
 from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
@@ -109,6 +109,7 @@ __all__ = [
     "SkillDiff",
     "SlimSkill",
     "Source",
+    "Stated",
     "Strategy",
     "Taken",
     "Taker",

@@ -1,30 +1,73 @@
 """Commands by which people change a skill: the user, their advocate, an operator."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from schemas.base import Event
+from schemas.base import Event, Model
 from schemas.fields import AttributeId, DomainField, Label, UserIdField
+from schemas.skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
 
 
 class Action(StrEnum):
-    """What a command does to one attribute."""
+    """What a command does to a skill."""
 
     PIN = "pin"
     UNPIN = "unpin"
     REMOVE = "remove"
+    ADD = "add"
+    REWORD = "reword"
+    SET_TIER = "set-tier"
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
+    ROLL_BACK = "roll-back"
+
+
+class Stated(Model):
+    """A line in a person's own words."""
+
+    kind: Kind = Kind.PREFERENCE
+    dimension: Annotated[str, Field(min_length=1, max_length=40)]
+    value: Label
+    tier: Tier = Tier.HIGH
+
+
+_NEEDED = {
+    Action.PIN: {"attribute_id"},
+    Action.UNPIN: {"attribute_id"},
+    Action.REMOVE: {"attribute_id"},
+    Action.ADD: {"line"},
+    Action.REWORD: {"attribute_id", "value"},
+    Action.SET_TIER: {"attribute_id", "tier"},
+    Action.FREEZE: set[str](),
+    Action.UNFREEZE: set[str](),
+    Action.ROLL_BACK: {"to_version", "lines"},
+}
 
 
 class SkillCommand(Event):
-    """One act of a person on one attribute; goes through the same merge as a contrast."""
+    """One act of a person on one skill; goes through the same merge as a contrast."""
 
     TOPIC: ClassVar[str] = "skill-commands"
 
     user_id: UserIdField
     domain: DomainField
     action: Action
-    attribute_id: AttributeId
+    attribute_id: AttributeId | None = Field(default=None, description="The line that is meant, where one is.")
+    line: Stated | None = Field(default=None, description="add: the new line.")
+    value: Label | None = Field(default=None, description="reword: what the line is to say.")
+    tier: Tier | None = Field(default=None, description="set-tier: how sure we are to be of the line.")
+    to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
+    lines: tuple[Attribute, ...] | None = Field(
+        default=None, max_length=MAX_ATTRIBUTES, description="roll-back: that version's lines, from the log."
+    )
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""
+
+    @model_validator(mode="after")
+    def _says_what_it_needs(self) -> Self:
+        missing = sorted(name for name in _NEEDED[self.action] if getattr(self, name) is None)
+        if missing:
+            raise ValueError(f"{self.action.value} needs {', '.join(missing)}")
+        return self

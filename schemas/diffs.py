@@ -21,6 +21,10 @@ class ChangeKind(StrEnum):
     EVICTED = "evicted"
     PINNED = "pinned"
     UNPINNED = "unpinned"
+    ADDED = "added"
+    REWORDED = "reworded"
+    SET = "set"
+    RESTORED = "restored"
 
 
 class Change(Model):
@@ -34,7 +38,9 @@ class Change(Model):
     attribute_id: AttributeId
     before: Tier | None = None
     after: Tier | None = None
-    discovered: Attribute | None = Field(default=None, description="The new line, for `discovered` only.")
+    discovered: Attribute | None = Field(
+        default=None, description="The line as it stands now, where it is new: discovered, added, reworded, restored."
+    )
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
@@ -47,6 +53,7 @@ class Refusal(StrEnum):
     CAPPED = "capped"
     PINNED = "pinned"
     FULL = "full"
+    ALREADY_SO = "already-so"
 
 
 class Refused(Model):
@@ -74,6 +81,10 @@ class SkillDiff(Event):
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
+    frozen: bool | None = Field(
+        default=None, description="Whether the skill learns no more from now on; none: as before."
+    )
+    rolled_back_to: int | None = Field(default=None, ge=0, description="The version whose lines these are again.")
     reasoned_by: ReasonedBy = ReasonedBy()
     analysis: Text = ""
     source: Position | None = None
@@ -95,6 +106,7 @@ class PolicySkill(Event):
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
     strategy: Strategy = Strategy()
+    frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
     last_diff: SkillDiff | None = None

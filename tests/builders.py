@@ -26,6 +26,7 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     Source,
+    Stated,
     Tier,
 )
 
@@ -157,7 +158,15 @@ def texts(attributes: Iterable[Attribute]) -> list[str]:
 
 def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: Any) -> SkillCommand:
     fields = {"event_id": a_name("command"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
-    return SkillCommand(**{**fields, **more}, action=action, attribute_id=_id(text))
+    needed: dict[Action, dict[str, Any]] = {
+        Action.ADD: {"line": Stated(dimension=text.partition(": ")[0], value=text.partition(": ")[2])},
+        Action.REWORD: {"value": "film noir"},
+        Action.SET_TIER: {"tier": Tier.HIGH},
+        Action.ROLL_BACK: {"to_version": 0, "lines": ()},
+    }
+    about = {} if action in (Action.ADD, Action.FREEZE, Action.UNFREEZE, Action.ROLL_BACK) else _id(text)
+    named = {"attribute_id": about} if about else {}
+    return SkillCommand(**{**fields, **named, **needed.get(action, {}), **more}, action=action)
 
 
 def a_position(offset: int = 0, topic: str = "sager.contrasts", partition: int = 0, timestamp_ms: int = 0) -> Position:

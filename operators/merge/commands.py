@@ -1,10 +1,15 @@
-"""What a person's command does to a skill."""
+"""What a person's command does to a skill: the same kind of diff as a choice makes, with their name on it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from operators.attributes import attribute_id
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
 from schemas import (
     Action,
+    Attribute,
     Change,
     ChangeKind,
     Evidence,
@@ -15,39 +20,175 @@ from schemas import (
     Refused,
     SkillCommand,
     SkillDiff,
+    Source,
 )
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What comes of a command, before there is room made for it."""
+
+    changes: tuple[Change, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    frozen: bool | None = None
+    rolled_back_to: int | None = field(default=None)
 
 
 def resolve_command(
     skill: PolicySkill, command: SkillCommand, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
 ) -> SkillDiff:
-    """What a person's command does to this skill; one that names no line of it is refused in the diff."""
-    line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
-    kind = {Action.PIN: ChangeKind.PINNED, Action.UNPIN: ChangeKind.UNPINNED, Action.REMOVE: ChangeKind.REMOVED}[
-        command.action
-    ]
-    why = None
-    if line is None:
-        why = Refusal.UNKNOWN
-    elif kind is ChangeKind.PINNED and sum(a.pinned for a in skill.attributes) >= limits.pinned:
-        why = Refusal.CAPPED
+    """What a person's command does to this skill; what cannot be done is refused in the diff."""
+    answer = _RESOLVERS[command.action](skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
-    changes: tuple[Change, ...] = ()
-    if line is not None and why is None:
-        after = None if kind is ChangeKind.REMOVED else line.tier
-        changes = (
-            Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=after, reason=command.reason),
-        )
+    changes, refused = list(answer.changes), list(answer.refused)
+    if changes:
         # A pin's word, or the likes that move up after a removal, may be the ones too many.
-        changes = tuple(make_room(skill, changes, evidence, skill.contrasts, limits)[0])
-    refused = () if why is None else (Refused(attribute_id=command.attribute_id, proposed=kind, why=why),)
+        changes, full = make_room(skill, changes, evidence, skill.contrasts, limits)
+        refused += full
+        if full and command.action is Action.REWORD:
+            changes = []  # the old words stay where the new ones have no room
     return next_diff(
         skill,
         command,
-        changes=changes,
-        refused=refused,
+        changes=tuple(changes),
+        refused=tuple(refused),
         evidence=evidence,
         is_contrast=False,
+        frozen=answer.frozen,
+        rolled_back_to=answer.rolled_back_to,
         reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
         source=source,
     )
+
+
+def _of_a_line(
+    change: Callable[[PolicySkill, SkillCommand, Attribute, MergeLimits], _Answer], kind: ChangeKind
+) -> Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]:
+    """A resolver of commands that name a line: one that is not there is refused."""
+
+    def resolved(skill: PolicySkill, command: SkillCommand, limits: MergeLimits) -> _Answer:
+        line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
+        if line is None:
+            return _refuse(command.attribute_id or "", kind, Refusal.UNKNOWN)
+        return change(skill, command, line, limits)
+
+    return resolved
+
+
+def _pin(skill: PolicySkill, command: SkillCommand, line: Attribute, limits: MergeLimits) -> _Answer:
+    if sum(a.pinned for a in skill.attributes) >= limits.pinned:
+        return _refuse(line.attribute_id, ChangeKind.PINNED, Refusal.CAPPED)
+    return _change(command, line, ChangeKind.PINNED)
+
+
+def _unpin(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
+    return _change(command, line, ChangeKind.UNPINNED)
+
+
+def _remove(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
+    gone = Change(kind=ChangeKind.REMOVED, attribute_id=line.attribute_id, before=line.tier, reason=command.reason)
+    return _Answer((gone,))
+
+
+def _set_tier(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
+    if command.tier is line.tier:
+        return _refuse(line.attribute_id, ChangeKind.SET, Refusal.ALREADY_SO)
+    return _Answer(
+        (
+            Change(
+                kind=ChangeKind.SET,
+                attribute_id=line.attribute_id,
+                before=line.tier,
+                after=command.tier,
+                reason=command.reason,
+            ),
+        )
+    )
+
+
+def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
+    """Another name is another line: the old one goes and the new one takes over what it had."""
+    value = command.value or line.value
+    name = attribute_id(line.kind, line.dimension, value)
+    reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
+    if name == line.attribute_id:
+        return _Answer((_new(ChangeKind.REWORDED, reworded, command.reason, before=line),))
+    if any(a.attribute_id == name for a in skill.attributes):
+        return _refuse(name, ChangeKind.REWORDED, Refusal.ALREADY_SO)
+    gone = Change(kind=ChangeKind.REWORDED, attribute_id=line.attribute_id, before=line.tier, reason=command.reason)
+    return _Answer((gone, _new(ChangeKind.ADDED, reworded, command.reason)))
+
+
+def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
+    said = command.line
+    if said is None:  # the schema does not let one through
+        return _Answer()
+    line = Attribute(
+        attribute_id=attribute_id(said.kind, said.dimension, said.value),
+        kind=said.kind,
+        dimension=said.dimension,
+        value=said.value,
+        tier=said.tier,
+        source=Source.STATED,
+        confirmed_at=skill.contrasts,
+        evidence=(Evidence(event_id=command.event_id),),
+    )
+    if any(a.attribute_id == line.attribute_id for a in skill.attributes):
+        return _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
+    return _Answer((_new(ChangeKind.ADDED, line, command.reason),))
+
+
+def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
+    return _Answer(frozen=command.action is Action.FREEZE)
+
+
+def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
+    """A new version with the lines of an old one; what was learned since is in the log."""
+    wanted = {line.attribute_id: line for line in command.lines or ()}
+    held = {line.attribute_id: line for line in skill.attributes}
+    reason = command.reason or f"rolled back to version {command.to_version}"
+    gone = [
+        Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
+        for name, line in held.items()
+        if name not in wanted
+    ]
+    back = [
+        _new(ChangeKind.RESTORED, line, reason, before=held.get(name))
+        for name, line in wanted.items()
+        if held.get(name) != line
+    ]
+    return _Answer((*gone, *back), rolled_back_to=command.to_version)
+
+
+def _change(command: SkillCommand, line: Attribute, kind: ChangeKind) -> _Answer:
+    return _Answer(
+        (Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=line.tier, reason=command.reason),)
+    )
+
+
+def _new(kind: ChangeKind, line: Attribute, reason: str, before: Attribute | None = None) -> Change:
+    return Change(
+        kind=kind,
+        attribute_id=line.attribute_id,
+        before=before.tier if before else None,
+        after=line.tier,
+        discovered=line,
+        reason=reason,
+    )
+
+
+def _refuse(name: str, kind: ChangeKind, why: Refusal) -> _Answer:
+    return _Answer(refused=(Refused(attribute_id=name, proposed=kind, why=why),))
+
+
+_RESOLVERS: dict[Action, Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]] = {
+    Action.PIN: _of_a_line(_pin, ChangeKind.PINNED),
+    Action.UNPIN: _of_a_line(_unpin, ChangeKind.UNPINNED),
+    Action.REMOVE: _of_a_line(_remove, ChangeKind.REMOVED),
+    Action.ADD: _add,
+    Action.REWORD: _of_a_line(_reword, ChangeKind.REWORDED),
+    Action.SET_TIER: _of_a_line(_set_tier, ChangeKind.SET),
+    Action.FREEZE: _freeze,
+    Action.UNFREEZE: _freeze,
+    Action.ROLL_BACK: _roll_back,
+}

@@ -55,6 +55,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "contrasts": now,
             "attributes": attributes,
             "strategy": strategy_of(attributes),
+            "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
             "applied": with_applied(skill.applied, diff.source),
             "last_diff": diff,
@@ -94,11 +95,11 @@ def apply_changes(
     held = {line.attribute_id: line for line in lines}
     for change in changes:
         name = change.attribute_id
-        if change.kind is ChangeKind.DISCOVERED and change.discovered is not None:
+        if change.discovered is not None:
             held[name] = change.discovered
         elif name not in held:
             continue
-        elif change.kind in (ChangeKind.REMOVED, ChangeKind.EVICTED):
+        elif change.after is None:
             del held[name]
         else:
             held[name] = _changed(held[name], change, evidence, now)
@@ -119,6 +120,8 @@ def _changed(line: Attribute, change: Change, evidence: Evidence, now: int) -> A
             update = {"contradictions": line.contradictions + 1}
         case ChangeKind.WEAKENED:
             update = {"tier": change.after, "contradictions": 0, "weakened_at": now}
+        case ChangeKind.SET:
+            update = {"tier": change.after, "contradictions": 0}
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
             update = {"pinned": change.kind is ChangeKind.PINNED}
         case _:

@@ -57,12 +57,12 @@ def make_room(
             return kept, refused
         loose = [line for line in lines if not line.pinned and not protected(line)]
         touched = {change.attribute_id for change in kept}
-        discoveries = [change for change in kept if change.kind is ChangeKind.DISCOVERED]
+        discoveries = [change for change in kept if change.discovered is not None and change.before is None]
         untouched = [line for line in loose if line.attribute_id not in touched]
         if not untouched and discoveries:
             kept.remove(discoveries[-1])
             name = discoveries[-1].attribute_id
-            refused.append(Refused(attribute_id=name, proposed=ChangeKind.DISCOVERED, why=Refusal.FULL))
+            refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
         elif victims := untouched or loose:
             victim = min(victims, key=_least_missed)
             kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))

@@ -52,7 +52,7 @@ class Evolve:
         if holds(skill, contrast.event_id, position):
             return "repeated"
         rounds = self._pipeline.settings.warmup_rounds
-        if rounds is not None and skill.contrasts >= rounds:
+        if skill.frozen or (rounds is not None and skill.contrasts >= rounds):
             return "frozen"
         try:
             diff = await self._diff(contrast, skill, position)

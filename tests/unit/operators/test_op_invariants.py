@@ -36,6 +36,7 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     Source,
+    Stated,
     Tier,
     decode,
     encode,
@@ -141,9 +142,13 @@ class Stream:
             return held[place % len(held)].attribute_id if isinstance(place, int) and held else str(place)
 
         if told.command is not None:
-            line = name(told.line).ljust(3, "?")
-            fields = {"event_id": f"e{number}", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
-            return SkillCommand(**fields, action=told.command, attribute_id=line), Proposal()
+            back = self.skills[told.line % len(self.skills)] if self.skills else None
+            return SkillCommand(
+                event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, actor="ann", action=told.command,
+                attribute_id=name(told.line).ljust(3, "?"), value=f"said {told.line}", tier=Tier(1 + told.line % 3),
+                line=Stated(dimension="genre", value=f"said {told.line}" * 5, tier=Tier(1 + told.line % 3)),
+                to_version=back.version if back else 0, lines=back.attributes if back else self.seed,
+            ), Proposal()  # fmt: skip
         contrast = Contrast(
             event_id=f"e{number}", occurred_at=NOW, user_id=USER, domain=DOMAIN, ranking_id=f"r{number}",
             chosen=ItemFacts(item_id=f"i{number}", facts=told.chosen), chosen_rank=1,
@@ -230,6 +235,10 @@ def test_nothing_enters_a_skill_but_what_was_chosen_or_was_in_the_seed(
     for skill, (record, _, _) in zip(stream.skills, stream.told, strict=True):
         if isinstance(record, Contrast):
             allowed |= {(fact.dimension, fact.value) for fact in record.chosen.facts}
+        elif record.action is Action.ADD and record.line is not None:
+            allowed.add((record.line.dimension, record.line.value))
+        elif record.action is Action.REWORD:
+            allowed |= {(dimension, record.value) for dimension, _ in allowed}
         assert {(a.dimension, a.value) for a in skill.attributes} <= allowed
         assert set(skill.strategy.must_include) <= {value for _, value in allowed}
 
@@ -248,6 +257,11 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
 
     for diff, skill in zip(stream.log, stream.skills, strict=True):
         contrasts += diff.is_contrast
+        if not diff.is_contrast:  # a person may move what they like
+            before = {a.attribute_id: a for a in skill.attributes}
+            contradictions = Counter({a.attribute_id: a.contradictions for a in skill.attributes})
+            demoted_at = {a.attribute_id: a.weakened_at for a in skill.attributes if a.weakened_at is not None}
+            continue
         after = {a.attribute_id: a for a in skill.attributes}
         said = {change.kind: set[str]() for change in diff.changes}
         for change in diff.changes:

@@ -314,7 +314,7 @@ class TestCommands:
 
         assert texts(skill.attributes) == [SAGA]
 
-    @pytest.mark.parametrize("action", list(Action))
+    @pytest.mark.parametrize("action", [Action.PIN, Action.UNPIN, Action.REMOVE, Action.REWORD, Action.SET_TIER])
     def test_command_on_an_unknown_line_is_refused_in_the_diff(self, action: Action) -> None:
         given = a_skill(an_attribute(SAGA))
 
@@ -470,7 +470,7 @@ class TestFold:
 
 def test_every_refusal_reason_of_the_merge_is_one_that_it_can_give() -> None:
     assert {refusal.value for refusal in Refusal} == {
-        "unknown-attribute", "no-evidence", "also-reinforced", "capped", "pinned", "full",
+        "unknown-attribute", "no-evidence", "also-reinforced", "capped", "pinned", "full", "already-so",
     }  # fmt: skip
 
 

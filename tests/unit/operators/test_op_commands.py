@@ -1,0 +1,154 @@
+"""What a person's command does to a skill: correct, freeze, roll back."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.merge import MergeLimits, fold, merge, resolve_command, start
+from schemas import (
+    Action,
+    BadRecord,
+    ChangeKind,
+    Kind,
+    PolicySkill,
+    SkillCommand,
+    Source,
+    Stated,
+    Tier,
+    decode,
+    encode,
+)
+from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute, id_of
+
+NOIR, SAGA = "genre: noir", "genre: saga"
+
+
+def after(skill: PolicySkill, command: SkillCommand, **limits: int) -> PolicySkill:
+    return merge(skill, resolve_command(skill, command, limits=MergeLimits(**limits)))
+
+
+def refusals(skill: PolicySkill, command: SkillCommand) -> list[str]:
+    return [refused.why.value for refused in resolve_command(skill, command).refused]
+
+
+def test_a_stated_line_is_there_with_its_words_and_its_event() -> None:
+    command = a_command(Action.ADD, line=Stated(dimension="genre", value="Film Noir", tier=Tier.MEDIUM))
+
+    skill = after(a_skill(an_attribute(SAGA)), command)
+
+    line = skill.attributes[-1]
+    assert (line.attribute_id, line.value, line.tier) == ("preference:genre:film-noir", "Film Noir", Tier.MEDIUM)
+    assert (line.source, line.kind) == (Source.STATED, Kind.PREFERENCE)
+    assert [evidence.event_id for evidence in line.evidence] == [command.event_id]
+
+
+def test_what_is_there_already_is_not_stated_twice() -> None:
+    assert refusals(a_skill(an_attribute(NOIR)), a_command(Action.ADD, NOIR)) == ["already-so"]
+
+
+def test_a_stated_line_finds_room_or_is_refused() -> None:
+    pinned = [an_attribute(f"genre: g{n}", Tier.HIGH, pinned=True) for n in range(2)]
+    loose = an_attribute("genre: loose", Tier.LOW)
+
+    assert [a.value for a in after(a_skill(*pinned, loose), a_command(Action.ADD), attributes=3).attributes] == [
+        "g0", "g1", "noir",
+    ]  # fmt: skip
+    diff = resolve_command(a_skill(*pinned), a_command(Action.ADD), limits=MergeLimits(attributes=2))
+    assert ([r.why.value for r in diff.refused], diff.changes) == (["full"], ())
+
+
+def test_a_reworded_line_keeps_what_it_had_under_its_new_name() -> None:
+    line = an_attribute(NOIR, Tier.HIGH, support=7, pinned=True)
+
+    [reworded] = after(a_skill(line), a_command(Action.REWORD, value="neo-noir")).attributes
+
+    assert reworded.attribute_id == "preference:genre:neo-noir"
+    assert (reworded.tier, reworded.support, reworded.pinned) == (Tier.HIGH, 7, True)
+    assert reworded.source is Source.STATED
+
+
+def test_another_spelling_is_the_same_line() -> None:
+    diff = resolve_command(given_ := a_skill(an_attribute(NOIR)), a_command(Action.REWORD, value="NOIR"))
+
+    assert [(c.kind, c.before, c.after) for c in diff.changes] == [
+        (ChangeKind.REWORDED, given_.attributes[0].tier, given_.attributes[0].tier)
+    ]
+    assert [(a.attribute_id, a.value) for a in merge(given_, diff).attributes] == [(id_of(NOIR), "NOIR")]
+
+
+def test_a_line_is_not_reworded_into_another_one() -> None:
+    assert refusals(a_skill(an_attribute(NOIR), an_attribute(SAGA)), a_command(Action.REWORD, value="saga")) == [
+        "already-so"
+    ]
+
+
+def test_words_for_which_there_is_no_room_leave_the_old_ones() -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.HIGH, pinned=True))
+    diff = resolve_command(given_, a_command(Action.REWORD, value="noir " * 10), limits=MergeLimits(characters=60))
+
+    assert [refused.why.value for refused in diff.refused] == ["full"]
+    assert merge(given_, diff).attributes == given_.attributes
+
+
+@pytest.mark.parametrize("tier", list(Tier))
+def test_a_tier_is_set_at_once_and_not_by_steps(tier: Tier) -> None:
+    given_ = a_skill(an_attribute(NOIR, Tier.LOW, contradictions=1))
+
+    [line] = after(given_, a_command(Action.SET_TIER, tier=tier)).attributes
+
+    assert line.tier is tier
+    assert line.contradictions == (1 if tier is Tier.LOW else 0)
+
+
+def test_a_frozen_skill_says_so_until_it_is_unfrozen() -> None:
+    frozen = after(a_skill(an_attribute(NOIR)), a_command(Action.FREEZE))
+    still = after(frozen, a_command(Action.PIN))
+
+    assert (frozen.frozen, still.frozen) == (True, True)
+    assert not after(still, a_command(Action.UNFREEZE)).frozen
+
+
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from([a for a in Action if a is not Action.ROLL_BACK]), st.sampled_from([NOIR, SAGA])),
+    max_size=8,
+)
+
+
+@given(ACTIONS, ACTIONS)
+def test_rolled_back_a_skill_has_that_versions_lines_and_all_versions_in_its_log(
+    first: list[tuple[Action, str]], second: list[tuple[Action, str]]
+) -> None:
+    seed = (an_attribute(NOIR), an_attribute("mood: dark", Tier.HIGH))
+    skill, log = start(USER, DOMAIN, seed, a_command()), []
+
+    def carry_out(command: SkillCommand) -> None:
+        nonlocal skill
+        log.append(resolve_command(skill, command))
+        skill = merge(skill, log[-1])
+
+    for action, text in first:
+        carry_out(a_command(action, text))
+    then = skill
+    for action, text in second:
+        carry_out(a_command(action, text))
+    carry_out(a_command(Action.ROLL_BACK, to_version=then.version, lines=then.attributes))
+
+    assert {line.attribute_id: line for line in skill.attributes} == {a.attribute_id: a for a in then.attributes}
+    assert skill.strategy == then.strategy
+    assert log[-1].rolled_back_to == then.version
+    assert [diff.version for diff in log] == list(range(1, len(log) + 1))
+    assert fold(log)[skill.user_id, skill.domain] == skill
+
+
+@pytest.mark.parametrize("action", list(Action))
+def test_a_command_that_does_not_say_what_it_needs_is_a_bad_record(action: Action) -> None:
+    whole = a_command(action)
+    bare = whole.model_copy(
+        update={"attribute_id": None, "line": None, "value": None, "tier": None, "to_version": None, "lines": None}
+    )
+
+    if action in (Action.FREEZE, Action.UNFREEZE):
+        assert decode(SkillCommand, encode(bare)) == bare
+        return
+    with pytest.raises(BadRecord, match="needs"):
+        decode(SkillCommand, encode(bare))
