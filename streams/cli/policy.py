@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streams.cli import policy_change
 from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.exceptions import StreamsError
@@ -25,6 +26,10 @@ _SIGNS = {
     "evicted": "-",
     "pinned": "*",
     "unpinned": "*",
+    "added": "+",
+    "reworded": "~",
+    "set": "=",
+    "restored": "<",
 }
 
 
@@ -43,6 +48,7 @@ def register(app: typer.Typer) -> None:
     group.command(
         "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
     )(log)
+    policy_change.register(group)
     app.add_typer(group, name="policy")
 
 
@@ -177,7 +183,7 @@ def _show_log(out: "Console", diffs: "Sequence[SkillDiff]") -> None:
         title=printable(f"{first.user_id} · {first.domain}"),
     )
     for diff in diffs:
-        changes = [*_seeded(diff), *((_change(change), change.reason) for change in diff.changes)] or [
+        changes = [*_seeded(diff), *((change_of(change), change.reason) for change in diff.changes)] or [
             ("no change", "")
         ]
         if diff.refused:
@@ -195,7 +201,8 @@ def _seeded(diff: "SkillDiff") -> list[tuple[str, str]]:
     return [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
 
 
-def _change(change: "Change") -> str:
+def change_of(change: "Change") -> str:
+    """One change as a line: what, from which tier to which."""
     line = f"{_SIGNS[change.kind.value]} {change.attribute_id}"
     if change.kind.value in ("pinned", "unpinned"):
         return f"{line} {change.kind.value}"

@@ -1,0 +1,75 @@
+"""Sending a person's command, and waiting until a worker has carried it out."""
+
+import time
+from typing import Self
+
+from confluent_kafka import Consumer, TopicPartition
+
+from schemas import BadRecord, SkillCommand, SkillDiff, decode, encode, topic_of
+from streams.kafka import client_config, partition_of
+from streams.outbox import Outbox
+from streams.scan import REQUEST_SECONDS
+from streams.settings import Settings
+
+FLUSH_SECONDS = 30.0
+
+
+class Commander:
+    """Sends commands about one user, and follows that user's part of the log. Use it as a context manager.
+
+    Args:
+        settings: the deployment.
+        user_id: whose skills the commands are about.
+    """
+
+    def __init__(self, settings: Settings, user_id: str) -> None:
+        self._settings = settings
+        self._partition = partition_of(user_id, settings.partitions)
+        self._outbox = Outbox(settings)
+        self._log = Consumer(
+            client_config(
+                settings,
+                **{
+                    "group.id": "sager-commands-unused",  # librdkafka insists on one; it is never joined
+                    "enable.auto.commit": False,
+                    "auto.offset.reset": "earliest",
+                    "allow.auto.create.topics": False,
+                },
+            )
+        )
+
+    def carry_out(self, command: SkillCommand, seconds: float) -> SkillDiff | None:
+        """Send a command, and give the diff that it led to; None if none came within so many seconds.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+        # Looked up before the command goes out, so that its diff lies behind.
+        where = TopicPartition(self._settings.topic(SkillDiff.TOPIC), self._partition)
+        _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
+        topic = topic_of(SkillCommand)
+        name = topic.name(self._settings.prefix)
+        self._outbox.send(name, topic.key_of(command), encode(command), self._partition)
+        self._outbox.flush(FLUSH_SECONDS, "commands")
+        self._log.assign([where])
+        return self._answer(command, time.monotonic() + seconds)
+
+    def _answer(self, command: SkillCommand, give_up: float) -> SkillDiff | None:
+        while time.monotonic() < give_up:
+            message = self._log.poll(0.2)
+            if message is None or message.error() is not None:
+                continue
+            try:
+                diff = decode(SkillDiff, message.value())
+            except BadRecord:  # somebody else's; the materializer puts it away
+                continue
+            if (diff.event_id, diff.user_id, diff.domain) == (command.event_id, command.user_id, command.domain):
+                return diff
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._log.close()
