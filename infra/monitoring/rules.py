@@ -1,0 +1,37 @@
+"""Prometheus' rule file, out of the alerts."""
+
+import json
+
+from infra.monitoring.alerts import GROUPS, Alert
+
+HEADER = """\
+# Made by `make dashboards` out of infra/monitoring/alerts.py; docs/runbook.md tells what to do about each.
+groups:
+"""
+
+
+def rules() -> str:
+    """The file, in YAML."""
+    groups = (
+        f"  - name: sager-{name}\n    rules:\n" + "\n".join(map(_rule, alerts)) for name, alerts in GROUPS.items()
+    )
+    return HEADER + "\n".join(groups)
+
+
+def runbook(alert: Alert) -> str:
+    """Where the runbook tells of it, within this repository."""
+    return f"docs/runbook.md#{alert.name.lower()}"
+
+
+def _rule(alert: Alert) -> str:
+    # A JSON string is a YAML string too.
+    return (
+        f"      - alert: {alert.name}\n"
+        f"        expr: {json.dumps(alert.condition)}\n"
+        f"        for: {alert.lasting}\n"
+        f"        labels: {{severity: {alert.severity}}}\n"
+        f"        annotations:\n"
+        f"          summary: {json.dumps(alert.summary)}\n"
+        f"          description: {json.dumps(alert.description)}\n"
+        f"          runbook: {runbook(alert)}\n"
+    )
