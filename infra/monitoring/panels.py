@@ -133,7 +133,10 @@ def encoded(told: Dashboard) -> str:
             built.with_panel(_panel(panel).id(number).grid_pos(place))
             x += panel.width
         y += HEIGHT
-    return json.dumps(built.build(), cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    whole = built.build()
+    for each in (*whole.links, *whole.annotations.list_val):
+        each.placement = None  # else the package's default hides it in a menu
+    return json.dumps(whole, cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
 
 
 def _datasource() -> build.DatasourceVariable:

@@ -77,7 +77,10 @@ def watched(harness: Harness) -> Iterator[tuple[Prometheus, float]]:
     ports = worker_port, materializer_port = free_port(), free_port()
     began, data = time.time(), harness.settings.data_dir
     jobs = {"sager-worker": [f"127.0.0.1:{worker_port}"], "sager-materializer": [f"127.0.0.1:{materializer_port}"]}
-    with threaded(OpenAiServer(always=Act(delay=0.02), keep=False)) as server, Prometheus(data, jobs, RULES) as prometheus:
+    with (
+        threaded(OpenAiServer(always=Act(delay=0.02), keep=False)) as server,
+        Prometheus(data, jobs, RULES) as prometheus,
+    ):
         harness.worker(
             metrics_port=worker_port,
             reasoner="llm",
