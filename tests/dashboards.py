@@ -11,7 +11,7 @@ from infra.monitoring.alerts import ALERTS, Alert
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "infra" / "grafana" / "dashboards"
-RULES = ROOT / "infra" / "prometheus" / "rules" / "sager.yml"
+RULES = ROOT / "infra" / "prometheus" / "rules"
 PAGE = ROOT / "docs" / "dashboards.md"
 
 

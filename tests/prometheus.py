@@ -48,7 +48,7 @@ class Prometheus:
     Args:
         folder: for its configuration, data and log.
         jobs: where to scrape, by job: `host:port`.
-        rules: a rule file.
+        rules: a folder of rule files.
         interval: seconds between scrapes, and between evaluations of the rules.
     """
 
@@ -61,7 +61,7 @@ class Prometheus:
         scrapes = [{"job_name": job, "static_configs": [{"targets": list(hosts)}]} for job, hosts in jobs.items()]
         told = {
             "global": {"scrape_interval": f"{interval}s", "evaluation_interval": f"{interval}s"},
-            "rule_files": [str(rules)],
+            "rule_files": [f"{rules}/*.yml"],
             "scrape_configs": scrapes,
         }
         self._config = folder / "prometheus.yml"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from infra.monitoring.alerts import GROUPS
 from infra.monitoring.llm import LLM
 from infra.monitoring.panels import encoded
 from infra.monitoring.pipeline import PIPELINE
@@ -18,7 +19,7 @@ def files() -> dict[Path, str]:
     folder = INFRA / "grafana" / "dashboards"
     return {
         **{folder / f"{told.uid.removeprefix('sager-')}.json": encoded(told) for told in DASHBOARDS},
-        INFRA / "prometheus" / "rules" / "sager.yml": rules(),
+        **{INFRA / "prometheus" / "rules" / f"{group}.yml": rules(group) for group in GROUPS},
     }
 
 

@@ -118,11 +118,23 @@ FULL = (
 )
 DUCKDB = (
     Panel(
+        "Records read and rows written",
+        "Rows are without duplicates. Unreadable records are dead letters, as those that the workers refuse.",
+        PER_SECOND,
+        [
+            Query(per_second("sager_materializer_records_total"), "records"),
+            Query(per_second("sager_materializer_rows_total"), "rows"),
+            Query(per_second("sager_materializer_bad_records_total"), "unreadable"),
+        ],
+        width=6,
+    ),
+    Panel(
         "From Kafka to DuckDB",
         "From a record's time to its commit in the live file; analysts wait for the next snapshot on top. If it grows, "
         "see batches and disk on Worker and Kafka.",
         SECONDS,
         quantiles("sager_materializer_delay_seconds"),
+        width=6,
     ),
     Panel(
         "Age of the snapshot",
@@ -131,6 +143,7 @@ DUCKDB = (
         SECONDS,
         [Query(f"time() - sager_materializer_snapshot_timestamp_seconds{{{OF}}}", "{{instance}}")],
         alerts=(alerts.SNAPSHOT,),
+        width=6,
     ),
     Panel(
         "Records not in DuckDB yet",
@@ -138,6 +151,7 @@ DUCKDB = (
         COUNT,
         [Query(total("", "sager_materializer_lag_records"), "records")],
         alerts=(alerts.MATERIALIZER_LAG,),
+        width=6,
     ),
 )
 

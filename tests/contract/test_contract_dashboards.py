@@ -15,7 +15,7 @@ from infra.monitoring.__main__ import files
 from infra.monitoring.alerts import ALERTS, CRITICAL, Alert
 from infra.monitoring.rules import runbook
 from tests.contract.test_contract_docs import exported, series, table
-from tests.dashboards import PAGE, ROOT, RULES, Asked, dashboards, of_alerts, of_annotations, of_panels, panels
+from tests.dashboards import FOLDER, PAGE, ROOT, RULES, Asked, dashboards, of_alerts, of_annotations, of_panels, panels
 from tests.prometheus import promtool
 
 with warnings.catch_warnings():
@@ -54,7 +54,8 @@ def test_what_is_committed_is_what_is_made() -> None:
     different = [path.name for path, text in files().items() if path.read_text(encoding="utf-8") != text]
 
     assert different == [], "run `make dashboards`"
-    assert len(BOARDS) == len(files()) - 1, "a dashboard that nothing makes"
+    assert {path for path in files() if path.suffix == ".json"} == set(FOLDER.glob("*.json"))
+    assert {path for path in files() if path.suffix == ".yml"} == set(RULES.glob("*.yml"))
 
 
 def test_grafanas_types_know_every_key(board: dict[str, Any]) -> None:
@@ -93,7 +94,7 @@ def test_ids_are_unique_and_panels_do_not_lie_on_each_other(board: dict[str, Any
     places = [panel["gridPos"] for panel in board["panels"]]
 
     assert len(set(ids)) == len(ids)
-    assert len({one["title"] for one in board["panels"]}) == len(ids)
+    assert len({panel["title"] for panel in panels(board)}) == len(panels(board))
     assert all(place["x"] + place["w"] <= 24 for place in places)
     assert not [pair for pair in combinations(places, 2) if overlap(*pair)]
     assert len(panels(board)) <= 20
@@ -132,16 +133,11 @@ def test_every_metric_that_is_asked_for_exists() -> None:
 
 
 def test_every_metric_is_on_a_dashboard() -> None:
-    """What nobody looks at needs not be counted; these three are for whoever asks by hand."""
+    """What nobody looks at needs not be counted; but these two are for whoever asks by hand."""
     shown = " ".join(each.expr for each in of_panels())
     unseen = {name for name in exported() if name not in shown}
 
-    assert unseen == {
-        "sager_build_info",
-        "sager_materializer_bad_records_total",
-        "sager_materializer_newest_record_timestamp_seconds",
-        "sager_materializer_rows_total",
-    }
+    assert unseen == {"sager_build_info", "sager_materializer_newest_record_timestamp_seconds"}
 
 
 def test_only_counters_have_a_rate() -> None:
@@ -154,7 +150,7 @@ def test_only_counters_have_a_rate() -> None:
 def test_no_window_is_shorter_than_what_grafana_knows_to_be_enough() -> None:
     windows = {window for each in of_panels() for window in re.findall(r"\[(.+?)\]", each.expr)}
 
-    assert windows == {"$__rate_interval", "$window", "10m", "15m", "30m", "1h", "1d"}
+    assert windows == {"$__rate_interval", "$window", "15m", "30m", "1h", "1d"}
 
 
 # --- alerts
@@ -200,8 +196,7 @@ def test_prometheus_takes_its_configuration_and_rules() -> None:
     checked = promtool("check", "config", PROMETHEUS / "prometheus.yml")
 
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert f"{len(ALERTS)} rules found" in checked.stdout
-    assert RULES.parent.name in checked.stdout
+    assert sum(map(int, re.findall(r"(\d+) rules found", checked.stdout))) == len(ALERTS)
 
 
 def test_every_alert_fires_at_its_limit_and_not_just_under_it() -> None:
@@ -213,8 +208,8 @@ def test_every_alert_fires_at_its_limit_and_not_just_under_it() -> None:
 def test_a_moved_limit_is_found(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "tests").mkdir()
-    told = RULES.read_text(encoding="utf-8")
-    (tmp_path / "rules" / "sager.yml").write_text(told.replace(" < 1073741824", " < 1073741825"), encoding="utf-8")
+    told = (RULES / "duckdb.yml").read_text(encoding="utf-8")
+    (tmp_path / "rules" / "duckdb.yml").write_text(told.replace(" < 1073741824", " < 1073741825"), encoding="utf-8")
     moved = tmp_path / "tests" / "duckdb.yml"
     moved.write_bytes((PROMETHEUS / "tests" / "duckdb.yml").read_bytes())
 
