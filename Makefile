@@ -44,11 +44,15 @@ format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
-# Without eval-trained, whose torch is gigabytes.
-lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock
-	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--extra embedded --extra eval --extra llm --extra rocksdb --group dev \
-		--custom-compile-command "make lock" -o requirements.lock pyproject.toml
+# requirements.lock is for developers (without eval-trained, whose torch is gigabytes). The image's locks follow its pins.
+COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock"
+lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
+	@$(COMPILE) --extra embedded --extra eval --extra llm --extra rocksdb --group dev \
+		-o requirements.lock pyproject.toml
+	@$(COMPILE) --no-annotate --extra llm --extra rocksdb --constraint requirements.lock \
+		-o infra/requirements.lock pyproject.toml
+	@echo hatchling | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages
