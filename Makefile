@@ -52,7 +52,7 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 		-o requirements.lock pyproject.toml
 	@$(COMPILE) --no-annotate --extra llm --extra rocksdb --constraint requirements.lock \
 		-o infra/requirements.lock pyproject.toml
-	@echo hatchling | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
+	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages

@@ -27,8 +27,10 @@ from infra.running import USER, Running
 from streams.embedded import EmbeddedBroker
 
 ABSOLUTE = re.compile(r"(?<![\w./$-])/(?=\w)")
-MACHINE = re.compile(r"PIP_(?!NO_CACHE_DIR)\w+|\w*_proxy|SSL_CERT_\w+", re.IGNORECASE)
-"""What reaches the commands of this machine's environment: how it gets at packages. Its cache of them is used."""
+MACHINE = re.compile(r"(PIP|UV)_\w+|\w*_proxy|SSL_CERT_\w+", re.IGNORECASE)
+"""What reaches the commands of this machine's environment: how it gets at packages."""
+CACHES = {"PIP_NO_CACHE_DIR", "UV_NO_CACHE", "UV_LINK_MODE"}
+"""What the image sets and is not wanted here: packages that this machine has already are not fetched again."""
 
 
 def main() -> int:
@@ -101,9 +103,9 @@ def _copied(stage: Stage, root: Path) -> set[Path]:
 
 
 def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
-    told = {name: value for name, value in stage.environment.items() if name != "PIP_NO_CACHE_DIR"}
+    told = {name: value for name, value in stage.environment.items() if name not in CACHES}
     machine = {name: value for name, value in os.environ.items() if MACHINE.fullmatch(name)}
-    home = {"HOME": os.environ.get("HOME", "/")}  # where pip's cache is
+    home = {"HOME": os.environ.get("HOME", "/")}  # where the caches of packages are
     return {
         **machine,
         **home,
