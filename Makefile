@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast faults lint format lock bench clean
+.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +34,9 @@ test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from it
 
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
+
+image-check: $(VENV)/ready ## what infra/Dockerfile and docker-compose.yml say, done without Docker (needs Linux)
+	@$(RUN)/python -m infra.image
 
 lint: $(VENV)/ready ## style, types and formatting, changing nothing
 	@$(RUN)/ruff check .

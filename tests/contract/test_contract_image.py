@@ -64,3 +64,8 @@ def test_the_image_gets_what_is_tested_with(lock: str) -> None:
 
     assert pins[0]
     assert pins[0] <= pins[1]
+
+
+def test_an_instruction_that_the_check_would_not_carry_out_is_refused() -> None:
+    with pytest.raises(ValueError, match="ADD"):
+        stages("FROM python:3.11.15-slim-bookworm AS build\nADD x.tar /opt\n")
