@@ -16,7 +16,7 @@ from pathlib import Path
 from infra.compose import Service, services, variables
 from streams.embedded import free_port
 
-HEALTHY_SECONDS = 60.0
+HEALTHY_SECONDS = 120.0
 USER = 10001
 """As in the image. Only root can become it; others run the processes as themselves."""
 
@@ -99,7 +99,7 @@ class Running:
                 raise DidNotRun(f"{service.name} ended with {process.returncode}\n{self._log(service)}")
             if time.monotonic() - started > HEALTHY_SECONDS:
                 raise DidNotRun(f"{service.name} is not healthy: {probe.stderr.decode()}\n{self._log(service)}")
-            time.sleep(0.5)
+            time.sleep(1)
 
     def _ended(self, service: Service, process: "subprocess.Popen[bytes]") -> None:
         try:
