@@ -66,8 +66,9 @@ class Running:
                 stack.callback(process.kill)
                 started.append((service, own, process, time.monotonic()))
             took = {service.name: self._healthy(service, own, process, at) for service, own, process, at in started}
-            for service, _, process, _ in started:
+            for _, _, process, _ in started:
                 process.terminate()
+            for service, _, process, _ in started:
                 self._ended(service, process)
         return took
 
