@@ -49,8 +49,9 @@ class Service:
     @property
     def grace_seconds(self) -> float:
         """How long it may take to end; Docker gives 10 s where nothing is said."""
-        number, unit = re.fullmatch(r"(\d+)(\w*)", str(self.raw.get("stop_grace_period", "10s"))).groups()
-        return float(number) * _SECONDS[unit]
+        told = str(self.raw.get("stop_grace_period", "10s"))
+        number = told.rstrip("sm")
+        return float(number) * _SECONDS[told[len(number) :]]
 
     @property
     def mounts(self) -> list[tuple[str, str, bool]]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from infra.compose import Service, services, variables
 from streams.embedded import free_port
@@ -74,7 +75,7 @@ class Running:
 
     def _start(self, service: Service, own: Mapping[str, str]) -> "subprocess.Popen[bytes]":
         with (self._home(service) / "log").open("wb") as log:
-            return subprocess.Popen(
+            process: subprocess.Popen[bytes] = subprocess.Popen(
                 [*self.entry, *service.raw["command"]],
                 cwd=self._home(service),
                 env=self._environment(service, own),
@@ -83,6 +84,7 @@ class Running:
                 stderr=log,
                 **self._user(),
             )
+            return process
 
     def _healthy(
         self, service: Service, own: Mapping[str, str], process: "subprocess.Popen[bytes]", started: float
@@ -140,7 +142,7 @@ class Running:
             os.chown(made, USER, USER)
         return made
 
-    def _user(self) -> dict[str, object]:
+    def _user(self) -> dict[str, Any]:
         return {"user": USER, "group": USER, "extra_groups": []} if self.unprivileged and os.geteuid() == 0 else {}
 
     def _log(self, service: Service) -> str:
