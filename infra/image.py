@@ -107,6 +107,8 @@ def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
     machine = {name: value for name, value in os.environ.items() if MACHINE.fullmatch(name)}
     home = {"HOME": os.environ.get("HOME", "/")}  # where the caches of packages are
     return {
+        # uv would trust nobody but its own list of authorities otherwise.
+        "UV_NATIVE_TLS": "true",
         **machine,
         **home,
         "PATH": path,
