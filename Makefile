@@ -4,7 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock
-.PHONY: dashboards dashboards-page prometheus bench clean
+.PHONY: dashboards panels prometheus bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,7 +61,7 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
 	@$(RUN)/python -m infra.monitoring
 
-dashboards-page: $(VENV)/ready prometheus ## ask every panel's query of a worker under load, for docs/dashboards.md
+panels: $(VENV)/ready prometheus ## ask every panel's query of a worker under load, for docs/dashboards.md
 	@SAGER_TEST_DASHBOARDS=1 SAGER_TEST_REQUIRE_PROMETHEUS=1 \
 		$(RUN)/python -m pytest tests/integration/test_dashboards.py
 

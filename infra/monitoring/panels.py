@@ -134,7 +134,7 @@ def encoded(told: Dashboard) -> str:
             x += panel.width
         y += HEIGHT
     whole = built.build()
-    for each in (*whole.links, *whole.annotations.list_val):
+    for each in (*(whole.links or ()), *(whole.annotations.list_val or ())):
         each.placement = None  # else the package's default hides it in a menu
     return json.dumps(whole, cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
 
@@ -168,7 +168,7 @@ def _annotation(name: str, colour: str, expr: str, *, at_value: bool = False) ->
     )
 
 
-def _panel(told: Panel) -> timeseries.Panel | stat.Panel:
+def _panel(told: Panel) -> Any:
     built: Any = _lines(told) if told.kind == "lines" else _number()
     red_lines = [f"{alert.name} ({runbook(alert)})" for alert in told.alerts]
     built = (
@@ -208,7 +208,7 @@ def _lines(told: Panel) -> timeseries.Panel:
         timeseries.Panel()
         .fill_opacity(20 if told.stack else 0)
         .line_width(1)
-        .show_points(common.VisibilityMode.NEVER)
+        .show_points(common.VisibilityMode.AUTO)
         .span_nulls(False)
         .stacking(options.StackingConfig().mode(stacked))
         .thresholds_style(options.GraphThresholdsStyleConfig().mode(drawn))
