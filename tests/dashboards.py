@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from infra.monitoring.alerts import ALERTS, Alert
+from infra.monitoring.alert import Alert
+from infra.monitoring.alerts import ALERTS
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "infra" / "grafana" / "dashboards"

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
     from grafana_foundation_sdk.models import common, dashboard
 
-from infra.monitoring.alerts import CRITICAL, Alert
+from infra.monitoring.alert import CRITICAL, Alert
 from infra.monitoring.rules import runbook
 
 TAG = "sager"

@@ -2,7 +2,8 @@
 
 import json
 
-from infra.monitoring.alerts import GROUPS, Alert
+from infra.monitoring.alert import Alert
+from infra.monitoring.alerts import GROUPS
 
 HEADER = """\
 # Made by `make dashboards` out of infra/monitoring/alerts.py; docs/runbook.md tells what to do about each.

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from infra.monitoring.__main__ import files
-from infra.monitoring.alerts import ALERTS, CRITICAL, Alert
+from infra.monitoring.alert import CRITICAL, Alert
+from infra.monitoring.alerts import ALERTS
 from infra.monitoring.rules import runbook
 from tests.contract.test_contract_docs import exported, series, table
 from tests.dashboards import FOLDER, PAGE, ROOT, RULES, Asked, dashboards, of_alerts, of_annotations, of_panels, panels
