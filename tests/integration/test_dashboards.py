@@ -21,7 +21,7 @@ from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-CHOICES, PER_SECOND = 235, 40
+CHOICES, PER_SECOND = 235, 60
 """More than the 200 of one domain without which nothing is said of its hit rate."""
 FIRST = 8
 RANGES = {"__rate_interval": "10s", "window": "1h"}
