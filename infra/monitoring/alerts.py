@@ -66,8 +66,7 @@ EVENT_LOOP = Alert(
     1,
     "10m",
     "{{ $labels.instance }}'s event loop is late",
-    "Something computes without a pause, or the machine has no CPU left. Past the session's length Kafka takes the "
-    "worker for dead.",
+    "Something computes without a pause, or no CPU is left. Kafka soon takes the worker for dead.",
 )
 FILES = Alert(
     "SagerOpenFiles",
