@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock bench clean
+.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock
+.PHONY: dashboards panels prometheus bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,11 +58,21 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 		-o infra/requirements.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 
+dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
+	@$(RUN)/python -m infra.monitoring
+
+panels: $(VENV)/ready prometheus ## ask every panel's query of a worker under load, for docs/dashboards.md
+	@SAGER_TEST_DASHBOARDS=1 SAGER_TEST_REQUIRE_PROMETHEUS=1 \
+		$(RUN)/python -m pytest tests/integration/test_dashboards.py
+
+prometheus: ## fetch Prometheus and promtool for the tests, unless they are installed (Debian)
+	@$(PYTHON) infra/prometheus/get.py
+
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) .kafka .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
