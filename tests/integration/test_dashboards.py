@@ -15,7 +15,7 @@ from streams.embedded import free_port
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.probes import is_ready
+from tests.probes import is_ready, metric
 from tests.prometheus import Prometheus
 from tests.worlds import slate
 
@@ -43,12 +43,19 @@ class Choices:
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
 
-    def spread(self) -> None:
-        """Send it evenly, since a rate needs two different values."""
+    def spread(self, port: int) -> None:
+        """Send it evenly, since a rate needs two different values.
+
+        Args:
+            port: of the worker's metrics. The first few choices make the series, and are scraped before others count.
+        """
         for number in range(CHOICES):
             self._one(number)
-            # The first few make the series, and are scraped before the others count.
-            time.sleep(1.5 if number == FIRST else 1 / PER_SECOND)
+            if number == FIRST:
+                told = "sager_selection_rank_count"
+                self._harness.until(lambda _: metric(port, told) > FIRST, "the first choices to be counted")
+                time.sleep(1.5)
+            time.sleep(1 / PER_SECOND)
         self._harness.events.flush()
 
     def _one(self, number: int) -> None:
@@ -95,7 +102,7 @@ def watched(harness: Harness) -> Iterator[tuple[Prometheus, float]]:
         harness.start("materialize", metrics_port=materializer_port)
         server.then(*[Do.ANSWER] * 30, *[Do.FAIL] * 5)
         harness.until(lambda _: all(map(is_ready, ports)), "both to be ready")
-        Choices(harness).spread()
+        Choices(harness).spread(worker_port)
         harness.count(Contrast, CHOICES)
         time.sleep(2.5)  # for one more scrape, and an evaluation of the rules after it
         yield prometheus, began
