@@ -1,0 +1,20 @@
+"""Privacy: what must not become a line of a skill, a part of a prompt or a row. Pure, bounded, without any model."""
+
+from operators.privacy.filter import OFF, PLACES, Found, Privacy, Redacted
+from operators.privacy.orders import gives_orders, is_suspicious, without_orders
+from operators.privacy.sensitive import Category
+from operators.privacy.wishes import Wish, wish_of
+
+__all__ = [
+    "OFF",
+    "PLACES",
+    "Category",
+    "Found",
+    "Privacy",
+    "Redacted",
+    "Wish",
+    "gives_orders",
+    "is_suspicious",
+    "wish_of",
+    "without_orders",
+]
