@@ -1,7 +1,7 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -10,8 +10,8 @@ from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS
 from operators.privacy.reading import line
 from operators.privacy.sensitive import Category, claims, of_fact
-from operators.privacy.wishes import Wish, wish_of
-from schemas import Fact, ItemFacts
+from operators.privacy.wishes import wish_of
+from schemas import Fact, ItemFacts, Wish
 
 ORDER: Final = "order"
 KINDS: Final = (*(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
@@ -88,18 +88,22 @@ class Privacy:
                 facts.append(fact)
             else:
                 found[why] += 1
-        # A title speaks of its work, not of a person: "I Am Legally Blind" stays; an address in it does not.
-        title = _without_orders(redact(item.title, frozenset(Category), 500))
+        title = _without_orders(_of_a_work(item.title, 500))
         found.update(title.found)
         if not found:
             return item, {}
         return item.model_copy(update={"title": title.text, "facts": tuple(facts)}), found
+
+    def work(self, text: str, most: int) -> str:
+        """The title or description of a work, of at most `most` characters if anything had to go."""
+        return _of_a_work(text, most).text if self.on else text
 
     def wish(self, instruction: str) -> Wish | None:
         """What a person asks us to do with the choice that answers this instruction."""
         return wish_of(instruction) if self.on else None
 
 
+DEFAULT: Final = Privacy()
 OFF: Final = Privacy(on=False)
 """Lets everything through."""
 
@@ -116,6 +120,11 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     return (category.value, category) if category else (None, None)
 
 
+def _of_a_work(text: str, most: int) -> Redacted:
+    """A title speaks of its work, not of a person: "I Am Legally Blind" stays; an e-mail address in it does not."""
+    return redact(text, frozenset(Category), most)
+
+
 def _without_orders(redacted: Redacted) -> Redacted:
     kept = without_orders(redacted.text)
     if kept == redacted.text:
@@ -123,8 +132,11 @@ def _without_orders(redacted: Redacted) -> Redacted:
     return Redacted(kept, {**redacted.found, ORDER: 1})
 
 
-def redact(text: str, allowed: Collection[Category] = (), most: int = 2_000) -> Redacted:
+@lru_cache(maxsize=4_096)
+def redact(text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_000) -> Redacted:
     """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
+    if not text:
+        return Redacted(text)
     found: Counter[str] = Counter()
     said = line(text)
     for _ in range(_ROUNDS):
@@ -136,7 +148,7 @@ def redact(text: str, allowed: Collection[Category] = (), most: int = 2_000) -> 
     return Redacted("", dict(found))
 
 
-def _spans(said: str, allowed: Collection[Category]) -> list[tuple[int, int, str]]:
+def _spans(said: str, allowed: frozenset[Category]) -> list[tuple[int, int, str]]:
     """What is found, in the order of the text; of two that overlap, what the earlier finder found."""
     taken: list[tuple[int, int, str]] = []
     for kind, find in FINDERS:

@@ -51,7 +51,11 @@ def cards(text: str) -> Iterator[Span]:
         for n in starts:
             for length in _CARD_LENGTHS:
                 last = n + length - 1
-                if n <= taken or last >= len(places) or (places[last] + 1 < run.end() and text[places[last] + 1].isdigit()):
+                if (
+                    n <= taken
+                    or last >= len(places)
+                    or (places[last] + 1 < run.end() and text[places[last] + 1].isdigit())
+                ):
                     continue
                 looks += 1
                 if looks > 4 * _MOST_LOOKS:
@@ -78,7 +82,7 @@ def ibans(text: str) -> Iterator[Span]:
             continue
         end = run.end()
         while len(re.sub(r"[ -]", "", text[run.start() : end])) >= _SHORTEST_IBAN:
-            if iban.is_valid(text[run.start() : end], check_country=False):
+            if text[end - 1].isalnum() and iban.is_valid(text[run.start() : end], check_country=False):
                 yield run.start(), end
                 break
             end -= 1
@@ -185,9 +189,13 @@ _SURE_STREET: Final = re.compile(
     r"|[가-힣]{1,12}(?:로|길)\s?\d{1,4}(?:번길)?\s?\d{0,4}(?=\s|$|[,.])"
 )
 _STREET: Final = re.compile(
-    r"\b\d{1,5}[A-Za-z]?\s(?:" + _WORD + r"\s){1,4}?(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court"
+    r"\b\d{1,5}[A-Za-z]?\s(?:"
+    + _WORD
+    + r"\s){1,4}?(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court"
     r"|ct|place|square|terrace|way|close)\b\.?"
-    r"|\b\d{1,4}(?:\s?(?:bis|ter))?,?\s(?:rue|avenue|boulevard|place|chemin|impasse|allée|quai)(?:\s" + _WORD + r"){1,4}"
+    r"|\b\d{1,4}(?:\s?(?:bis|ter))?,?\s(?:rue|avenue|boulevard|place|chemin|impasse|allée|quai)(?:\s"
+    + _WORD
+    + r"){1,4}"
     r"|\b(?:calle|avenida|avda\.|plaza|paseo|via|viale|piazza|corso|rua|travessa|شارع)(?:\s" + _WORD + r"){1,5}?,?\s"
     r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b",
     re.IGNORECASE,

@@ -32,6 +32,8 @@ PLACES: Final = frozenset({"area", "location", "neighborhood", "neighbourhood", 
 """Dimensions that say where."""
 
 _CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_UNSPACED: Final = re.compile(f"[{_CJK}]")
+_ONE_WORD: Final = re.compile(r"\w+")
 _PERSON: Final = re.compile(
     r"(?:\b(?:i am|i'm|im|i have|i've got|i suffer from|i was diagnosed with|diagnosed with|living with|i live with"
     r"|as an?|we are|we're|i vote|i voted|i belong to|member of|because of my|my"
@@ -72,11 +74,27 @@ def _listed(name: str) -> Iterator[str]:
             yield from (folded(word) for word in listed.split(","))
 
 
+@cache
+def _first_words() -> frozenset[str]:
+    """What a word of any category begins with: a text without one of these is done with soon."""
+    listed = (word for category in WORDED for word in _listed(category.value))
+    return frozenset(_first(word) for word in listed if word and not _UNSPACED.search(word))
+
+
+def _first(word: str) -> str:
+    found = _ONE_WORD.search(word)
+    return found[0] if found else word
+
+
+def _mentions(said: str) -> bool:
+    return bool(_UNSPACED.search(said)) or not _first_words().isdisjoint(_ONE_WORD.findall(said))
+
+
 def _pattern(words: Iterator[str]) -> re.Pattern[str]:
     spaced, joined = set[str](), set[str]()
     for word in filter(None, words):
         # Chinese, Japanese and Korean put no space where a word ends.
-        (joined if re.search(f"[{_CJK}]", word) else spaced).add(word)
+        (joined if _UNSPACED.search(word) else spaced).add(word)
     parts = [rf"(?<![\w-])(?:{_either(spaced)})(?![\w])"] + ([_either(joined)] if joined else [])
     return re.compile("|".join(parts))
 
@@ -96,6 +114,8 @@ def of_fact(dimension: str, value: str) -> Category | None:
         return Category.LOCATION
     if dimension in NAMES:
         return next((category for category, _, _ in claims(value)), None)
+    if not _mentions(folded(value.replace("_", " "))):
+        return None
     text = _others().sub(" ", folded(value.replace("_", " ").replace("-", " ")))
     hyphened = _others().sub(" ", folded(value))
     return next((c for c, pattern in _words().items() if pattern.search(text) or pattern.search(hyphened)), None)
@@ -108,6 +128,8 @@ def claims(text: str) -> list[tuple[Category, int, int]]:
     ['health']
     """
     said = folded(text)
+    if not _mentions(said):
+        return []
     others = [(found.start(), found.end()) for found in _others().finditer(said)]
     told: list[tuple[Category, int, int]] = []
     for category, pattern in _words().items():

@@ -5,20 +5,12 @@ one choice's lesson, one that was not heard brings a line that nobody wanted: th
 """
 
 import re
-from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
 
 from operators.privacy.reading import folded
-
-
-class Wish(StrEnum):
-    """What a person asks of us about a choice."""
-
-    NOT_REMEMBERED = "not-remembered"
-    FOR_ANOTHER = "for-another"
-
+from schemas import Wish
 
 _KIN: Final = (
     r"(?:mother|mum|mom|mommy|mummy|father|dad|daddy|son|daughter|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?"
@@ -37,6 +29,7 @@ def _pattern(wish: str) -> re.Pattern[str]:
     return re.compile(told.replace("{kin}", _KIN).replace("{alone}", _ALONE))
 
 
+@lru_cache(maxsize=4_096)
 def wish_of(instruction: str) -> Wish | None:
     """What this instruction asks us to do with the choice that follows it; None for nearly all.
 

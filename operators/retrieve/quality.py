@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from operators.attributes import normalise
-from operators.privacy.orders import is_suspicious
+from operators.privacy import DEFAULT, is_suspicious
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from schemas import Facet
 
@@ -72,7 +72,7 @@ def quality_filter(
 def _flaw(facet: Facet, words: str, limits: RetrieveLimits) -> Reason | None:
     if not words:
         return Reason.EMPTY
-    if is_suspicious(facet.facet):
+    if is_suspicious(facet.facet) or DEFAULT.redact(facet.facet, "").found:
         return Reason.SUSPICIOUS
     # Surrogates count as a byte or more: a text that cannot be encoded must not raise here.
     size = len(facet.facet.encode(errors="replace"))
