@@ -13,49 +13,9 @@ from functools import lru_cache
 from typing import Final
 
 from operators.privacy.reading import seen
+from operators.privacy.words import patterns
 
-_ORDERS: Final = (
-    # English: forget what you were told; you must; act as; put it first.
-    r"\b(ignore|disregard|forget|override|bypass)\b.{0,30}\b(previous|above|prior|earlier|instructions?|rules?|prompts?)\b",
-    r"\byou (must|should|shall|have to|need to|are now|will now)\b",
-    r"\b(new|following|hidden|secret|system|developer) (instructions?|prompts?|messages?)\b",
-    r"\b(act|behave|respond|answer|reply) (as|only|with)\b",
-    r"\b(always|only|must) (rank|recommend|choose|select|answer|reply|respond|output)\b",
-    r"\b(rank|put|place) (this|it|me|item|us)\b",
-    r"\b(jailbreak|do anything now|developer mode)\b",
-    # English: what a skill is made of, and what is nobody's business.
-    r"\b(add|set|insert|create|write|raise|mark|delete|remove|erase|wipe)\b.{0,40}\b(attributes?|tiers?|skill|policy|profile|preferences?)\b",
-    r"\b(reveal|print|repeat|show|leak|send|list|output|tell)\b.{0,30}\b(system prompt|prompt|api[ _-]?keys?|passwords?|secrets?|other users?|all users?|credentials)\b",
-    r"\bforget (the|this) user\b|\b(pretend|imagine) (to be|you are|that you)\b|\bfrom now on\b.{0,20}\byou\b",
-    r"\b(end|begin|start) of (the )?(system|prompt|instructions?|data)\b|\bim_(start|end)\b|\bsupports? for (every|all)\b",
-    r"\"?\b(tool_calls?|function_call|tool_use)\b|\b(verdict|tier)\"?\s?[:=]\s?\"?(supports|contradicts|high)\b",
-    # German
-    r"\b(ignorier\w*|vergiss|missachte\w*)\b.{0,30}\b(alle\w*|vorherig\w*|bisherig\w*|anweisung\w*|regeln?)\b",
-    r"\b(du musst|sie müssen|du bist jetzt)\b|\b(setze?|stelle?|ordne) (dies\w*|mich|es|das)\b.{0,25}\b(erste\w*|oben|vorn\w*)\b",
-    # French
-    r"\b(ignore[rz]?|oublie[rz]?)\b.{0,30}\b(instructions?|consignes?|précédent\w*|règles?)\b",
-    r"\b(tu dois|vous devez|tu es maintenant)\b|\b(mets|place|classe)[- ](moi|le|la|ceci|cet\w*)\b.{0,25}\b(premi\w+|tête)\b",
-    # Spanish, Portuguese, Italian
-    r"\b(ignor[ae]\w*|olvid[ae]\w*|esque[çc]\w*|dimentic\w*)\b.{0,30}\b(instruc\w+|instruç\w+|istruzion\w+|anterior\w*|precedent\w*|reg[lr]as|regole)\b",
-    r"\b(debes|tienes que|você deve|tu devi|ahora eres|agora você é|ora sei)\b",
-    r"\b(pon|coloca|coloque|metti|clasifica|classifica)\w*\b.{0,20}\b(primer\w*|primeir\w*|prim[oa])\b",
-    # Dutch, Polish, Turkish
-    r"\b(negeer|vergeet)\b.{0,30}\b(alle|vorige|eerdere|instructies?|regels?)\b|\b(je moet|u moet|jij bent nu|je bent nu)\b",
-    r"\b(zignoruj|ignoruj|zapomnij)\b.{0,30}\b(poprzedni\w*|instrukcj\w*|polece\w*|zasad\w*)|\b(musisz|jesteś teraz)\b",
-    r"\b(önceki|tüm|yukarıdaki)\b.{0,30}\b(talimat\w*|komut\w*|kural\w*)\b|\btalimat\w*.{0,20}\b(yok say|görmezden gel|unut)|\bartık sen\b",
-    # Russian
-    r"(игнорируй|забудь|не обращай внимания).{0,30}(инструкц|предыдущ|правил|указан)",
-    r"\b(ты должен|вы должны|теперь ты)\b|\b(поставь|ставь|помести)\b.{0,25}\b(перв\w+)",
-    # Chinese, Japanese, Korean
-    r"(忽略|无视|忘记|忽視|無視).{0,12}(指令|指示|提示|规则|規則|以上|之前)",
-    r"(以上|之前|前).{0,8}(指令|指示|提示|规则).{0,8}(忽略|无视|忘记|無視)",
-    r"(你必须|您必须|你现在是|系统提示|しなければならない|システムプロンプト|排在第一|排第一|一位にし|1位にし)",
-    r"(이전|위의).{0,10}(지시|명령).{0,8}(무시|잊)|시스템 프롬프트|1위로|첫 번째로 (추천|배치)",
-    # Arabic, Hindi
-    r"(تجاهل|انس).{0,30}(التعليمات|الأوامر|السابقة)|(يجب عليك|أنت الآن|ضع هذا.{0,20}أول)",
-    r"(पिछले|निर्देश).{0,30}(अनदेखा|भूल|नज़रअंदाज़)|(तुम्हें|आपको).{0,30}(करना होगा|रखना होगा)|सबसे ऊपर रख",
-)  # fmt: skip
-"""Orders to a model, in the languages that most catalogues and most attacks are written in."""
+_ORDERS: Final = tuple(patterns("orders"))
 
 _ROLES: Final = r"(?:^|[\n.!?)\]}>|\"]\s?)(?:system|assistant|developer)\s?\"?\s?:"
 

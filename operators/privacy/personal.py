@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from operators.privacy.words import patterns
+
 Span = tuple[int, int]
 
 _MOST_LOOKS: Final = 16
@@ -90,12 +92,7 @@ def ibans(text: str) -> Iterator[Span]:
 
 _NUMBER: Final = re.compile(r"(?<![\w+])(?:\+|00)?[(]?\d[\d ().\-/\u2010-\u2015]{5,24}\d(?!\w)")
 _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX")
-_CALL: Final = re.compile(
-    r"(?:phone|tel|tél|call|mobile|cell|whats ?app|sms|text me|ring me|number is|telefon|handy|anruf|appel|llám|móvil"
-    r"|chiam|cellulare|ligu|celular|bel me|bellen|zadzwoń|telef|тел|звон|ara|رقم|هاتف|اتصل|फ़ोन|फोन|电话|電話|手机|전화|연락처)"
-    r"[^\d]{0,30}$",
-    re.IGNORECASE,
-)
+_CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
 _NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}")
 _BOOK_LENGTHS: Final = (10, 13)
 
@@ -146,8 +143,7 @@ _KEYS: Final = re.compile(
     r"|(?<=[Bb]earer )[\w.~+/-]{16,2000}=*"
 )
 _NAMED: Final = re.compile(
-    r"(?:passwords?|passwd|pwd|passwort|kennwort|mot de passe|contraseña|senha|wachtwoord|hasło|пароль|şifre|كلمة السر"
-    r"|पासवर्ड|密码|密碼|パスワード|비밀번호|api[ _-]?keys?|access[ _-]?token|auth[ _-]?token|secret[ _-]?key|pin code|cvv)"
+    rf"(?:{'|'.join(patterns('password'))})"
     r"(?:\s?[:=]\s?|\s?(?:is|ist|est|es|è|é|jest|это|是|は|는|은)\s?[:=]?\s?)(?P<value>[^\s,;]{4,255})",
     re.IGNORECASE,
 )
@@ -178,16 +174,8 @@ def _is_random(token: str) -> bool:
 
 # --- streets
 
-_WORD: Final = r"[^\W\d_][\w'’.-]{0,30}"
-_SURE_STREET: Final = re.compile(
-    # German, Dutch: one word and a number. Polish, Russian, Turkish, Chinese, Japanese: with their own signs.
-    r"\b[A-ZÄÖÜ][\wäöüß-]{2,30}(?:straße|strasse|str\.|allee|gasse|straat|laan|gracht)\s+\d{1,3}\s?[a-z]?\b(?!\d)"
-    r"|\bul\.\s?" + _WORD + r"(?:\s" + _WORD + r")?\s\d{1,4}\b(?:/\d{1,4})?"
-    r"|(?:\bул\.|\bулица|\bпроспект|\bпр-т)\s?" + _WORD + r"(?:\s" + _WORD + r")?,?\s?(?:д\.|дом)?\s?\d{1,4}\b"
-    r"|\b" + _WORD + r"\s(?:Sokak|Sokağı|Sk\.|Caddesi|Cad\.|Mahallesi)\s?,?\s?(?:No:?\s?)?\d{1,4}\b"
-    r"|[\u4e00-\u9fff]{2,12}(?:路|街|大道|巷)\s?\d{1,5}\s?[号號]|\d{1,3}丁目[\d番地号の-]{0,10}|〒\s?\d{3}-?\d{4}"
-    r"|[가-힣]{1,12}(?:로|길)\s?\d{1,4}(?:번길)?\s?\d{0,4}(?=\s|$|[,.])"
-)
+_WORD: Final = r"[^\W\d_][\w'\u2019.-]{0,30}"
+_SURE_STREET: Final = re.compile("|".join(patterns("street-sure")).replace("{word}", _WORD))
 _STREET: Final = re.compile(
     r"\b\d{1,5}[A-Za-z]?\s(?:"
     + _WORD
@@ -200,12 +188,7 @@ _STREET: Final = re.compile(
     r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b",
     re.IGNORECASE,
 )
-_LIVES: Final = re.compile(
-    r"(?:address|adresse|dirección|indirizzo|endereço|\badres|адрес|عنوان|पता|live at|lives at|i live|we live|home is|deliver"
-    r"|ship to|send it to|wohne|wohnen|habite|livre[rz]|vivo en|vivo no|abito|moro|woon|mieszkam|живу|oturuyorum|أسكن)"
-    r"[^\n]{0,40}$",
-    re.IGNORECASE,
-)
+_LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
 _POST: Final = re.compile(r"\s?,\s?(?:" + _WORD + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s" + _WORD)
 
 

@@ -26,9 +26,9 @@ def line(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """As `line`, casefolded character by character, with plain apostrophes: of the same length, for patterns of words.
+    r"""As `line`, casefolded character by character, with plain apostrophes: of the same length, for patterns of words.
 
-    >>> folded("Straße  ’Eins’")
+    >>> folded("Straße  \u2019Eins\u2019")
     "straße 'eins'"
     """
     return "".join(_lower(c) for c in line(text))

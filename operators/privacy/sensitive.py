@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
 from operators.privacy.reading import folded
+from operators.privacy.words import patterns
 
 
 class Category(StrEnum):
@@ -35,22 +35,10 @@ _CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNSPACED: Final = re.compile(f"[{_CJK}]")
 _ONE_WORD: Final = re.compile(r"\w+")
 _PERSON: Final = re.compile(
-    r"(?:\b(?:i am|i'm|im|i have|i've got|i suffer from|i was diagnosed with|diagnosed with|living with|i live with"
-    r"|as an?|we are|we're|i vote|i voted|i belong to|member of|because of my|my"
-    r"|(?:the )?(?:user|person|customer|reader|client) (?:is|has|seems|suffers from|votes)"
-    r"|(?:he|she|they) (?:is|are|has|have)|he's|she's|they're|his|her|their"
-    r"|ich bin|ich habe|ich hab|ich leide an|leide unter|wir sind|mein|meine|meinem|meiner|als"
-    r"|je suis|j'ai|j'ai un|je souffre de|nous sommes|mon|ma|en tant que"
-    r"|soy|tengo|estoy|padezco|sufro de|somos|mi"
-    r"|sono|ho|soffro di|siamo|il mio|la mia"
-    r"|sou|estou|tenho|sofro de|somos|meu|minha"
-    r"|ik ben|ik heb|ik lijd aan|wij zijn|mijn"
-    r"|jestem|mam|choruję na|cierpię na|mój|moja"
-    r"|я|у меня|мой|моя|болею|страдаю|мы"
-    r"|ben|bende|benim|biz|أنا|عندي|أعاني من|मैं|मुझे|मेरा|मेरी)\b"
-    r"|我是|我有|我得了|我患有|我患|作为|私は|わたしは|僕は|俺は|私が|저는|나는|제가|전)"
-    r"(?P<gap>(?: (?!about|on|read|book|books|film|films|movie|movies|novel|looking)[\w'-]{1,20}){0,3}? ?"
-    r"|[" + _CJK + r" ]{0,4}?)$"
+    rf"(?:\b(?:{'|'.join(patterns('person'))})\b|{'|'.join(patterns('person-unspaced'))})"
+    r"(?:(?: (?!about|on|read|book|books|film|films|movie|movies|novel|looking)[\w'-]{1,20}){0,3} ?|[CJK ]{0,4}?)$".replace(
+        "CJK", _CJK
+    )
 )
 _LOOK_BACK: Final = 70
 
@@ -67,11 +55,9 @@ def _others() -> re.Pattern[str]:
 
 
 def _listed(name: str) -> Iterator[str]:
-    told = files("operators.privacy").joinpath("words", f"{name}.txt").read_text(encoding="utf-8")
-    for row in told.splitlines():
-        if not row.startswith("#"):
-            listed = row.partition(": ")[2] or row
-            yield from (folded(word) for word in listed.split(","))
+    for row in patterns(name):
+        listed = row.partition(": ")[2] or row
+        yield from (folded(word) for word in listed.split(","))
 
 
 @cache

@@ -6,10 +6,10 @@ one choice's lesson, one that was not heard brings a line that nobody wanted: th
 
 import re
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
 from operators.privacy.reading import folded
+from operators.privacy.words import patterns
 from schemas import Wish
 
 _KIN: Final = (
@@ -24,8 +24,7 @@ _ALONE: Final = r"(?! and (?:me|i|myself)\b)(?!,? and i\b)"
 
 @cache
 def _pattern(wish: str) -> re.Pattern[str]:
-    lines = files("operators.privacy").joinpath("words", f"{wish}.txt").read_text(encoding="utf-8").splitlines()
-    told = "|".join(line for line in lines if not line.startswith("#"))
+    told = "|".join(patterns(wish))
     return re.compile(told.replace("{kin}", _KIN).replace("{alone}", _ALONE))
 
 
