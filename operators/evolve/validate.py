@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from operators.attributes import fact_id
+from operators.attributes import MAX_ID_CHARS, fact_id
 from operators.evolve.proposal import Proposal
 from operators.privacy import DEFAULT, OFF, Privacy
 from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
@@ -36,13 +36,12 @@ def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | N
 
 def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
     """What a model wrote for people, as the log may hold it."""
-    return privacy.redact(encodable(text), domain, most).text
+    return privacy.told(encodable(text), domain, most)
 
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
     """What is private in an id that somebody made up, if anything."""
-    _, _, words = attribute_id.partition(":")
-    return privacy.refuses(domain, "id", words.replace(":", " ")[:200]) if words else None
+    return privacy.refuses(domain, "id", attribute_id[:MAX_ID_CHARS].replace(":", " "))
 
 
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy = DEFAULT) -> Validated:

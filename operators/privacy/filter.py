@@ -59,6 +59,10 @@ class Privacy:
         """
         return redact(text, self.allows(domain), most) if self.on else Redacted(text)
 
+    def told(self, text: str, domain: str, most: int) -> str:
+        """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
+        return redact(text, self.allows(domain), most, of_a_person=True).text if self.on else text
+
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
         if not self.on:
@@ -133,14 +137,16 @@ def _without_orders(redacted: Redacted) -> Redacted:
 
 
 @lru_cache(maxsize=4_096)
-def redact(text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_000) -> Redacted:
+def redact(
+    text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_000, *, of_a_person: bool = False
+) -> Redacted:
     """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
     if not text:
         return Redacted(text)
     found: Counter[str] = Counter()
     said = line(text)
     for _ in range(_ROUNDS):
-        spans = _spans(said, allowed)
+        spans = _spans(said, allowed, of_a_person=of_a_person)
         if not spans:
             return Redacted(said if found else text, dict(found))
         found.update(kind for _, _, kind in spans)
@@ -148,14 +154,14 @@ def redact(text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_
     return Redacted("", dict(found))
 
 
-def _spans(said: str, allowed: frozenset[Category]) -> list[tuple[int, int, str]]:
+def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[tuple[int, int, str]]:
     """What is found, in the order of the text; of two that overlap, what the earlier finder found."""
     taken: list[tuple[int, int, str]] = []
     for kind, find in FINDERS:
         for start, end in find(said):
             if not any(start < other and begin < end for begin, other, _ in taken):
                 taken.append((start, end, kind))
-    for category, start, end in claims(said):
+    for category, start, end in claims(said, of_a_person=of_a_person):
         if category not in allowed and not any(start < other and begin < end for begin, other, _ in taken):
             taken.append((start, end, category.value))
     return sorted(taken)

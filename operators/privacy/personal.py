@@ -175,7 +175,7 @@ def _is_random(token: str) -> bool:
 # --- streets
 
 _WORD: Final = r"[^\W\d_][\w'\u2019.-]{0,30}"
-_SURE_STREET: Final = re.compile("|".join(patterns("street-sure")).replace("{word}", _WORD))
+_SURE_STREET: Final = re.compile("|".join(patterns("street-sure")).replace("{word}", _WORD), re.IGNORECASE)
 _STREET: Final = re.compile(
     r"\b\d{1,5}[A-Za-z]?\s(?:"
     + _WORD

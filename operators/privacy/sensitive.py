@@ -34,11 +34,11 @@ PLACES: Final = frozenset({"area", "location", "neighborhood", "neighbourhood", 
 _CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _UNSPACED: Final = re.compile(f"[{_CJK}]")
 _ONE_WORD: Final = re.compile(r"\w+")
+# Words are parted by what is no letter: `\b` fails at the vowel signs of Hindi.
 _PERSON: Final = re.compile(
-    rf"(?:\b(?:{'|'.join(patterns('person'))})\b|{'|'.join(patterns('person-unspaced'))})"
-    r"(?:(?: (?!about|on|read|book|books|film|films|movie|movies|novel|looking)[\w'-]{1,20}){0,3} ?|[CJK ]{0,4}?)$".replace(
-        "CJK", _CJK
-    )
+    rf"(?:(?:^|[^\w])(?:{'|'.join(patterns('person'))})(?=\s|$)|{'|'.join(patterns('person-unspaced'))})"
+    r"(?:(?: (?!about|on|read|book|books|film|films|movie|movies|novel|looking)\S{1,20}){0,3} ?"
+    rf"|[{_CJK} ]{{0,4}}?)$"
 )
 _LOOK_BACK: Final = 70
 
@@ -100,15 +100,21 @@ def of_fact(dimension: str, value: str) -> Category | None:
         return Category.LOCATION
     if dimension in NAMES:
         return next((category for category, _, _ in claims(value)), None)
-    if not _mentions(folded(value.replace("_", " "))):
+    # A dimension is the item's own key, and may say it all: `is_pregnant = yes`.
+    said = f"{dimension} {value}".replace("_", " ")
+    if not _mentions(folded(said)):
         return None
-    text = _others().sub(" ", folded(value.replace("_", " ").replace("-", " ")))
-    hyphened = _others().sub(" ", folded(value))
+    text = _others().sub(" ", folded(said.replace("-", " ")))
+    hyphened = _others().sub(" ", folded(said))
     return next((c for c, pattern in _words().items() if pattern.search(text) or pattern.search(hyphened)), None)
 
 
-def claims(text: str) -> list[tuple[Category, int, int]]:
+def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:
     """What a text says about a person, as places in `folded(text)`.
+
+    Args:
+        text: of any form.
+        of_a_person: whether the whole text speaks of one, as a model's reasoning does; then every word counts.
 
     >>> [category.value for category, _, _ in claims("I am diabetic, show me films about cancer")]
     ['health']
@@ -121,6 +127,11 @@ def claims(text: str) -> list[tuple[Category, int, int]]:
     for category, pattern in _words().items():
         for found in pattern.finditer(said):
             start, end = found.span()
+            if said[max(0, start - 1) : start] == "[":
+                continue  # a placeholder
+            if of_a_person:
+                told.append((category, start, end))
+                continue
             before = said[max(0, start - _LOOK_BACK) : start]
             clause = re.split(r"[.!?;,。!?、]", before)[-1]
             if _PERSON.search(clause) and not any(a <= start < b for a, b in others):
