@@ -14,7 +14,7 @@ from operators.privacy.words import patterns
 
 Span = tuple[int, int]
 
-_MOST_LOOKS: Final = 16
+_MOST_LOOKS: Final = 32
 """Numbers in one text that are looked up; a person's message has one or two."""
 
 # --- e-mail
@@ -90,7 +90,12 @@ def ibans(text: str) -> Iterator[Span]:
             end -= 1
 
 
-_NUMBER: Final = re.compile(r"(?<![\w+])(?:\+|00)?[(]?\d[\d ().\-/\u2010-\u2015]{5,24}\d(?!\w)")
+_NUMBER_BEGINS: Final = re.compile(r"(?<![\w+])(?:\+|00)?\(?\d")
+_NUMBER: Final = re.compile(r"(?:\+|00)?[(]?\d[\d ().\-/\u2010-\u2015]{5,24}")
+_GROUP: Final = re.compile(r"\d+(?!\w)")
+_ABROAD: Final = ("+", "00")
+_LENGTHS: Final = range(7, 18)
+_LONGEST_DATE: Final = 8
 _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX")
 _CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
 _NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}")
@@ -99,23 +104,42 @@ _BOOK_LENGTHS: Final = (10, 13)
 
 def phones(text: str) -> Iterator[Span]:
     """Telephone numbers: with a country code, in a national form, or any valid one where a word for calling is near."""
-    looks = 0
-    for found in _NUMBER.finditer(text):
-        raw = found[0]
-        digits = re.sub(r"\D", "", raw)
-        called = _CALL.search(text, max(0, found.start() - 45), found.start()) is not None
-        abroad = raw.startswith(("+", "00"))
-        formed = abroad or _NORTH_AMERICAN.fullmatch(raw) or (raw.startswith(("0", "(0")) and len(digits) > 8)  # noqa: PLR2004
-        if not (called or formed) or not 7 <= len(digits) <= 17 or _is_book(digits):  # noqa: PLR2004
+    looks = taken = 0
+    for begun in _NUMBER_BEGINS.finditer(text):
+        run = _NUMBER.match(text, begun.start()) if begun.start() >= taken else None
+        if run is None:
             continue
-        looks += 1
-        if looks > _MOST_LOOKS or _is_phone(raw, abroad=abroad):
-            yield found.span()
+        prefixes = [run[0][: group.end()] for group in _GROUP.finditer(run[0])]
+        if book := next(filter(_is_book, prefixes), None):
+            taken = run.start() + len(book)
+            continue
+        called = _CALL.search(text, max(0, run.start() - 45), run.start()) is not None
+        # Other numbers may stand right behind: the longest run of groups that is a number counts.
+        for raw in reversed(prefixes):
+            if not (called or _is_formed(raw)):
+                continue
+            looks += 1
+            if looks > _MOST_LOOKS or _is_phone(raw):
+                yield run.start(), (taken := run.start() + len(raw))
+                break
 
 
-def _is_phone(raw: str, *, abroad: bool) -> bool:
+def _is_formed(raw: str) -> bool:
+    """Whether digits are written as telephone numbers are."""
+    abroad = raw.startswith(_ABROAD) or (raw.startswith(("0", "(0")) and len(_digits(raw)) > _LONGEST_DATE)
+    return abroad or _NORTH_AMERICAN.fullmatch(raw) is not None
+
+
+def _digits(raw: str) -> str:
+    return re.sub(r"\D", "", raw)
+
+
+def _is_phone(raw: str) -> bool:
     import phonenumbers  # noqa: PLC0415
 
+    if len(_digits(raw)) not in _LENGTHS:
+        return False
+    abroad = raw.startswith(_ABROAD)
     number = "+" + raw[2:] if raw.startswith("00") else raw
     for region in (None,) if abroad else _REGIONS:
         try:
@@ -126,9 +150,10 @@ def _is_phone(raw: str, *, abroad: bool) -> bool:
     return False
 
 
-def _is_book(digits: str) -> bool:
+def _is_book(raw: str) -> bool:
     from stdnum import isbn  # noqa: PLC0415
 
+    digits = _digits(raw)
     return len(digits) in _BOOK_LENGTHS and isbn.is_valid(digits)
 
 

@@ -61,7 +61,15 @@ HARMLESS = {"title": "The Quiet Shore", "description": "", "value": "seaside", "
 
 @dataclass(frozen=True)
 class Case:
-    """One attack, or something innocent that looks like one. `never`: what may stand nowhere afterwards."""
+    """One attack, or something innocent that looks like one.
+
+    Attributes:
+        id, language, channel, technique: what it is.
+        holds: what must be so afterwards; `same`: as without it; `bounded`: no filter sees it, the bounds hold.
+        text: what stands in the channel.
+        never: what may stand nowhere afterwards.
+        attack: the part that speaks to a model; all of the text unless said.
+    """
 
     id: str
     language: str
@@ -70,6 +78,7 @@ class Case:
     holds: str
     text: str
     never: tuple[str, ...] = ()
+    attack: str | None = None
 
     @property
     def twin(self) -> "Case":

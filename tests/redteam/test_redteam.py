@@ -59,41 +59,45 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
             assert out.outcome == wish
             assert (out.skill, out.diffs) == ({}, [])
         case "same" if case.channel in TWINNED:
-            without = _without_fact(twins[case.channel], case)
-            assert (out.outcome, out.skill, out.slim) == without
-            assert set(out.order) == set(twins[case.channel].order)
+            harmless = twins_without_fact() if case.channel in ("value", "key") else twins[case.channel]
+            assert (out.outcome, out.skill, out.slim) == (harmless.outcome, harmless.skill, harmless.slim)
+            # What remains of a request may well rank.
+            assert out.order == harmless.order or case.channel == "instruction"
+        case "bounded" if case.channel in ("title", "instruction"):
+            assert out.skill == twins[case.channel].skill
         case "same":
             assert set(out.skill) == {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
 
 
 @cache
 def twins_without_fact() -> Outcome:
-    """The twin whose key is one that parsers leave out."""
+    """Where the attack stood in a fact's place, that fact is gone: the twin whose key is one that parsers leave out."""
     return by_rules(Case("bare", "en", "key", "none", "same", "id"))
 
 
-def _without_fact(twin: Outcome, case: Case) -> tuple[str, dict[str, str], str]:
-    """Where the attack stood in a fact's place, that fact is gone, and the next in line may be discovered."""
-    if case.channel not in ("value", "key"):
-        return twin.outcome, twin.skill, twin.slim
-    bare = twins_without_fact()
-    return bare.outcome, bare.skill, bare.slim
-
-
 async def _against_the_compliant_model() -> Iterator[tuple[Case, Outcome, bool]]:
-    played = []
+    played, harmless = [], dict[str, str]()
     async with CompliantServer() as server:
         client = LlmClient(
-            base_url=server.base_url, api_key="none", model="compliant", attempts=1, timeout_seconds=5.0, max_retry_seconds=0.0
+            base_url=server.base_url,
+            api_key="none",
+            model="compliant",
+            attempts=1,
+            timeout_seconds=5.0,
+            max_retry_seconds=0.0,
         )
         reasoner = LlmReasoner(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS)
         ranker = ListwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=TOKENS)
         for case in cases():
-            server.attack, server.harmless = "", ""
-            server.bodies.clear()
-            await play(case.twin, reasoner, ranker)
-            server.harmless = "\n".join(server.prompts)
-            server.attack, before = case.text, len(server.obeyed)
+            if case.channel not in TWINNED:
+                continue  # a command, or itself what a model said: no prompt
+            if case.channel not in harmless:
+                server.attack = ""
+                server.bodies.clear()
+                await play(case.twin, reasoner, ranker)
+                harmless[case.channel] = "\n".join(server.prompts)
+            server.harmless = harmless[case.channel]
+            server.attack, before = case.text if case.attack is None else case.attack, len(server.obeyed)
             out = await play(case, reasoner, ranker)
             played.append((case, out, len(server.obeyed) > before))
         await client.aclose()
@@ -112,7 +116,8 @@ def test_with_a_model_that_obeys_every_attack_it_sees() -> None:
         made_up = {name for name in out.skill if name not in lines and not name.endswith((":seaside",))}
         assert not made_up or case.holds == "bounded", case.id
         assert len(set(out.order)) == (4 if out.order else 0), case.id
-        figures[case.technique, case.language, BOUNDED if obeyed else HELD] += 1
+        unheard = case.technique in ("not-remembered", "third-person") and out.outcome not in WISHES
+        figures[case.technique, case.language, BOUNDED if obeyed or unheard else HELD] += 1
         if obeyed and case.holds != "bounded" and case.holds != "clean":
             surprises.append(case.id)
     assert surprises == []
