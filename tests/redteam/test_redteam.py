@@ -118,7 +118,7 @@ def test_with_a_model_that_obeys_every_attack_it_sees() -> None:
         assert len(set(out.order)) == (4 if out.order else 0), case.id
         unheard = case.technique in ("not-remembered", "third-person") and out.outcome not in WISHES
         figures[case.technique, case.language, BOUNDED if obeyed or unheard else HELD] += 1
-        if obeyed and case.holds != "bounded" and case.holds != "clean":
+        if obeyed and case.holds not in {"bounded", "clean"}:
             surprises.append(case.id)
     assert surprises == []
     told = table(figures)
