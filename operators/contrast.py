@@ -25,6 +25,7 @@ from schemas import (
     Ranking,
     Selection,
     WaitingSelection,
+    Wish,
     derived_id,
     encode,
 )
@@ -40,6 +41,8 @@ class Outcome(StrEnum):
     NOT_IN_RANKING = "not-in-ranking"
     ALREADY_ANSWERED = "already-answered"
     NO_RANKING = "no-ranking"
+    NOT_REMEMBERED = Wish.NOT_REMEMBERED.value
+    FOR_ANOTHER = Wish.FOR_ANOTHER.value
 
     @property
     def refused(self) -> bool:
@@ -115,25 +118,33 @@ def on_ranking(
     facts_of: Callable[[Candidate], ItemFacts],
     source: Position,
     limits: RingLimits = RingLimits(),
+    wish: Wish | None = None,
 ) -> Step:
-    """A ranking was shown: it is matched with the selection that waits for it, or opened."""
+    """A ranking was shown: it is matched with the selection that waits for it, or opened.
+
+    With a wish there will be no contrast: nothing that learns ever sees the choice. Of a ranking that is not to be
+    remembered only the ids wait for it, to know a selection that names something else.
+    """
     fenced = state.model_copy(update={"applied": with_applied(state.applied, source)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
         return Step(fenced, Outcome.REPEATED)
     opened = OpenRanking(
         ranking_id=ranking.ranking_id,
         domain=ranking.domain,
-        instruction=ranking.instruction,
-        candidates=tuple(facts_of(candidate) for candidate in ranking.candidates),
+        instruction="" if wish else ranking.instruction,
+        candidates=tuple(
+            ItemFacts(item_id=candidate.item_id) if wish else facts_of(candidate) for candidate in ranking.candidates
+        ),
         skill_version=ranking.injected.skill_version,
         arm=arm_of(ranking.injected),
-        facets=ranking.injected.facets,
+        wish=wish,
+        facets=() if wish else ranking.injected.facets,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
     if waiting is not None:
         others = tuple(w for w in state.waiting if w.selection.ranking_id != ranking.ranking_id)
         step = _match(fenced.model_copy(update={"waiting": others}), opened, waiting, limits)
-        if step.contrast is not None:
+        if not step.outcome.refused:
             return step
         # The selection named something that was never shown; the ranking is still open.
         reopened = _open(step.state, opened, limits)
@@ -163,7 +174,7 @@ def on_selection(
     ranking = next((r for r in state.rankings if r.ranking_id == selection.ranking_id), None)
     if ranking is not None:
         step = _match(fenced, ranking, arrived, limits)
-        refused = () if step.contrast else ((arrived, step.outcome),)
+        refused = ((arrived, step.outcome),) if step.outcome.refused else ()
         return replace(step, refused=refused)
     if any(w.selection.ranking_id == selection.ranking_id for w in state.waiting):
         first = next(w.selection for w in state.waiting if w.selection.ranking_id == selection.ranking_id)
@@ -188,6 +199,15 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     rank = next((n for n, item in enumerate(ranking.candidates, 1) if item.item_id == selection.item_id), None)
     if rank is None:
         return Step(state, Outcome.NOT_IN_RANKING)
+    answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))
+    settled = state.model_copy(
+        update={
+            "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
+            "answered": answered[-limits.answered :],
+        }
+    )
+    if ranking.wish is not None:
+        return Step(settled, Outcome(ranking.wish.value))
     contrast = Contrast(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
         occurred_at=selection.occurred_at,
@@ -201,12 +221,5 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
         arm=ranking.arm,
         facets=ranking.facets,
-    )
-    answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))
-    settled = state.model_copy(
-        update={
-            "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
-            "answered": answered[-limits.answered :],
-        }
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)

@@ -45,7 +45,7 @@ from schemas.skills import (
     Strategy,
     Tier,
 )
-from schemas.state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection
+from schemas.state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from schemas.topics import TOPICS, Key, Topic, compound_key, topic_of
 
 __all__ = [
@@ -119,6 +119,7 @@ __all__ = [
     "Touch",
     "UnknownTopic",
     "WaitingSelection",
+    "Wish",
     "compound_key",
     "decode",
     "derived_id",

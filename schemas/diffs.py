@@ -54,6 +54,8 @@ class Refusal(StrEnum):
     PINNED = "pinned"
     FULL = "full"
     ALREADY_SO = "already-so"
+    PRIVATE = "private"
+    """Personal, or of a sensitive category that the domain may not learn; the id says only the kind."""
 
 
 class Refused(Model):

@@ -3,6 +3,7 @@
 Both are bounded (invariant 4) and know what they have applied (invariant 2).
 """
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -37,6 +38,13 @@ class Profile(Model):
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
 
 
+class Wish(StrEnum):
+    """What a person asks of us about a choice, in the words of their request."""
+
+    NOT_REMEMBERED = "not-remembered"
+    FOR_ANOTHER = "for-another"
+
+
 class OpenRanking(Model):
     """A ranking that waits for its selection, reduced to what a contrast needs."""
 
@@ -46,6 +54,7 @@ class OpenRanking(Model):
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0)
     arm: Identifier | None = None
+    wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if it does not.")
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     size_bytes: Count = Field(default=0, description="Its size in the ring; what all of them may take is bounded.")
 

@@ -8,6 +8,7 @@ from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, f
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from operators.privacy import Category
 from operators.retrieve import Preset
 
 
@@ -198,6 +199,10 @@ class Settings(BaseSettings):
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
+    privacy: bool = Field(default=True, description="Keep personal data and sensitive categories out of what is kept.")
+    sensitive: dict[str, frozenset[Category]] = Field(
+        default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'
+    )
 
     session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long is taken for dead.")
     rebalance_seconds: float = Field(

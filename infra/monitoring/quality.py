@@ -120,9 +120,13 @@ SKILLS = (
     ),
     Panel(
         "Proposals refused, by reason",
-        "What the merge or the validation did not take. Many after a change of model or prompt: the model invents.",
+        "What the merge or the validation did not take, and what the privacy filter kept out of anything. Many refused "
+        "after a change of model or prompt: the model invents.",
         PER_SECOND,
-        [Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}")],
+        [
+            Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}"),
+            Query(rate("sager_private_total", "kind", of=OF), "kept out: {{kind}}"),
+        ],
     ),
     Panel(
         "Length of skills, in characters",

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from operators.attributes import fact_id
+from operators.attributes import MAX_ID_CHARS, fact_id
 from operators.evolve.proposal import Proposal
+from operators.privacy import DEFAULT, OFF, Privacy
 from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
 
 
@@ -25,24 +26,37 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal) -> Refused:
-    """The record of what did not stand on evidence, whatever the name is made of."""
+def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | None = None) -> Refused:
+    """The record of what did not stand on evidence, whatever the name is made of; `kind`: of what is private."""
+    if kind is not None:
+        return Refused(attribute_id=f"private:{kind}", proposed=proposed, why=Refusal.PRIVATE)
     name = encodable(attribute_id)[:200].ljust(3, "?")
     return Refused(attribute_id=name, proposed=proposed, why=why)
 
 
-def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Validated:
+def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
+    """What a model wrote for people, as the log may hold it."""
+    return privacy.told(encodable(text), domain, most)
+
+
+def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
+    """What is private in an id that somebody made up, if anything."""
+    return privacy.refuses(domain, "id", attribute_id[:MAX_ID_CHARS].replace(":", " "))
+
+
+def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy = DEFAULT) -> Validated:
     """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
-    reinforced (the paper leaves both open).
+    reinforced (the paper leaves both open). What is private is never discovered, nor named in a refusal.
     """
+    domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
     offered = {fact_id(fact): fact for fact in reversed(contrast.chosen.facts)}
     refused: list[Refused] = []
 
     def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:
-        refused.append(refusal(attribute_id, proposed, why))
+        refused.append(refusal(attribute_id, proposed, why, named(attribute_id, domain, privacy)))
 
     reinforced: list[str] = []
     for name in _distinct(proposal.reinforced):
@@ -53,7 +67,9 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
         name = fact_id(fact)
-        if name not in offered:
+        if (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
+            refused.append(refusal(name, ChangeKind.DISCOVERED, Refusal.PRIVATE, kind))
+        elif name not in offered:
             refuse(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED)
         elif name in known:
             reinforced.append(name)
@@ -68,13 +84,15 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> Vali
             refuse(name, ChangeKind.WEAKENED, Refusal.ALSO_REINFORCED)
         else:
             weakened.append(name)
+    # What rules say is made of what stands in the skill already.
+    told = privacy if proposal.reasoned_by.model else OFF
     honest = replace(
         proposal,
         reinforced=_distinct(reinforced),
         discovered=tuple(discovered.values()),
         weakened=tuple(weakened),
-        reasons={name: encodable(reason) for name, reason in proposal.reasons.items()},
-        analysis=encodable(proposal.analysis),
+        reasons={name: free_text(reason, domain, told, 300) for name, reason in proposal.reasons.items()},
+        analysis=free_text(proposal.analysis, domain, told, 4_000),
     )
     # A lying model can name thousands of ids; the log keeps enough of them to see it.
     return Validated(honest, tuple(refused[:64]))

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from operators.attributes import attribute_id
+from operators.evolve.validate import refusal
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
+from operators.privacy import DEFAULT, Privacy
 from schemas import (
     Action,
     Attribute,
@@ -35,10 +37,22 @@ class _Answer:
 
 
 def resolve_command(
-    skill: PolicySkill, command: SkillCommand, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
+    skill: PolicySkill,
+    command: SkillCommand,
+    source: Position | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+    privacy: Privacy = DEFAULT,
 ) -> SkillDiff:
-    """What a person's command does to this skill; what cannot be done is refused in the diff."""
-    answer = _RESOLVERS[command.action](skill, command, limits)
+    """What a person's command does to this skill; what cannot be done is refused in the diff.
+
+    What is private is refused, whoever states it: a domain may allow a category, a person cannot.
+    """
+    command, private = _fit_to_keep(skill, command, privacy)
+    if private is not None:
+        kind = ChangeKind.ADDED if command.action is Action.ADD else ChangeKind.REWORDED
+        answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
+    else:
+        answer = _RESOLVERS[command.action](skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
     changes, refused = list(answer.changes), list(answer.refused)
     if changes:
@@ -59,6 +73,21 @@ def resolve_command(
         reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
         source=source,
     )
+
+
+def _fit_to_keep(skill: PolicySkill, command: SkillCommand, privacy: Privacy) -> tuple[SkillCommand, str | None]:
+    """The command without what is personal in its reason or in old lines, and what is private in its new words."""
+    domain = command.domain
+    kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
+    if command.lines is not None:
+        kept["lines"] = tuple(a for a in command.lines if privacy.refuses(domain, a.dimension, a.value) is None)
+    private = None
+    if command.action is Action.ADD and command.line is not None:
+        private = privacy.refuses(domain, command.line.dimension, command.line.value)
+    elif command.action is Action.REWORD and command.value is not None:
+        line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
+        private = privacy.refuses(domain, line.dimension if line else "", command.value)
+    return command.model_copy(update=kept), private
 
 
 def _of_a_line(

@@ -6,14 +6,15 @@ so it needs to know nothing of this. Tiers move by more than one here, and a pro
 is the defect which Table 5 measures, and the reason why this is no way to run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from operators.attributes import fact_id
 from operators.evolve.replace import Replacement
-from operators.evolve.validate import encodable, refusal
+from operators.evolve.validate import free_text, named, refusal
 from operators.merge.diffs import discovery, next_diff, why
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
+from operators.privacy import DEFAULT, Privacy
 from schemas import (
     Attribute,
     Change,
@@ -38,6 +39,7 @@ def resolve_replacement(
     contrast: Contrast,
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
+    privacy: Privacy = DEFAULT,
 ) -> SkillDiff:
     """What rewriting this skill from one choice does to it; pinned lines stay, and never go down.
 
@@ -46,10 +48,15 @@ def resolve_replacement(
     """
     now = skill.contrasts + 1
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
-    stated = {fact_id(fact): fact for fact in reversed(contrast.chosen.facts)}
+    domain = contrast.domain
+    stated = {
+        fact_id(fact): fact
+        for fact in reversed(contrast.chosen.facts)
+        if privacy.refuses(domain, fact.dimension, fact.value) is None
+    }
     held = {line.attribute_id for line in skill.attributes}
-    wanted, refused = _supported(replacement, stated, held)
-    reasons = {name: encodable(reason) for name, reason in replacement.reasons.items()}
+    wanted, refused = _supported(replacement, stated, held, lambda name: named(name, domain, privacy))
+    reasons = {name: free_text(reason, domain, privacy, 300) for name, reason in replacement.reasons.items()}
     changes: list[Change] = []
     # An item in which no parser finds anything says nothing, which is no reason to forget everything.
     for line in skill.attributes if stated else ():
@@ -67,13 +74,13 @@ def resolve_replacement(
         refused=(*refused, *full),
         evidence=evidence,
         reasoned_by=replacement.reasoned_by,
-        analysis=encodable(replacement.analysis)[:4_000],
+        analysis=free_text(replacement.analysis, domain, privacy, 4_000)[:4_000],
         source=source,
     )
 
 
 def _supported(
-    replacement: Replacement, stated: Mapping[str, Fact], held: set[str]
+    replacement: Replacement, stated: Mapping[str, Fact], held: set[str], private: Callable[[str], str | None]
 ) -> tuple[dict[str, Tier], list[Refused]]:
     """The lines of the new skill that stand on evidence, with their tiers, the first mention of each; the others."""
     wanted: dict[str, Tier] = {}
@@ -82,12 +89,12 @@ def _supported(
         if (name := fact_id(fact)) in stated:
             wanted.setdefault(name, tier)
         else:
-            refused.append(refusal(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED))
+            refused.append(refusal(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED, private(name)))
     for name, tier in replacement.kept.items():
         if name in held:
             wanted.setdefault(name, tier)
         else:
-            refused.append(refusal(name, ChangeKind.REINFORCED, Refusal.UNKNOWN))
+            refused.append(refusal(name, ChangeKind.REINFORCED, Refusal.UNKNOWN, private(name)))
     return wanted, refused[:64]
 
 

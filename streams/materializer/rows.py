@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from pydantic_core import to_json
 
+from operators.privacy import DEFAULT, Privacy
 from schemas import (
     TOPICS,
     BadRecord,
@@ -30,12 +31,13 @@ from schemas import (
 )
 from streams.materializer import tables
 from streams.materializer.columns import Table
+from streams.materializer.private import fit_to_keep
 from streams.materializer.records import Drop, Put, Record, Row, from_ms, utc
 
 _BIGINT = 2**63
 
 
-def read(record: Record) -> Put | Drop:
+def read(record: Record, privacy: Privacy = DEFAULT) -> Put | Drop:
     """What becomes of one record. A compacted topic's record without a value is a tombstone.
 
     Raises:
@@ -46,7 +48,7 @@ def read(record: Record) -> Put | Drop:
     if topic.compact and record.value is None:
         return Drop(table, _key_of_tombstone(topic, record.key))
     try:
-        put = build(decode(topic.model, record.value), record)
+        put = build(fit_to_keep(decode(topic.model, record.value), privacy), record)
     except BadRecord:
         raise
     except Exception as error:

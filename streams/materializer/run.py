@@ -21,6 +21,7 @@ from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
 from streams.materializer.store import Progress, Store, cannot_write
+from streams.privacy import privacy_of
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -72,6 +73,7 @@ class _Loop:
     ) -> None:
         self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
         self._health = health
+        self._privacy = privacy_of(settings)
         self._dead_letters = DeadLetters(settings)
         self._done = store.offsets()
         self._next_check = 0.0
@@ -109,7 +111,7 @@ class _Loop:
             if record.timestamp_ms:
                 stamps_ms.append(record.timestamp_ms)
             try:
-                batch.add(read(record))
+                batch.add(read(record, self._privacy))
             except BadRecord as why:
                 refused.append((record, why))
         self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])

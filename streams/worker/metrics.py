@@ -10,6 +10,7 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Outcome
 from operators.outcome import Arm
+from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
 from schemas import ChangeKind, Refusal, Tier
 from streams.metrics import DEAD_LETTERS, UNREADABLE
@@ -86,6 +87,7 @@ CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.",
 TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
 )
+PRIVATE = Counter("sager_private", "What the privacy filter kept out of skills, prompts and rows, by kind.", ["kind"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
 SKILL_CHARACTERS = Histogram(
     "sager_skill_characters",
@@ -181,6 +183,8 @@ def start_at_zero() -> None:
         CHANGES.labels(kind)
     for kind, before, after in _TIER_MOVES:
         TIER_CHANGES.labels(kind, before, after)
+    for kind in KINDS:
+        PRIVATE.labels(kind)
     for refusal in Refusal:
         REFUSED.labels(refusal.value)
     for reason in Reason:

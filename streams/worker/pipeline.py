@@ -15,11 +15,13 @@ from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
 from operators.merge import MergeLimits
+from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from schemas import Candidate, ItemFacts, Model, Position, decode, encode
 from schemas.codec import ModelT
+from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.global_skills import GlobalSkills
@@ -64,6 +66,7 @@ class Pipeline:
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
+    privacy: Privacy = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -72,6 +75,7 @@ class Pipeline:
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
+        self.privacy = privacy_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )
@@ -88,17 +92,27 @@ class Pipeline:
         return raw_topic(self.app, self.settings, *bases)
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
-        """What the domain's parser finds in an item; the same item is parsed once, popular ones are many."""
+        """What the domain's parser finds in an item and may be learned; the same item is parsed once.
+
+        Popular ones are many.
+        """
         parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
         if known is not None and known[0] == candidate:
             return known[1]
-        facts = facts_of(candidate, parser)
+        facts, found = self.privacy.item(facts_of(candidate, parser), domain)
+        _count_private(found)
         if len(self._parsed) >= PARSED_ITEMS:
             self._parsed.pop(next(iter(self._parsed)))
         self._parsed[key] = (candidate, facts)
         return facts
+
+    def asked(self, instruction: str, domain: str) -> str:
+        """What a person asked for, as it may be kept and shown to a model."""
+        redacted = self.privacy.asked(instruction, domain)
+        _count_private(redacted.found)
+        return redacted.text
 
     def lock(self, table: str, key: bytes) -> asyncio.Lock:
         """The lock under which two agents share a table's value, gone when nobody holds it."""
@@ -227,6 +241,11 @@ class Pipeline:
 
     def _committed(self, tp: TP) -> int:
         return int(self.app.consumer._committed_offset.get(tp) or 0)
+
+
+def _count_private(found: Found) -> None:
+    for kind, times in found.items():
+        metrics.PRIVATE.labels(kind).inc(times)
 
 
 def _raise_if_too_large(error: Exception) -> None:

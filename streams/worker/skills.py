@@ -22,4 +22,6 @@ def seed(pipeline: Pipeline, user_id: str, domain: str) -> tuple[Attribute, ...]
         lines = statinit(profile, pipeline.prior_limits) if pipeline.settings.statinit else ()
     else:
         lines = pipeline.global_skills.template(domain) if pipeline.settings.cold_start else ()
+    # Profiles and templates may be older than what is private now.
+    lines = tuple(a for a in lines if pipeline.privacy.refuses(domain, a.dimension, a.value) is None)
     return fit_seed(lines, pipeline.merge_limits)

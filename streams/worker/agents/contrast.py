@@ -43,9 +43,11 @@ class Contrasts:
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         parse = partial(self._pipeline.facts_of, ranking.domain)
         limits = self._pipeline.ring_limits
+        wish = self._pipeline.privacy.wish(ranking.instruction)
+        kept = ranking.model_copy(update={"instruction": self._pipeline.asked(ranking.instruction, ranking.domain)})
 
         def take(state: OpenRankings) -> Step:
-            return on_ranking(state, ranking, parse, position, limits)
+            return on_ranking(state, kept, parse, position, limits, wish)
 
         return await self._take(event, ranking, position, take, Selection.TOPIC)
 

@@ -46,6 +46,9 @@ class Evolve:
         self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
+        # What older workers left on the topic was not filtered.
+        chosen, _ = self._pipeline.privacy.item(contrast.chosen, contrast.domain)
+        contrast = contrast.model_copy(update={"chosen": chosen})
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
         await self._complete(event, skill)
@@ -72,10 +75,11 @@ class Evolve:
         pipeline, limits = self._pipeline, self._pipeline.merge_limits
         if pipeline.settings.evolve_mode is EvolveMode.REPLACE:
             replacement = await self._reasoning.rewrite(contrast, skill)
-            return resolve_replacement(newest(pipeline, contrast), replacement, contrast, position, limits)
+            now = newest(pipeline, contrast)
+            return resolve_replacement(now, replacement, contrast, position, limits, pipeline.privacy)
         proposal = await self._reasoning.reason(contrast, skill)
         now = newest(pipeline, contrast)
-        return resolve(now, validate(proposal, now, contrast), contrast, position, limits)
+        return resolve(now, validate(proposal, now, contrast, pipeline.privacy), contrast, position, limits)
 
     async def _propagate(self, event: Any, contrast: Contrast, position: Position) -> None:
         await propagate(
@@ -94,7 +98,9 @@ class Evolve:
         await self._complete(event, skill)
         if holds(skill, command.event_id, position):
             return "repeated"
-        await self._apply(event, skill, resolve_command(skill, command, position, self._pipeline.merge_limits))
+        pipeline = self._pipeline
+        diff = resolve_command(skill, command, position, pipeline.merge_limits, pipeline.privacy)
+        await self._apply(event, skill, diff)
         return "commanded"
 
     async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:

@@ -14,6 +14,7 @@ def attach(pipeline: Pipeline, models: Models) -> None:
     answers = Answers(pipeline, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
+        request = request.model_copy(update={"instruction": pipeline.asked(request.instruction, request.domain)})
         order, injected = await answers.rank(request)
         by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
         ranking = Ranking(

@@ -471,6 +471,7 @@ class TestFold:
 def test_every_refusal_reason_of_the_merge_is_one_that_it_can_give() -> None:
     assert {refusal.value for refusal in Refusal} == {
         "unknown-attribute", "no-evidence", "also-reinforced", "capped", "pinned", "full", "already-so",
+            "private",
     }  # fmt: skip
 
 

@@ -1,0 +1,176 @@
+"""The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from operators.privacy.orders import gives_orders, without_orders
+from operators.privacy.personal import FINDERS
+from operators.privacy.reading import line
+from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.wishes import wish_of
+from schemas import Fact, ItemFacts, Wish
+
+ORDER: Final = "order"
+KINDS: Final = (*(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
+"""What is found, as a metric's label and as the placeholder that stands in its place."""
+PLACES: Final = frozenset({"yelp", "places", "restaurants"})
+"""Domains of places, where the part of a town is what people choose by."""
+_ROUNDS: Final = 20
+
+Found = Mapping[str, int]
+"""How many of each kind."""
+
+
+@dataclass(frozen=True)
+class Redacted:
+    """A text with placeholders such as `[e-mail]`, and what they stand for."""
+
+    text: str
+    found: Found = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What may be kept.
+
+    Attributes:
+        on: whether anything is filtered at all.
+        allowed: sensitive categories that may become lines of a skill, by domain; a domain that is not named may
+            have none, a domain of places its locations.
+        places: domains of places.
+    """
+
+    on: bool = True
+    allowed: Mapping[str, frozenset[Category]] = field(default_factory=dict)
+    places: frozenset[str] = PLACES
+
+    def allows(self, domain: str) -> frozenset[Category]:
+        """The categories that this domain may learn."""
+        return self.allowed.get(domain, frozenset({Category.LOCATION} if domain in self.places else ()))
+
+    def redact(self, text: str, domain: str, most: int = 2_000) -> Redacted:
+        """The text without what is personal, of at most `most` characters if anything was; else the same text.
+
+        >>> Privacy().redact("Write to anna@example.org, I am diabetic", "books").text
+        'Write to [e-mail], I am [health]'
+        """
+        return redact(text, self.allows(domain), most) if self.on else Redacted(text)
+
+    def told(self, text: str, domain: str, most: int) -> str:
+        """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
+        return redact(text, self.allows(domain), most, of_a_person=True).text if self.on else text
+
+    def asked(self, instruction: str, domain: str) -> Redacted:
+        """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
+        if not self.on:
+            return Redacted(instruction)
+        return _without_orders(self.redact(instruction, domain))
+
+    def refuses(self, domain: str, dimension: str, value: str) -> str | None:
+        """Why a line of this dimension and value may not be learned, as one of `KINDS`; None if it may.
+
+        >>> Privacy().refuses("books", "genre", "christian fiction"), Privacy().refuses("books", "genre", "noir")
+        ('religion', None)
+        """
+        if not self.on:
+            return None
+        kind, category = _judged(dimension, value)
+        return None if category is not None and category in self.allows(domain) else kind
+
+    def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, Found]:
+        """The item with the facts that may be learned and a title fit to be shown, and what was taken away."""
+        if not self.on:
+            return item, {}
+        found: Counter[str] = Counter()
+        facts: list[Fact] = []
+        for fact in item.facts:
+            why = self.refuses(domain, fact.dimension, fact.value)
+            if why is None:
+                facts.append(fact)
+            else:
+                found[why] += 1
+        title = _without_orders(_of_a_work(item.title, 500))
+        found.update(title.found)
+        if not found:
+            return item, {}
+        return item.model_copy(update={"title": title.text, "facts": tuple(facts)}), found
+
+    def work(self, text: str, most: int) -> str:
+        """The title or description of a work, of at most `most` characters if anything had to go."""
+        return _of_a_work(text, most).text if self.on else text
+
+    def wish(self, instruction: str) -> Wish | None:
+        """What a person asks us to do with the choice that answers this instruction."""
+        return wish_of(instruction) if self.on else None
+
+
+DEFAULT: Final = Privacy()
+OFF: Final = Privacy(on=False)
+"""Lets everything through."""
+
+
+@lru_cache(maxsize=65_536)
+def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
+    """Why no domain may learn this, or the category in which only some may."""
+    name = dimension.replace("_", " ")
+    if personal := redact(value, frozenset(Category)).found or redact(name, frozenset(Category)).found:
+        return next(iter(personal)), None
+    if gives_orders(value) or gives_orders(f"{name} {value}"):
+        return ORDER, None
+    category = of_fact(dimension, value)
+    return (category.value, category) if category else (None, None)
+
+
+def _of_a_work(text: str, most: int) -> Redacted:
+    """A title speaks of its work, not of a person: "I Am Legally Blind" stays; an e-mail address in it does not."""
+    return redact(text, frozenset(Category), most)
+
+
+def _without_orders(redacted: Redacted) -> Redacted:
+    kept = without_orders(redacted.text)
+    if kept == redacted.text:
+        return redacted
+    return Redacted(kept, {**redacted.found, ORDER: 1})
+
+
+@lru_cache(maxsize=4_096)
+def redact(
+    text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_000, *, of_a_person: bool = False
+) -> Redacted:
+    """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
+    if not text:
+        return Redacted(text)
+    found: Counter[str] = Counter()
+    said = line(text)
+    for _ in range(_ROUNDS):
+        spans = _spans(said, allowed, of_a_person=of_a_person)
+        if not spans:
+            return Redacted(said if found else text, dict(found))
+        found.update(kind for _, _, kind in spans)
+        said = _replaced(said, spans)[:most].rstrip()
+    return Redacted("", dict(found))
+
+
+def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[tuple[int, int, str]]:
+    """What is found, in the order of the text; of two that overlap, what the earlier finder found."""
+    taken: list[tuple[int, int, str]] = []
+    for kind, find in FINDERS:
+        for start, end in find(said):
+            if not any(start < other and begin < end for begin, other, _ in taken):
+                taken.append((start, end, kind))
+    for category, start, end in claims(said, of_a_person=of_a_person):
+        if category not in allowed and not any(start < other and begin < end for begin, other, _ in taken):
+            taken.append((start, end, category.value))
+    return sorted(taken)
+
+
+def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, kind in spans:
+        parts += [said[at:start], f"[{kind}]"]
+        at = end
+    return "".join([*parts, said[at:]])

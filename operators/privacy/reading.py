@@ -1,0 +1,39 @@
+"""Text as a reader or a model takes it: nothing unseen in it, compatibility forms folded, one line."""
+
+import re
+import unicodedata
+
+from operators.unicode import nfkc
+
+MAX_CHARS = 16_000
+"""More than any field of an event holds, and than what its compatibility form may make of it."""
+
+
+def seen(text: str) -> str:
+    r"""The text without characters that nobody sees, in NFKC.
+
+    >>> seen("an\u200bna\uff20example.org")
+    'anna@example.org'
+    """
+    if text.isascii():
+        return text
+    return "".join(c for c in nfkc(text, MAX_CHARS) if unicodedata.category(c) not in ("Cf", "Cs"))
+
+
+def line(text: str) -> str:
+    """As `seen`, on one line."""
+    return re.sub(r"\s+", " ", seen(text)).strip()
+
+
+def folded(text: str) -> str:
+    r"""As `line`, casefolded character by character, with plain apostrophes: of the same length, for patterns of words.
+
+    >>> folded("Straße  \u2019Eins\u2019")
+    "straße 'eins'"
+    """
+    return "".join(_lower(c) for c in line(text))
+
+
+def _lower(character: str) -> str:
+    lower = character.casefold()
+    return "'" if character in "\u2019\u02bc" else lower if len(lower) == 1 else character

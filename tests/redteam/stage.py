@@ -1,0 +1,259 @@
+"""A case played through everything that a worker does with it, by the operators alone, beside its harmless twin."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from operators.attributes import from_fact
+from operators.contrast import on_ranking, on_selection
+from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, RulesReasoner, validate
+from operators.evolve.question import question
+from operators.merge import merge, resolve, resolve_command, start
+from operators.privacy import DEFAULT
+from operators.rank import Task, rank
+from operators.rank.listwise import ListwiseRanker
+from operators.rank.question import rendered
+from operators.slim import slim
+from operators.statinit import facts_of, parser_for
+from schemas import (
+    Action,
+    Candidate,
+    Contrast,
+    Fact,
+    ItemFacts,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Ranking,
+    RankRequest,
+    ReasonedBy,
+    Selection,
+    SkillCommand,
+    SkillDiff,
+    Source,
+    Stated,
+    Tier,
+    encode,
+)
+from schemas.topics import TOPICS
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
+USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
+TOKENS = 1_500
+
+
+def count_tokens(text: str) -> int:
+    """Near enough for prompts that are far from their budget, and far faster than a tokenizer."""
+    return len(text.encode()) // 4
+
+
+HARMLESS = {"title": "The Quiet Shore", "description": "", "value": "seaside", "key": "place", "instruction": ""}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One attack, or something innocent that looks like one.
+
+    Attributes:
+        id, language, channel, technique: what it is.
+        holds: what must be so afterwards; `same`: as without it; `bounded`: no filter sees it, the bounds hold.
+        text: what stands in the channel.
+        never: what may stand nowhere afterwards.
+        attack: the part that speaks to a model; all of the text unless said.
+    """
+
+    id: str
+    language: str
+    channel: str
+    technique: str
+    holds: str
+    text: str
+    never: tuple[str, ...] = ()
+    attack: str | None = None
+
+    @property
+    def twin(self) -> "Case":
+        """The same without the attack."""
+        return Case("twin", "en", self.channel, "none", "same", HARMLESS.get(self.channel, ""))
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """The whole corpus."""
+    return tuple(_read())
+
+
+def _read() -> Iterator[Case]:
+    for file in sorted(Path(__file__).parent.glob("*.jsonl")):
+        for row in file.read_text(encoding="utf-8").splitlines():
+            told = json.loads(row)
+            yield Case(**(told | {"never": tuple(told.get("never", ()))}))
+
+
+@dataclass
+class Outcome:
+    """What a case left behind.
+
+    Attributes:
+        outcome: what became of the choice.
+        order: the ranking.
+        skill: the lines with their tiers.
+        slim: the slim skill's text.
+        prompts: what a model would have been asked.
+        rows: what DuckDB would hold.
+        diffs: what the log holds.
+        refused: why proposals were refused.
+    """
+
+    outcome: str = ""
+    order: tuple[str, ...] = ()
+    skill: dict[str, str] = field(default_factory=dict)
+    slim: str = ""
+    prompts: list[str] = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
+    diffs: list[SkillDiff] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def effect(self) -> tuple[object, ...]:
+        """All that an attack could be after."""
+        return self.outcome, self.order, self.skill, self.slim
+
+    @property
+    def kept(self) -> str:
+        """All that stays or goes out, but for ids."""
+        diffs = [json.loads(encode(diff)) for diff in self.diffs]
+        kept = [self.order, self.skill, self.slim, self.prompts, self.rows, diffs]
+        return json.dumps(kept, ensure_ascii=False, default=str).casefold()
+
+
+def _candidates(case: Case) -> tuple[Candidate, ...]:
+    said = HARMLESS | {case.channel: case.text}
+    metadata: dict[str, Any] = {"genre": ["drama", "mystery"], said["key"]: said["value"]}
+    # The generic parser takes metadata as they come: nothing but the filter stands before a skill there.
+    return (
+        Candidate(item_id="noir", title="Night Train", metadata={"genre": ["noir", "crime"]}),
+        Candidate(item_id="comedy", title="Two Left Feet", metadata={"genre": ["comedy"]}),
+        Candidate(item_id="attacked", title=said["title"], description=said["description"], metadata=metadata),
+        Candidate(item_id="war", title="The Long March", metadata={"genre": ["war"]}),
+    )
+
+
+async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRanker | None = None) -> Outcome:
+    """The case from its rank request to the rows, by the rules, or by a model where there is one."""
+    if case.channel == "stated":
+        return _stated(case)
+    if case.channel == "reply":
+        return _reply(case)
+    out = Outcome()
+    instruction = (HARMLESS | {case.channel: case.text})["instruction"]
+    candidates, parser = _candidates(case), parser_for("shop", {})
+
+    def parse(candidate: Candidate) -> ItemFacts:
+        return DEFAULT.item(facts_of(candidate, parser), "films")[0]
+
+    skill = start("u", "films", _seed(), _command())
+    asked = DEFAULT.asked(instruction, "films").text
+    task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, count_tokens).text, seed="r")
+    out.prompts.append(rendered("rank-listwise.v1", task, task.items, count_tokens=count_tokens, max_tokens=TOKENS))
+    out.order = await _order(task, skill, ranker)
+    by_id = {candidate.item_id: candidate for candidate in candidates}
+    request = RankRequest(event_id="q", request_id="r", instruction=instruction, candidates=candidates, **USER)
+    ranking = Ranking(
+        event_id="r", ranking_id="r", instruction=asked, candidates=tuple(by_id[i] for i in out.order), **USER
+    )
+    out.rows += [_row(request), _row(ranking.model_copy(update={"instruction": instruction}))]
+    opened = on_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.wish(asked))
+    selection = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="attacked")
+    step = on_selection(opened.state, selection, AT)
+    out.outcome = step.outcome.value
+    out.rows.append(orjson.loads(encode(opened.state)))
+    if step.contrast is None:
+        return out
+    asked_of_model = question(step.contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
+    out.prompts.append(asked_of_model.prompt if asked_of_model else "")
+    proposal = await _reason(reasoner or RulesReasoner(), step.contrast, skill)
+    _evolve(out, skill, proposal, step.contrast)
+    out.rows.append(_row(step.contrast))
+    return out
+
+
+async def _reason(reasoner: Reasoner, contrast: Contrast, skill: PolicySkill) -> Proposal:
+    try:
+        return await reasoner.reason(contrast, skill)
+    except ReasonerUnavailable:
+        return RulesReasoner().propose(contrast, skill)
+
+
+async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) -> tuple[str, ...]:
+    if ranker is not None:
+        try:
+            return (await ranker.rank(task)).order
+        except ReasonerUnavailable:
+            pass
+    return tuple(item.item_id for item, _ in rank(task.items, skill.attributes, task.instruction, {}, task.seed))
+
+
+def _evolve(out: Outcome, skill: PolicySkill, proposal: Proposal, contrast: Contrast) -> None:
+    diff = resolve(skill, validate(proposal, skill, contrast), contrast, AT)
+    _apply(out, skill, diff)
+
+
+def _apply(out: Outcome, skill: PolicySkill, diff: SkillDiff) -> None:
+    evolved = merge(skill, diff)
+    out.diffs.append(diff)
+    out.refused = [refused.why.value for refused in diff.refused]
+    out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
+    out.slim = slim(evolved, count_tokens).text
+    out.rows += [_row(diff), _row(evolved)]
+
+
+def _seed() -> tuple[Any, ...]:
+    facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
+    return tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
+
+
+def _command(**said: Any) -> SkillCommand:
+    return SkillCommand(event_id="c", actor="ann", **({"action": Action.FREEZE} | said), **USER)
+
+
+def _stated(case: Case) -> Outcome:
+    out = Outcome(outcome="commanded")
+    skill = start("u", "films", _seed(), _command())
+    command = _command(action=Action.ADD, line=Stated(dimension="taste", value=case.text), reason=case.text)
+    _apply(out, skill, resolve_command(skill, command, AT))
+    return out
+
+
+def _reply(case: Case) -> Outcome:
+    """What a model said, whatever it was asked: as its analysis, as a reason, and as a line to bring in."""
+    out = Outcome(outcome="matched")
+    skill = start("u", "films", _seed(), _command())
+    contrast = Contrast(
+        event_id="k", ranking_id="r", chosen=ItemFacts(item_id="noir", facts=(Fact(dimension="genre", value="noir"),)),
+        chosen_rank=1, **USER,
+    )  # fmt: skip
+    name = skill.attributes[0].attribute_id
+    proposal = Proposal(
+        reinforced=(name, case.text) if case.text else (name,),
+        discovered=(Fact(dimension="genre", value=case.text),) if case.text else (),
+        reasons={name: case.text},
+        analysis=case.text,
+        reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
+    )
+    _evolve(out, skill, proposal, contrast)
+    return out
+
+
+def _row(event: Any) -> Any:
+    record = Record(topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
+    return read(record).row  # type: ignore[union-attr]
