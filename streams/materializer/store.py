@@ -14,10 +14,11 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from streams.materializer import ddl
+from streams.materializer import analytics, ddl
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.records import Put, Row
 from streams.materializer.tables import TABLES
 
@@ -92,6 +93,10 @@ class Store:
     def use_cluster(self, cluster_id: str) -> None:
         """Notes which Kafka cluster the rows come from."""
         self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])
+
+    def use_prices(self, prompt: float, completion: float) -> None:
+        """Notes what tokens cost, in US dollars per million, so that queries can tell costs."""
+        self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
 
     def write(self, batch: Batch, offsets: Offsets) -> dict[str, int]:
         """Puts a batch and the offsets behind it into the file, in one transaction.
@@ -199,7 +204,7 @@ class Store:
         self._db.execute("BEGIN")
         for statement in ddl.statements():
             self._db.execute(statement)
-        self._db.execute("INSERT INTO meta VALUES (?, ?, NULL)", [ddl.LAYOUT_VERSION, prefix])
+        self._db.execute("INSERT INTO meta (schema_version, prefix) VALUES (?, ?)", [ddl.LAYOUT_VERSION, prefix])
         self._db.execute("COMMIT")
 
     def _check_meta(self, prefix: str) -> None:
@@ -217,14 +222,19 @@ class Store:
         self._migrate(layout)
 
     def _migrate(self, layout: int) -> None:
-        """Bring a file of an older layout to this one, in one transaction: after a kill it is as it was."""
-        if layout == ddl.LAYOUT_VERSION:
-            return
+        """Bring a file of an older layout to this one, in one transaction: after a kill it is as it was.
+
+        Views and macros are made anew at every start, so that a better query needs no new layout.
+        """
         self._db.execute("BEGIN")
         for older in range(layout, ddl.LAYOUT_VERSION):
-            for statement in ddl.MIGRATIONS[older]:
+            for statement in MIGRATIONS[older]:
                 self._db.execute(statement)
-        self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
+        if layout != ddl.LAYOUT_VERSION:
+            for statement in ddl.comments():
+                self._db.execute(statement)
+            self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
+        analytics.replace(self._db)
         self._db.execute("COMMIT")
 
 
