@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from operators.applied import with_applied
+from operators.outcome import arm_of
 from schemas import (
     Answered,
     Candidate,
@@ -125,6 +126,7 @@ def on_ranking(
         instruction=ranking.instruction,
         candidates=tuple(facts_of(candidate) for candidate in ranking.candidates),
         skill_version=ranking.injected.skill_version,
+        arm=arm_of(ranking.injected),
         facets=ranking.injected.facets,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
@@ -197,6 +199,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         chosen_rank=rank,
         unchosen=reverse_rank(ranking.candidates, selection.item_id),
         skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
+        arm=ranking.arm,
         facets=ranking.facets,
     )
     answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))

@@ -28,6 +28,7 @@ class Contrast(Event):
     chosen_rank: int = Field(ge=1, description="The place at which the chosen item was shown; 1 is the top.")
     unchosen: tuple[ItemFacts, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")
+    arm: Identifier | None = Field(default=None, description="The policy arm that the ranking belongs to.")
     facets: tuple[Facet, ...] = Field(
         default=(), max_length=MAX_FACETS, description="The collaborative context that the ranking was made in."
     )

@@ -64,6 +64,10 @@ class Injected(Model):
         description="Which lines of the skill broke ties: full, slim or none; a model sees the slim one.",
     )
     reasoner: Identifier | None = None
+    arm: Identifier | None = Field(
+        default=None,
+        description="The policy arm of an experiment that this ranking belongs to; none: what it was made with.",
+    )
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     companions: dict[ItemIdField, Share] = Field(
         default_factory=dict,

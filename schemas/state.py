@@ -45,6 +45,7 @@ class OpenRanking(Model):
     instruction: Instruction = ""
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0)
+    arm: Identifier | None = None
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     size_bytes: Count = Field(default=0, description="Its size in the ring; what all of them may take is bounded.")
 

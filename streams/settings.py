@@ -164,6 +164,9 @@ class Settings(BaseSettings):
     )
     llm_price_prompt: float = Field(default=0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
     llm_price_completion: float = Field(default=0.0, ge=0, description="USD per million completion tokens.")
+    llm_daily_budget: float = Field(
+        default=0.0, ge=0, description="USD a day of all workers; more raises an alert and stops nothing. [0: no limit]"
+    )
 
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")

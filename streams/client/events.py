@@ -83,20 +83,25 @@ class EventProducer:
         *,
         ranking_id: str | None = None,
         skill: SlimSkill | None = None,
+        arm: str | None = None,
         at: datetime | None = None,
     ) -> Ranking:
         """What the user was shown, first place first, where the app ranks by itself.
 
         Say with `skill` which slim skill had its say in the order: then choices with and without one can be compared.
+        `arm` names the arm of an experiment of yours; metrics and DuckDB then compare by that.
         """
         envelope = _envelope(at)
+        told = Injected(arm=arm)
+        if skill is not None:
+            told = Injected(arm=arm, skill_version=skill.skill_version, slim_skill=skill.text)
         event = {
             "ranking_id": ranking_id or envelope["event_id"],
             "user_id": user_id,
             "domain": domain,
             "instruction": instruction,
             "candidates": [_candidate(candidate) for candidate in candidates],
-            "injected": Injected(skill_version=skill.skill_version, slim_skill=skill.text) if skill else Injected(),
+            "injected": told,
         }
         return self.send(Ranking.model_validate({**envelope, **event}))
 

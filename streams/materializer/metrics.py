@@ -3,7 +3,9 @@
 from prometheus_client import Counter, Gauge, Histogram
 
 from schemas import TOPICS
+from streams.materializer.dead_letters import STAGE
 from streams.materializer.tables import TABLES
+from streams.metrics import DEAD_LETTERS, UNREADABLE
 
 ROWS = Counter("sager_materializer_rows_total", "Rows written to DuckDB, without duplicates.", ["table"])
 RECORDS = Counter("sager_materializer_records_total", "Records read from Kafka and committed.", ["topic"])
@@ -15,6 +17,20 @@ BATCH_SECONDS = Histogram(
     "Time to decode and commit one batch.",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
+BATCH_RECORDS = Histogram(
+    "sager_materializer_batch_records",
+    "Records in one batch.",
+    buckets=(1, 10, 50, 100, 250, 500, 1_000, 2_000, 5_000, 10_000),
+)
+DELAY_SECONDS = Histogram(
+    "sager_materializer_delay_seconds",
+    "From the Kafka timestamp of a batch's oldest record to its commit.",
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3_600),
+)
+NEWEST_TIMESTAMP = Gauge(
+    "sager_materializer_newest_record_timestamp_seconds", "Kafka timestamp of the newest record in DuckDB; 0: none yet."
+)
+DISK_FREE = Gauge("sager_materializer_disk_free_bytes", "Free space where the live file is.")
 PUBLISH_SECONDS = Histogram(
     "sager_materializer_publish_seconds",
     "Time to publish one snapshot.",
@@ -34,5 +50,7 @@ for _topic in TOPICS.values():
 for _table in TABLES:
     for _each in (_table, *_table.children):
         ROWS.labels(table=_each.name)
+for _reason in UNREADABLE:
+    DEAD_LETTERS.labels(STAGE, _reason)
 for _file in ("live", "wal", "snapshot"):
     FILE_BYTES.labels(file=_file)

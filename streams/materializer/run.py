@@ -1,6 +1,7 @@
 """The materializer's loop: read a batch, put it and its offsets into DuckDB, publish now and then."""
 
 import logging
+import shutil
 import threading
 import time
 from collections import Counter
@@ -100,13 +101,14 @@ class _Loop:
         offsets: dict[tuple[str, int], Progress] = {}
         counts: Counter[str] = Counter()
         refused: list[tuple[Record, BadRecord]] = []
-        newest_ms = 0
+        stamps_ms: list[int] = []
         for message in messages:
             record = self._record(message)
             name = record.topic.name(self._settings.prefix)
             offsets[name, record.partition] = Progress(record.offset + 1, self._source.topic_id(name))
             counts[record.topic.base] += 1
-            newest_ms = max(newest_ms, record.timestamp_ms)
+            if record.timestamp_ms:
+                stamps_ms.append(record.timestamp_ms)
             try:
                 batch.add(read(record))
             except BadRecord as why:
@@ -114,9 +116,10 @@ class _Loop:
         self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
         rows = self._store.write(batch, offsets)
         self._done.update(offsets)
-        self._publisher.note(from_ms(newest_ms) if newest_ms else None)
+        self._publisher.note(from_ms(max(stamps_ms)) if stamps_ms else None)
         seconds = time.perf_counter() - began
         _report(counts, refused, rows, seconds)
+        _report_age(stamps_ms)
         return Written(len(messages), len(refused), seconds, rows)
 
     def _record(self, message: Message) -> Record:
@@ -139,6 +142,7 @@ class _Loop:
         if time.monotonic() >= self._next_check:
             self._forget(self._source.check(self._done))
             self._source.measure_lag(self._done)
+            metrics.DISK_FREE.set(shutil.disk_usage(self._store.path.parent).free)
             self._next_check = time.monotonic() + CHECK_SECONDS
 
 
@@ -146,6 +150,7 @@ def _report(
     counts: Counter[str], refused: Sequence[tuple[Record, BadRecord]], rows: dict[str, int], seconds: float
 ) -> None:
     metrics.BATCH_SECONDS.observe(seconds)
+    metrics.BATCH_RECORDS.observe(counts.total())
     for base, count in counts.items():
         metrics.RECORDS.labels(topic=base).inc(count)
     for table, count in rows.items():
@@ -158,3 +163,10 @@ def _report(
             "%s records could not be decoded, the last of them %s[%s] at %s: %s",
             len(refused), record.topic.base, record.partition, record.offset, why,
         )  # fmt: skip
+
+
+def _report_age(stamps_ms: Sequence[int]) -> None:
+    """How late the batch's oldest record is, and how new what is in the file; a clock that runs ahead makes no debt."""
+    if stamps_ms:
+        metrics.DELAY_SECONDS.observe(max(0.0, time.time() - min(stamps_ms) / 1_000))
+        metrics.NEWEST_TIMESTAMP.set(min(time.time(), max(stamps_ms) / 1_000))

@@ -5,6 +5,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from streams.worker import metrics
+
 if TYPE_CHECKING:
     from streams.worker.pipeline import Pipeline
 
@@ -46,7 +48,10 @@ class WorkerHealth:
 
     def beat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Feel the pulse of the event loop from now on, every second."""
-        self._beat_at = time.monotonic()
+        now = time.monotonic()
+        if self._beat_at is not None:
+            metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
+        self._beat_at = now
         loop.call_later(BEAT_SECONDS, self.beat, loop)
 
     def why_not_live(self) -> list[str]:

@@ -12,8 +12,9 @@ from aiokafka.errors import MessageSizeTooLargeError
 
 from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
 from schemas.topics import by_name
-from streams import metrics
 from streams.kafka import partition_of
+from streams.metrics import DEAD_LETTERS
+from streams.worker import metrics
 from streams.worker.ordered import KeyOrdered, Stale
 from streams.worker.pipeline import Pipeline, position_of
 
@@ -45,6 +46,7 @@ class Intake:
     def attach(self, name: str = "") -> None:
         """Make it an agent of the app, named as its stage if not otherwise, over all topics that it handles."""
         source = self._pipeline.source(*self._handlers)
+        metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
         self._pipeline.app.agent(source, name=name or self._stage)(self._run)
 
     async def _run(self, stream: Any) -> None:
@@ -57,6 +59,7 @@ class Intake:
     async def _submit(self, ordered: KeyOrdered, event: Any) -> None:
         topic = by_name(event.message.topic, self._pipeline.settings.prefix)
         position = position_of(event.message)
+        metrics.TAKEN.labels(topic.base).inc()
         try:
             record = decode(topic.model, event.value)
         except BadRecord as error:
@@ -92,7 +95,7 @@ class Intake:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
             small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
             await self._send_letter(event, small)
-        metrics.DEAD_LETTERS.labels(self._stage, reason).inc()
+        DEAD_LETTERS.labels(self._stage, reason).inc()
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:

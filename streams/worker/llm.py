@@ -3,17 +3,19 @@
 import logging
 import random
 import time
+from functools import partial
 from weakref import WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
 from operators.tokens import count_tokens
-from streams import metrics
 from streams.exceptions import MissingExtra
 from streams.settings import By, RankerName, Settings
+from streams.worker import metrics
 from streams.worker.models import Models
 
 logger = logging.getLogger("sager.llm")
 
+PRICED_TOKENS = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"
 CONFIGURATION = (
     "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
@@ -83,7 +85,7 @@ def llm_client(settings: Settings) -> LlmClient:
         attempts=settings.llm_attempts,
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
-        on_call=_count,
+        on_call=partial(_count, settings),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
@@ -95,10 +97,12 @@ def llm_client(settings: Settings) -> LlmClient:
     )
 
 
-def _count(call: CallRecord) -> None:
+def _count(settings: Settings, call: CallRecord) -> None:
     metrics.LLM_CALLS.labels(call.name, call.outcome.value).inc()
     metrics.LLM_TOKENS.labels(call.name, "prompt").inc(call.prompt_tokens)
     metrics.LLM_TOKENS.labels(call.name, "completion").inc(call.completion_tokens)
+    cost = call.prompt_tokens * settings.llm_price_prompt + call.completion_tokens * settings.llm_price_completion
+    metrics.LLM_COST.labels(call.name).inc(cost / PRICED_TOKENS)
     metrics.LLM_SECONDS.labels(call.name).observe(call.latency_ms / 1000)
 
 

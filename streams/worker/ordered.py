@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from streams import metrics
+from streams.worker import metrics
 
 logger = logging.getLogger("sager.ordered")
 
@@ -64,11 +64,13 @@ class KeyOrdered:
         self._left: set[Any] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._running = metrics.IN_FLIGHT.labels(stage)
+        self._queued = metrics.QUEUED.labels(stage)
         self._unacked = metrics.UNACKED.labels(stage)
 
     async def submit(self, event: Any, key: str | None, handle: Callable[[], Awaitable[None]]) -> None:
         """Run `handle` once all earlier events of this key are done; waits while too many are in flight."""
-        await self._room.acquire()
+        with self._queued.track_inprogress():
+            await self._room.acquire()
         # Per generation: an event that comes again after a rebalance must not be acknowledged by its old self.
         queue = (event.message.tp, event.message.generation_id)
         self._pending[queue].append(event)
@@ -90,7 +92,8 @@ class KeyOrdered:
     ) -> None:
         try:
             if before is not None:
-                await asyncio.wait([before])
+                with self._queued.track_inprogress():
+                    await asyncio.wait([before])
             with self._running.track_inprogress(), metrics.STAGE_SECONDS.labels(self._stage).time():
                 await self._guarded(event, queue, handle)
             # Not in the finally: an event that was cancelled half-way must come again after the restart.

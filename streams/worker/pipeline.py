@@ -20,8 +20,8 @@ from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from schemas import Candidate, ItemFacts, Model, Position, decode, encode
 from schemas.codec import ModelT
-from streams import metrics
 from streams.settings import Settings
+from streams.worker import metrics
 from streams.worker.global_skills import GlobalSkills
 from streams.worker.ordered import KeyOrdered, Stale
 from streams.worker.repairs import DeliveredTable
@@ -76,6 +76,12 @@ class Pipeline:
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )
         self.graph_limits = GraphLimits(floor=self.settings.support_floor, fan_out=self.settings.fan_out)
+
+    @property
+    def tables(self) -> dict[str, DeliveredTable]:
+        """All tables, by the registry's names."""
+        held = (self.skills, self.profiles, self.open_rankings, self.memories, self.item_memories, self.neighbourhoods)
+        return {table.name: table for table in held}
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""
@@ -138,6 +144,7 @@ class Pipeline:
         """
         raw, before = encode(value), table.get(key)
         sent = await self.insist(event, "table write", partial(table.send_change, key, raw))
+        metrics.SENT.labels(table.name).inc()
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -157,6 +164,7 @@ class Pipeline:
             await delivered
 
         await self.insist(event, base, attempt)
+        metrics.SENT.labels(base).inc()
 
     async def insist(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """Do what needs the broker, again and again while it cannot be done.

@@ -23,8 +23,8 @@ from schemas import (
     SlimSkill,
     compound_key,
 )
-from streams import metrics
 from streams.settings import RankSkill
+from streams.worker import metrics
 from streams.worker.models import Models
 from streams.worker.pipeline import Pipeline
 from streams.worker.recent import Recent

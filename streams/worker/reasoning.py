@@ -20,8 +20,8 @@ from operators.evolve import (
     RulesReplacer,
 )
 from schemas import Contrast, PolicySkill, ReasonedBy
-from streams import metrics
 from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
+from streams.worker import metrics
 from streams.worker.ordered import Abandoned, Stale
 
 logger = logging.getLogger("sager.reasoning")

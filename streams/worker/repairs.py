@@ -33,6 +33,7 @@ from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import ThrowableQueue
 
+from streams.worker import metrics
 from streams.worker.membership import Membership, fence, watch
 
 HIGH_WATERMARK_SECONDS = 10.0
@@ -40,13 +41,22 @@ FETCH_WAIT_MS = 50
 
 
 class QuietRecovery(Recovery):
-    """Repair 1: nothing is fetched between the end of recovery and the clearing of the queues."""
+    """Repair 1: nothing is fetched between the end of recovery and the clearing of the queues. And it is timed."""
+
+    _given_at = 0.0
+
+    async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
+        """Note when partitions were given to us, and let Faust recover their tables."""
+        self._given_at = time.monotonic()
+        metrics.REBALANCES.inc()
+        await super().on_rebalance(*args, **kwargs)
 
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
         """Stop the flow, then let Faust resume it at the committed offsets."""
         self.app.consumer.stop_flow()
         self.app.flow_control.suspend()
         await super().on_recovery_completed(generation_id)
+        metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._given_at)
 
 
 class QuietTableManager(TableManager):

@@ -7,7 +7,7 @@ import faust
 
 from streams import shutdown, topics
 from streams.settings import Settings
-from streams.worker import logs
+from streams.worker import logs, metrics, state
 from streams.worker.app import create, longest_question_seconds
 from streams.worker.health import WorkerHealth
 from streams.worker.pipeline import Pipeline
@@ -37,6 +37,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     health.starts("reading the global skills")
     pipeline.global_skills.start()
     health.runs(pipeline)
+    metrics.LLM_BUDGET.set(settings.llm_daily_budget)
     _watch(pipeline, health)
     # Not warn or error: with those Faust sets the root logger to DEBUG.
     worker = PunctualWorker(
@@ -68,7 +69,11 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
         health.guarded_by(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)
 
+    async def measure_state() -> None:
+        await state.measure(pipeline.tables)
+
     pipeline.app.task(on_guard)
+    pipeline.app.task(measure_state)
 
 
 class PunctualWorker(faust.Worker):

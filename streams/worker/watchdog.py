@@ -9,14 +9,17 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from streams import group, metrics
+from streams import group
 from streams.kafka import client_config
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
+from streams.worker import metrics
+from streams.worker.oldest import Oldest
 
 logger = logging.getLogger("sager.watchdog")
 
@@ -36,6 +39,9 @@ REQUEST_SECONDS = 10.0
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCES) -> dict[TopicPartition, int]:
     """How many records of each source partition the workers have not committed yet.
 
+    Returns:
+        Records by partition; the keys' offset is the committed one.
+
     Raises:
         KafkaException, TimeoutError: the broker does not answer.
     """
@@ -44,10 +50,12 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCE
     ]
     ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
     done = group.committed(settings, partitions)
-    return {
-        tp: max(0, future.result(REQUEST_SECONDS).offset - done.get((tp.topic, tp.partition), 0))
-        for tp, future in ends.items()
-    }
+    waiting = {}
+    for tp, future in ends.items():
+        committed = done.get((tp.topic, tp.partition), 0)
+        here = TopicPartition(tp.topic, tp.partition, committed)
+        waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - committed)
+    return waiting
 
 
 class Watchdog(threading.Thread):
@@ -74,6 +82,11 @@ class Watchdog(threading.Thread):
         self._end = end
         self._client = AdminClient(client_config(settings))
         self._waiting_since: float | None = None
+        self._oldest = Oldest(settings)
+        self._oldest_by_topic: dict[str, float] = {}
+        for base in SOURCES:
+            metrics.LAG.labels(base)
+            metrics.OLDEST.labels(base).set_function(partial(self._oldest_of, base))
 
     def run(self) -> None:
         """Look every few seconds, until the process ends."""
@@ -99,15 +112,26 @@ class Watchdog(threading.Thread):
             # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
             self._client = AdminClient(client_config(self._settings))
             return False
-        ours, now = self._assigned(), time.monotonic()
-        of_topic = dict.fromkeys(SOURCES, 0)
-        for tp, count in waiting.items():
-            if (tp.topic, tp.partition) in ours:
-                of_topic[tp.topic.removeprefix(self._settings.prefix)] += count
-        for base, count in of_topic.items():
-            metrics.LAG.labels(base).set(count)
-        if not any(of_topic.values()):
+        assigned, now = self._assigned(), time.monotonic()
+        ours = {tp: count for tp, count in waiting.items() if (tp.topic, tp.partition) in assigned}
+        self._tell(ours)
+        if not any(ours.values()):
             self._waiting_since = None
         elif self._waiting_since is None or self._progressed() > self._waiting_since:
             self._waiting_since = now
         return self._waiting_since is not None and now - self._waiting_since >= self._settings.watchdog_seconds
+
+    def _tell(self, ours: dict[TopicPartition, int]) -> None:
+        """How many records wait on our partitions, and since when."""
+        for base in SOURCES:
+            metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
+        stamps = self._oldest.timestamps([tp for tp, count in ours.items() if count])
+        by_topic: dict[str, float] = {}
+        for (topic, _), stamp in stamps.items():
+            base = topic.removeprefix(self._settings.prefix)
+            by_topic[base] = min(stamp, by_topic.get(base, stamp))
+        self._oldest_by_topic = by_topic
+
+    def _oldest_of(self, base: str) -> float:
+        now = time.time()
+        return min(now, self._oldest_by_topic.get(base, now))

@@ -14,10 +14,11 @@ import typer
 from prometheus_client.metrics import MetricWrapperBase
 
 from schemas import MAX_FACTS, Candidate, Fact
-from streams import metrics as worker_metrics
+from streams import metrics as common_metrics
 from streams.cli import app
 from streams.materializer import metrics as materializer_metrics
 from streams.settings import Settings
+from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -89,29 +90,41 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 # --- metrics
 
 
-def exported(module: Any) -> dict[str, tuple[str, str]]:
-    """Type and labels by the name under which Prometheus finds a metric."""
-    found: dict[str, tuple[str, str]] = {}
-    for metric in vars(module).values():
-        if isinstance(metric, MetricWrapperBase):
-            (family,) = metric.describe()
-            suffix = "_total" if family.type == "counter" else ""
-            found[family.name + suffix] = (family.type, ", ".join(metric._labelnames))
+def exported() -> dict[str, tuple[str, str, str]]:
+    """Type, labels and description by the name under which Prometheus finds a metric."""
+    found: dict[str, tuple[str, str, str]] = {}
+    for module in (common_metrics, worker_metrics, materializer_metrics):
+        for metric in vars(module).values():
+            if isinstance(metric, MetricWrapperBase):
+                (family,) = metric.describe()
+                suffix = "_total" if family.type == "counter" else ""
+                told = family.documentation.removesuffix(".")
+                found[family.name + suffix] = (family.type, ", ".join(metric._labelnames), told)
     return found
 
 
-def test_the_tables_of_metrics_are_what_is_exported() -> None:
-    told = {row[0]: (row[1], row[2]) for row in table(OPERATING, "metric")}
+def series() -> set[str]:
+    """Every name that a query may ask for."""
+    of_histograms = {
+        f"{name}_{part}"
+        for name, (kind, *_) in exported().items()
+        if kind == "histogram"
+        for part in ("bucket", "count", "sum")
+    }
+    return set(exported()) | of_histograms
 
-    assert told == exported(worker_metrics) | exported(materializer_metrics)
+
+def test_the_tables_of_metrics_are_what_is_exported() -> None:
+    told = {row[0]: (row[1], row[2], row[3].removesuffix(" |")) for row in table(OPERATING, "metric")}
+
+    assert told == exported()
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
 def test_every_metric_that_is_named_exists(file: Path) -> None:
-    known = set(exported(worker_metrics) | exported(materializer_metrics))
     named = set(re.findall(r"\bsager_[a-z_]+[a-z]\b", file.read_text(encoding="utf-8")))
 
-    assert named <= known
+    assert named <= series()
 
 
 # --- commands

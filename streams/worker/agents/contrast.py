@@ -11,8 +11,9 @@ from typing import Any
 
 from operators.applied import is_applied
 from operators.contrast import Step, on_ranking, on_selection, slot_of
+from operators.outcome import Arm, gain
 from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
-from streams import metrics
+from streams.worker import metrics
 from streams.worker.intake import Intake
 from streams.worker.pipeline import Pipeline, position_of
 
@@ -95,4 +96,15 @@ class Contrasts:
             await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
+        if step.contrast is not None:
+            _count(step.contrast)
         return step.outcome.value
+
+
+def _count(contrast: Contrast) -> None:
+    """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm."""
+    domain = metrics.DOMAINS.label(contrast.domain)
+    arm = metrics.ARMS.label(contrast.arm or Arm.NO_SKILL.value)
+    metrics.SELECTION_RANK.labels(domain, arm).observe(contrast.chosen_rank)
+    for at in metrics.AT:
+        metrics.NDCG.labels(domain, arm, at).inc(gain(contrast.chosen_rank, at))

@@ -7,6 +7,7 @@ from typing import Any
 
 from operators.evolve import validate
 from operators.merge import holds, merge, resolve, resolve_command, resolve_replacement
+from operators.render import render
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import (
@@ -19,8 +20,8 @@ from schemas import (
     compound_key,
     encode,
 )
-from streams import metrics
 from streams.settings import EvolveMode
+from streams.worker import metrics
 from streams.worker.graph import propagate
 from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
@@ -106,10 +107,7 @@ class Evolve:
         before = self._slim(skill).text if skill.version and comparable else None if skill.version else ""
         short = self._slim(evolved)
         await self._publish(event, evolved, diff, short if short.text != before else None)
-        for change in diff.changes:
-            metrics.CHANGES.labels(change.kind.value).inc()
-        for refused in diff.refused:
-            metrics.REFUSED.labels(refused.why.value).inc()
+        _count(diff, evolved)
 
     async def _complete(self, event: Any, skill: PolicySkill) -> None:
         """Send what a worker that died may not have sent of the newest version, and nothing that is there already."""
@@ -148,3 +146,17 @@ class Evolve:
     def _slim(self, skill: PolicySkill) -> SlimSkill:
         population = self._pipeline.global_skills.shares(skill.domain)
         return slim(skill, count_tokens, self._pipeline.settings.slim_tokens, population)
+
+
+def _count(diff: SkillDiff, evolved: PolicySkill) -> None:
+    metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
+    for line in diff.seed or ():
+        metrics.CHANGES.labels(metrics.SEEDED).inc()
+        metrics.TIER_CHANGES.labels(metrics.SEEDED, metrics.NOBODY, str(line.tier)).inc()
+    for change in diff.changes:
+        metrics.CHANGES.labels(change.kind.value).inc()
+        if change.before != change.after:
+            before, after = (metrics.NOBODY if tier is None else str(tier) for tier in (change.before, change.after))
+            metrics.TIER_CHANGES.labels(change.kind.value, before, after).inc()
+    for refused in diff.refused:
+        metrics.REFUSED.labels(refused.why.value).inc()

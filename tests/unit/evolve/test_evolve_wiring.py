@@ -7,9 +7,8 @@ import pytest
 from operators.evolve import GatedReasoner, RulesReasoner, RulesReplacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
 from schemas import Tier
-from streams import metrics
 from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
-from streams.worker import reasoning
+from streams.worker import metrics, reasoning
 from streams.worker.reasoning import GivenUp, Reasoning, reasoner_of, replacer_of
 from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of
 from tests.openai_server import Act, Do, OpenAiServer

@@ -11,9 +11,8 @@ from faust import streams as faust_streams
 from llm_builders import until
 
 from schemas import PolicySkill
-from streams import metrics
 from streams.settings import EvolveMode, OnLlmFailure, RankerName, ReasonerName, Settings
-from streams.worker import reasoning
+from streams.worker import metrics, reasoning
 from streams.worker.llm import llm_models, shared_client
 from streams.worker.ordered import Stale
 from streams.worker.reasoning import GivenUp, Reasoning, reasoner_of, replacer_of

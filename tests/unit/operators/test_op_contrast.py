@@ -62,7 +62,9 @@ def test_unchosen_items_come_lowest_ranked_first() -> None:
 
 class TestInOrder:
     def test_selection_of_an_open_ranking_completes_the_contrast(self) -> None:
-        ranking = a_ranking("r1", ["a", "b", "c"], instruction="dark", injected=Injected(skill_version=7))
+        ranking = a_ranking(
+            "r1", ["a", "b", "c"], instruction="dark", injected=Injected(skill_version=7, slim_skill="likes: noir")
+        )
         opened, chosen = run(ranking, selection := a_selection("r1", "b"))
 
         assert opened.outcome is Outcome.OPENED
@@ -81,6 +83,7 @@ class TestInOrder:
                 ItemFacts(item_id="a", facts=facts("genre: a")),
             ),
             skill_version=7,
+            arm="evolved",
         )
         assert not chosen.state.rankings
 
@@ -92,7 +95,7 @@ class TestInOrder:
         assert contrast.chosen_rank == place
 
     def test_version_that_the_app_says_it_had_beats_the_rankings(self) -> None:
-        ranking = a_ranking("r1", injected=Injected(skill_version=7))
+        ranking = a_ranking("r1", injected=Injected(skill_version=7, slim_skill="likes: noir"))
 
         assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=5)))[0].skill_version == 5
         assert contrasts(run(ranking, a_selection("r1", "i1", skill_version=0)))[0].skill_version == 0

@@ -1,0 +1,199 @@
+"""What a worker counts, for Prometheus. Labels are small and closed: never a user, never an id.
+
+Label values that are known start at 0, so that rates exist before the first event and alerts see the first failure.
+"""
+
+from collections.abc import Iterable
+
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.metrics import MetricWrapperBase
+
+from operators.contrast import Outcome
+from operators.outcome import Arm
+from operators.retrieve.quality import Reason
+from schemas import ChangeKind, Refusal, Tier
+from streams.metrics import DEAD_LETTERS, UNREADABLE
+from streams.settings import OnLlmFailure
+
+_LATENCY = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_RANKS = (1, 2, 3, 4, 5, 10, 20, 50)
+NOBODY = "none"
+"""A tier before an attribute was there, or after it has gone."""
+
+OUTCOMES = {
+    "prior": ("counted", "repeated"),
+    "rank": ("ranked",),
+    "contrast": tuple(outcome.value for outcome in Outcome),
+    "evolve": ("evolved", "commanded", "repeated", "frozen", "given-up"),
+    "propagate": ("told", "gathered", "repeated"),
+    "retrieve": ("heard", "repeated"),
+}
+"""What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
+SEEDED = "seeded"
+AT = (3, 5)
+"""The depths at which NDCG is told, as in the paper's tables."""
+
+# --- rate, errors, duration: per stage
+
+TAKEN = Counter("sager_records_taken", "Records taken from Kafka, by topic.", ["topic"])
+SENT = Counter("sager_records_sent", "Records sent to Kafka and confirmed, changelogs included.", ["topic"])
+EVENTS = Counter("sager_events", "Events that a stage has finished, by what became of them.", ["stage", "outcome"])
+REROUTED = Counter("sager_rerouted", "Records found on another partition than their user's and sent on.", ["stage"])
+STALE = Counter("sager_stale", "Events given up because their partition moved to another worker.", ["stage"])
+EXPIRED = Counter("sager_rankings_expired", "Rankings that fell out of a user's ring without a selection.")
+HELD_BACK = Counter("sager_held_back", "Events that waited for the other topic to come up, by stage.", ["stage"])
+STAGE_SECONDS = Histogram(
+    "sager_stage_seconds", "From taking an event to its results' delivery.", ["stage"], buckets=_LATENCY
+)
+END_TO_END_SECONDS = Histogram(
+    "sager_end_to_end_seconds", "From a selection's occurred_at to its skill's delivery.", buckets=_LATENCY
+)
+
+# --- utilisation and saturation: per stage and process
+
+IN_FLIGHT = Gauge("sager_in_flight", "Events that a stage works on now.", ["stage"])
+IN_FLIGHT_LIMIT = Gauge("sager_in_flight_limit", "Most events that a stage works on at once.", ["stage"])
+QUEUED = Gauge("sager_queued", "Events taken that wait for room, or for an earlier one of their user.", ["stage"])
+UNACKED = Gauge(
+    "sager_unacked", "Events taken and not yet acknowledged, finished ones behind a slow one included.", ["stage"]
+)
+LAG = Gauge("sager_lag_records", "Records on this worker's partitions that it has not committed yet.", ["topic"])
+OLDEST = Gauge(
+    "sager_oldest_unprocessed_timestamp_seconds",
+    "Kafka timestamp of the oldest record that is not committed; now, where there is none.",
+    ["topic"],
+)
+LOOP_DELAY = Histogram(
+    "sager_event_loop_delay_seconds",
+    "How late the event loop comes to what is due.",
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30),
+)
+STATE_ENTRIES = Gauge("sager_state_entries", "Entries in this worker's share of a table.", ["table"])
+STATE_BYTES = Gauge(
+    "sager_state_bytes", "Their keys and values: estimated from a sample in memory, on disk with RocksDB.", ["table"]
+)
+RECOVERY_SECONDS = Histogram(
+    "sager_recovery_seconds",
+    "From being given partitions to having their tables.",
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800),
+)
+REBALANCES = Counter("sager_rebalances", "How often partitions were given out anew.")
+PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last finished anything.")
+
+# --- what is learned, and what it is worth
+
+CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
+TIER_CHANGES = Counter(
+    "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
+)
+REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
+SKILL_CHARACTERS = Histogram(
+    "sager_skill_characters",
+    "Length of the skills that were written, as people read them.",
+    buckets=(100, 250, 500, 750, 1_000, 1_250, 1_400, 1_500),
+)
+SLIM_TOKENS = Histogram(
+    "sager_slim_tokens", "Length of the slim skills that were sent.", buckets=(0, 5, 10, 15, 20, 25, 30, 50)
+)
+SELECTION_RANK = Histogram(
+    "sager_selection_rank",
+    "The place at which the chosen item was shown; the share up to k is Hit@k.",
+    ["domain", "arm"],
+    buckets=_RANKS,
+)
+NDCG = Counter(
+    "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
+)
+FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
+RANK_FALLBACKS = Counter(
+    "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
+)
+RANK_REPAIRS = Counter("sager_rank_repairs", "Ids that a model left out of a ranking, invented or repeated.")
+
+# --- the LLM endpoint
+
+LLM_CALLS = Counter("sager_llm_calls", "Calls to the LLM endpoint, by prompt and outcome.", ["prompt", "outcome"])
+LLM_TOKENS = Counter("sager_llm_tokens", "Tokens sent and received, by prompt.", ["prompt", "direction"])
+LLM_COST = Counter("sager_llm_cost_dollars", "What they cost by the configured prices, by prompt.", ["prompt"])
+LLM_BUDGET = Gauge("sager_llm_budget_dollars", "What all workers may spend in a day; 0: not limited.")
+LLM_SECONDS = Histogram("sager_llm_seconds", "Duration of one call, by prompt.", ["prompt"], buckets=_LATENCY)
+LLM_CIRCUIT = Gauge(
+    "sager_llm_circuit_state", "Whether calls go out to the LLM endpoint: 0 closed, they do; 1 half-open; 2 open."
+)
+LLM_OPENINGS = Counter(
+    "sager_llm_circuit_openings", "Outages: how often the circuit opened, by the failure that did it.", ["outcome"]
+)
+LLM_WAITING = Gauge("sager_llm_waiting", "Contrasts that wait until the LLM endpoint has answers again.")
+GATED = Counter("sager_llm_gated", "Choices that the LLM was not asked about: they could teach it nothing.")
+REASONER_FAILURES = Counter(
+    "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
+)
+
+_LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
+_TIER_MOVES = (
+    (SEEDED, NOBODY, _LOW),
+    (SEEDED, NOBODY, _MEDIUM),
+    (SEEDED, NOBODY, _HIGH),
+    (ChangeKind.DISCOVERED.value, NOBODY, _LOW),
+    (ChangeKind.REINFORCED.value, _LOW, _MEDIUM),
+    (ChangeKind.REINFORCED.value, _MEDIUM, _HIGH),
+    (ChangeKind.WEAKENED.value, _HIGH, _MEDIUM),
+    (ChangeKind.WEAKENED.value, _MEDIUM, _LOW),
+    (ChangeKind.EVICTED.value, _LOW, NOBODY),
+)
+
+MOST_NAMES = 20
+OTHER = "other"
+
+
+class Names:
+    """Names that others give, made fit to be a label: the first so many keep theirs, the rest share one."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._seen = set(known)
+
+    def label(self, name: str) -> str:
+        """The name itself, or `other`."""
+        if name not in self._seen:
+            if len(self._seen) >= MOST_NAMES:
+                return OTHER
+            self._seen.add(name)
+        return name
+
+
+DOMAINS = Names()
+ARMS = Names(arm.value for arm in Arm)
+
+
+def start_at_zero() -> None:
+    """Make every label value that is known a series."""
+    for stage, outcomes in OUTCOMES.items():
+        for outcome in (*outcomes, "rerouted", "dead-lettered"):
+            EVENTS.labels(stage, outcome)
+        for reason in (*UNREADABLE, "internal-error"):
+            DEAD_LETTERS.labels(stage, reason)
+        _make(stage, REROUTED, STALE, STAGE_SECONDS, IN_FLIGHT, IN_FLIGHT_LIMIT, QUEUED, UNACKED)
+    HELD_BACK.labels("contrast")
+    for outcome in filter(lambda one: one.refused, Outcome):
+        DEAD_LETTERS.labels("contrast", outcome.value)
+    DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
+    for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
+        CHANGES.labels(kind)
+    for kind, before, after in _TIER_MOVES:
+        TIER_CHANGES.labels(kind, before, after)
+    for refusal in Refusal:
+        REFUSED.labels(refusal.value)
+    for reason in Reason:
+        FACETS_DROPPED.labels(reason.value)
+    for part in ("facets", "slim", "rank"):
+        RANK_FALLBACKS.labels(part)
+    for action in OnLlmFailure:
+        REASONER_FAILURES.labels(action.value)
+
+
+def _make(label: str, *metrics: MetricWrapperBase) -> None:
+    for metric in metrics:
+        metric.labels(label)
+
+
+start_at_zero()
