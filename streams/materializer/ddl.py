@@ -1,4 +1,4 @@
-"""The SQL that makes an empty DuckDB file: tables, views, and what the writer keeps about itself."""
+"""The SQL that makes an empty DuckDB file: the tables, and what the writer keeps about itself."""
 
 from collections.abc import Iterator
 
@@ -30,6 +30,7 @@ META = Table(
         text("cluster_id", "The Kafka cluster that the rows came from"),
         real("llm_price_prompt", "US dollars per million prompt tokens, as configured at the last start"),
         real("llm_price_completion", "US dollars per million completion tokens, likewise"),
+        text("queries", "Fingerprint of the views and macros in this file"),
     ),
 )
 SNAPSHOT_INFO = Table(
@@ -47,11 +48,10 @@ CHILDREN = frozenset(child for table in TABLES for child in table.children)
 
 
 def statements() -> Iterator[str]:
-    """The statements for an empty file, in order."""
+    """The statements for an empty file, in order; its views and macros come after them."""
     for table in _all_tables():
         yield _create(table)
     yield from comments()
-    yield from analytics.statements()
 
 
 def comments() -> Iterator[str]:

@@ -59,6 +59,7 @@ FROM_2: Final = (
     "ALTER TABLE skill_diffs ADD COLUMN gated BOOLEAN",
     "ALTER TABLE meta ADD COLUMN llm_price_prompt DOUBLE",
     "ALTER TABLE meta ADD COLUMN llm_price_completion DOUBLE",
+    "ALTER TABLE meta ADD COLUMN queries VARCHAR",
     """
     CREATE TABLE ranking_facets (
         user_id VARCHAR, event_id VARCHAR, seq BIGINT, domain VARCHAR, occurred_at TIMESTAMP,
@@ -73,6 +74,14 @@ FROM_2: Final = (
     """,
     _FACETS_OF_A_RANKING,
     _CALLS_OF_A_RANKING,
+    """
+    UPDATE rankings SET arm =
+        CASE WHEN slim_skill = '' THEN 'no-skill' WHEN skill_version > 0 THEN 'evolved' ELSE 'prior' END
+    """,
+    """
+    UPDATE contrasts SET arm = rankings.arm FROM rankings
+    WHERE rankings.user_id = contrasts.user_id AND rankings.ranking_id = contrasts.ranking_id
+    """,
     """
     UPDATE skill_diffs SET prompt = document::JSON ->> '$.reasoned_by.prompt',
         gated = coalesce((document::JSON ->> '$.reasoned_by.gated')::BOOLEAN, false)

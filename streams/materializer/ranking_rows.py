@@ -1,5 +1,6 @@
 """Events around rankings to rows: what was asked for, shown and taken."""
 
+from operators.outcome import arm_of
 from schemas import Contrast, Ranking, RankRequest, ReasonedBy, Selection
 from streams.materializer import ranking_tables as tables
 from streams.materializer.records import Put, Record, Row, envelope, utc
@@ -42,13 +43,9 @@ def ranking(event: Ranking, record: Record) -> Put:
         told.repaired,
         ranked_by.fallback,
         told.model_dump_json(),
-        _arm(event),
+        arm_of(told),
     )
     return Put(tables.RANKINGS, row, (_facets(event), [_call(event, part, by) for part, by in calls]))
-
-
-def _arm(event: Ranking) -> str:
-    return "evolved" if event.injected.skill_version else "prior" if event.injected.slim_skill else "no-skill"
 
 
 def _facets(event: Ranking) -> list[Row]:
@@ -102,7 +99,7 @@ def contrast(event: Contrast, record: Record) -> Put:
             [item.item_id for item in event.unchosen],
             event.skill_version,
             *record.provenance,
-            None,
+            event.arm,
         ),
     )
 

@@ -196,18 +196,20 @@ class Store:
             return
 
     def _prepare(self, prefix: str) -> None:
-        if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
-            self._check_meta(prefix)
-            return
-        if self._all("SELECT 1 FROM duckdb_tables()"):
-            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+        """Make the tables, or bring those of an older layout to this one, in one transaction: a kill leaves no half."""
         self._db.execute("BEGIN")
-        for statement in ddl.statements():
-            self._db.execute(statement)
-        self._db.execute("INSERT INTO meta (schema_version, prefix) VALUES (?, ?)", [ddl.LAYOUT_VERSION, prefix])
+        if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
+            self._migrate(self._layout(prefix))
+        elif self._all("SELECT 1 FROM duckdb_tables()"):
+            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+        else:
+            self._run(ddl.statements())
+            self._db.execute("INSERT INTO meta (schema_version, prefix) VALUES (?, ?)", [ddl.LAYOUT_VERSION, prefix])
+        self._make_queries()
         self._db.execute("COMMIT")
 
-    def _check_meta(self, prefix: str) -> None:
+    def _layout(self, prefix: str) -> int:
+        """The layout of a file that this program and this deployment may write to."""
         [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
         if layout > ddl.LAYOUT_VERSION:
             raise MaterializerError(
@@ -219,23 +221,25 @@ class Store:
                 f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
                 "Give each deployment its own SAGER_DATA_DIR"
             )
-        self._migrate(layout)
+        return int(layout)
 
     def _migrate(self, layout: int) -> None:
-        """Bring a file of an older layout to this one, in one transaction: after a kill it is as it was.
-
-        Views and macros are made anew at every start, so that a better query needs no new layout.
-        """
-        self._db.execute("BEGIN")
         for older in range(layout, ddl.LAYOUT_VERSION):
-            for statement in MIGRATIONS[older]:
-                self._db.execute(statement)
+            self._run(MIGRATIONS[older])
         if layout != ddl.LAYOUT_VERSION:
-            for statement in ddl.comments():
-                self._db.execute(statement)
+            self._run(ddl.comments())
             self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
-        analytics.replace(self._db)
-        self._db.execute("COMMIT")
+
+    def _make_queries(self) -> None:
+        """Views and macros are made anew whenever one of them has changed: a better query needs no new layout."""
+        fingerprint = analytics.fingerprint()
+        if self._all("SELECT queries FROM meta") != [(fingerprint,)]:
+            analytics.replace(self._db)
+            self._db.execute("UPDATE meta SET queries = ?", [fingerprint])
+
+    def _run(self, statements: Iterable[str]) -> None:
+        for statement in statements:
+            self._all(statement)
 
 
 def _same_key(table: Table) -> str:

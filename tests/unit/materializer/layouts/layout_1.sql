@@ -1,4 +1,5 @@
 -- A file of layout 1 with some rows, as the program of that time made it. Never changed.
+BEGIN;
 CREATE TABLE items ("item_id" VARCHAR, "domain" VARCHAR, "title" VARCHAR, "description" VARCHAR, "metadata" VARCHAR, "event_id" VARCHAR, "occurred_at" TIMESTAMP, "logged_at" TIMESTAMP, "kafka_partition" INTEGER, "kafka_offset" BIGINT, PRIMARY KEY (item_id));
 COMMENT ON TABLE items IS 'The catalogue: the newest entry per item';
 COMMENT ON COLUMN items."item_id" IS 'The item, as the app names it';
@@ -279,3 +280,4 @@ INSERT INTO selections VALUES ('ann', 'sel-r3', TIMESTAMP '2026-01-01 12:01:00',
 INSERT INTO sink_offsets VALUES ('sager.rankings', 0, 7, 'id-1');
 INSERT INTO skill_changes VALUES ('ann', 'books', 1, 1, 'discovered', 'preference:genre:sf', NULL, 'low', '', 'c1', TIMESTAMP '2026-01-01 12:00:00');
 INSERT INTO skill_diffs VALUES ('ann', 'books', 1, 0, 'c1', TIMESTAMP '2026-01-01 12:00:00', true, 'c1', 'a', 'llm', 'm1', 'h2', 900, 90, 1, 700, NULL, 0, 0, 1, 0, 0, 0, 0, 0, 0, '', '{"event_id":"c1","schema_version":1,"occurred_at":"2026-01-01T12:00:00.000000Z","user_id":"ann","domain":"books","base_version":0,"version":1,"seed":null,"changes":[{"kind":"discovered","attribute_id":"preference:genre:sf","before":null,"after":"low","discovered":{"attribute_id":"preference:genre:sf","kind":"preference","dimension":"genre","value":"sf","tier":"low","source":"discovered","support":0,"contradictions":0,"confirmed_at":0,"weakened_at":null,"pinned":false,"evidence":[{"event_id":"c1","item_id":"a"}]},"reason":""}],"refused":[],"evidence":{"event_id":"c1","item_id":"a"},"is_contrast":true,"reasoned_by":{"reasoner":"llm","model":"m1","prompt_hash":"h2","prompt_tokens":900,"completion_tokens":90,"calls":1,"latency_ms":700,"fallback":null},"analysis":"","source":null}', TIMESTAMP '2026-01-01 12:00:00', 0, 8);
+COMMIT;
