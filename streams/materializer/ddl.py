@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from streams.materializer import analytics
 from streams.materializer.columns import Column, Table, moment, number, real, text
+from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
 LAYOUT_VERSION = 3
@@ -30,7 +31,7 @@ META = Table(
         text("cluster_id", "The Kafka cluster that the rows came from"),
         real("llm_price_prompt", "US dollars per million prompt tokens, as configured at the last start"),
         real("llm_price_completion", "US dollars per million completion tokens, likewise"),
-        text("queries", "Fingerprint of the views and macros in this file"),
+        text("queries", "Fingerprint of the views, macros and derivations in this file"),
     ),
 )
 SNAPSHOT_INFO = Table(
@@ -44,7 +45,8 @@ SNAPSHOT_INFO = Table(
     ),
 )
 OWN_TABLES = (SINK_OFFSETS, META, SNAPSHOT_INFO)
-CHILDREN = frozenset(child for table in TABLES for child in table.children)
+WITHOUT_KEY = frozenset([*(child for table in TABLES for child in table.children), *DERIVED, STALE_USERS])
+"""An index on these would cost more than the rest of the write."""
 
 
 def statements() -> Iterator[str]:
@@ -63,13 +65,12 @@ def comments() -> Iterator[str]:
 
 
 def _all_tables() -> Iterator[Table]:
-    for table in (*TABLES, *OWN_TABLES):
+    for table in (*TABLES, *DERIVED, *OWN_TABLES, STALE_USERS):
         yield table
         yield from table.children
 
 
 def _create(table: Table) -> str:
     columns = ", ".join(f'"{c.name}" {c.type}' for c in table.columns)
-    # Long tables have no key: an index on them would cost more than the rest of the write.
-    key = f", PRIMARY KEY ({', '.join(table.key)})" if table not in CHILDREN else ""
+    key = f", PRIMARY KEY ({', '.join(table.key)})" if table not in WITHOUT_KEY else ""
     return f"CREATE TABLE {table.name} ({columns}{key})"

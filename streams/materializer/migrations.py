@@ -72,6 +72,25 @@ FROM_2: Final = (
         calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT,
         fallback VARCHAR, gated BOOLEAN)
     """,
+    """
+    CREATE TABLE skill_versions (
+        user_id VARCHAR, domain VARCHAR, version BIGINT, event_id VARCHAR, is_contrast BOOLEAN, contrasts BIGINT,
+        valid_from TIMESTAMP, valid_to TIMESTAMP)
+    """,
+    """
+    CREATE TABLE skill_history (
+        user_id VARCHAR, domain VARCHAR, attribute_id VARCHAR, tier VARCHAR, "before" VARCHAR, became_by VARCHAR,
+        from_version BIGINT, valid_from TIMESTAMP, to_version BIGINT, valid_to TIMESTAMP)
+    """,
+    "DROP VIEW outcomes",
+    """
+    CREATE TABLE outcomes (
+        user_id VARCHAR, domain VARCHAR, ranking_id VARCHAR, ranked_at TIMESTAMP, selected_at TIMESTAMP, nth BIGINT,
+        item_id VARCHAR, item_rank BIGINT, candidates BIGINT, hit_at_1 BOOLEAN, hit_at_3 BOOLEAN, hit_at_5 BOOLEAN,
+        reciprocal_rank DOUBLE, ndcg_at_3 DOUBLE, ndcg_at_5 DOUBLE, arm VARCHAR, ranked_by VARCHAR, reasoner VARCHAR,
+        skill_version BIGINT, version_in_force BIGINT)
+    """,
+    "CREATE TABLE stale_users (user_id VARCHAR)",
     _FACETS_OF_A_RANKING,
     _CALLS_OF_A_RANKING,
     """
@@ -87,7 +106,8 @@ FROM_2: Final = (
         gated = coalesce((document::JSON ->> '$.reasoned_by.gated')::BOOLEAN, false)
     """,
 )
-"""Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept."""
+"""Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept; what is
+derived is worked out at the next publication."""
 
 MIGRATIONS: Final = {1: FROM_1, 2: FROM_2}
 """Statements by the layout that they lead away from, to the next one."""

@@ -5,6 +5,7 @@ from schemas import Contrast, Ranking, RankRequest, ReasonedBy, Selection
 from streams.materializer import ranking_tables as tables
 from streams.materializer.records import Put, Record, Row, envelope, utc
 
+
 def rank_request(event: RankRequest, record: Record) -> Put:
     """What somebody asked for."""
     item_ids = [c.item_id for c in event.candidates]
@@ -102,5 +103,3 @@ def contrast(event: Contrast, record: Record) -> Put:
             event.arm,
         ),
     )
-
-

@@ -1,9 +1,19 @@
-"""The tables of what was asked for, shown and taken. A column that came later stands last, as in a file that got it added."""
+"""The tables of what was asked for, shown and taken. Columns that came later stand last, as in a file that got them."""
 
 from streams.materializer.columns import Keep, Table, number, real, text, texts
 from streams.materializer.fields import (
-    DOMAIN, ENVELOPE, EVENT_ID, EVENT_KEY, INSTRUCTION, ITEM_ID, OCCURRED_AT, PROVENANCE, RANKING_ID, REASONED,
-    SKILL_VERSION, USER,
+    DOMAIN,
+    ENVELOPE,
+    EVENT_ID,
+    EVENT_KEY,
+    INSTRUCTION,
+    ITEM_ID,
+    OCCURRED_AT,
+    PROVENANCE,
+    RANKING_ID,
+    REASONED,
+    SKILL_VERSION,
+    USER,
 )
 
 INJECTED = (

@@ -27,7 +27,7 @@ from schemas import (
     Topic,
     decode,
 )
-from streams.materializer import ranking_rows, tables
+from streams.materializer import ranking_rows, ranking_tables, tables
 from streams.materializer.columns import Table
 from streams.materializer.records import Drop, Put, Record, Row, envelope, from_ms, utc
 
@@ -242,10 +242,10 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
     for model, table, build in (
         (Item, tables.ITEMS, _item),
         (Interaction, tables.INTERACTIONS, _interaction),
-        (RankRequest, tables.RANK_REQUESTS, ranking_rows.rank_request),
-        (Ranking, tables.RANKINGS, ranking_rows.ranking),
-        (Selection, tables.SELECTIONS, ranking_rows.selection),
-        (Contrast, tables.CONTRASTS, ranking_rows.contrast),
+        (RankRequest, ranking_tables.RANK_REQUESTS, ranking_rows.rank_request),
+        (Ranking, ranking_tables.RANKINGS, ranking_rows.ranking),
+        (Selection, ranking_tables.SELECTIONS, ranking_rows.selection),
+        (Contrast, ranking_tables.CONTRASTS, ranking_rows.contrast),
         (SkillDiff, tables.SKILL_DIFFS, _skill_diff),
         (PolicySkill, tables.SKILLS, _skill),
         (SlimSkill, tables.SLIM_SKILLS, _slim_skill),

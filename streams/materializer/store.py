@@ -14,7 +14,7 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from streams.materializer import analytics, ddl
+from streams.materializer import analytics, ddl, derived
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
@@ -98,6 +98,10 @@ class Store:
         """Notes what tokens cost, in US dollars per million, so that queries can tell costs."""
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
 
+    def derive_all(self) -> None:
+        """Lets the next publication work everything out anew that is derived."""
+        derived.mark_all(self._db)
+
     def write(self, batch: Batch, offsets: Offsets) -> dict[str, int]:
         """Puts a batch and the offsets behind it into the file, in one transaction.
 
@@ -110,6 +114,7 @@ class Store:
             for table in TABLES:
                 if pending := batch.pending(table):
                     written |= self._apply(table, pending)
+            self._insert(derived.STALE_USERS, sorted(_users(batch)))
             rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]
             self._delete(ddl.SINK_OFFSETS, list(offsets))
             self._insert(ddl.SINK_OFFSETS, rows)
@@ -120,11 +125,12 @@ class Store:
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
-        """Brings all that was committed into the main file, ready to be copied by another process."""
+        """Brings all that was committed, and what is derived of it, into the main file, ready to be copied."""
         self._db.execute("BEGIN")
         try:
             [(before,)] = self._all("SELECT max(newest_record_at) FROM snapshot_info")
             newest = max((moment for moment in (before, newest_record_at) if moment), default=None)
+            derived.derive(self._db)
             self._db.execute("DELETE FROM snapshot_info")
             self._db.execute(
                 "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
@@ -232,14 +238,21 @@ class Store:
 
     def _make_queries(self) -> None:
         """Views and macros are made anew whenever one of them has changed: a better query needs no new layout."""
-        fingerprint = analytics.fingerprint()
+        fingerprint = analytics.fingerprint(*(table.name for table in derived.DERIVED))
         if self._all("SELECT queries FROM meta") != [(fingerprint,)]:
             analytics.replace(self._db)
+            self.derive_all()
             self._db.execute("UPDATE meta SET queries = ?", [fingerprint])
 
     def _run(self, statements: Iterable[str]) -> None:
         for statement in statements:
             self._all(statement)
+
+
+def _users(batch: Batch) -> set[Row]:
+    """The users of whom something comes that other tables are derived of."""
+    pending = [batch.pending(table) for table in TABLES if table.name in derived.SOURCES]
+    return {(key[0],) for changes in pending for key in changes}
 
 
 def _same_key(table: Table) -> str:

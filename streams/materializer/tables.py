@@ -6,8 +6,19 @@ of an app that numbers events per user must both be kept.
 
 from streams.materializer.columns import Column, Keep, Table, flag, moment, number, real, text, texts
 from streams.materializer.fields import (
-    ATTRIBUTE_ID, DIFF_KEY, DOCUMENT, DOMAIN, ENVELOPE, EVENT_ID, EVENT_KEY, ITEM_ID, OCCURRED_AT, PROVENANCE,
-    SKILL_KEY, USER, VERSION,
+    ATTRIBUTE_ID,
+    DIFF_KEY,
+    DOCUMENT,
+    DOMAIN,
+    ENVELOPE,
+    EVENT_ID,
+    EVENT_KEY,
+    ITEM_ID,
+    OCCURRED_AT,
+    PROVENANCE,
+    SKILL_KEY,
+    USER,
+    VERSION,
 )
 from streams.materializer.ranking_tables import CONTRASTS, RANK_REQUESTS, RANKINGS, SELECTIONS
 

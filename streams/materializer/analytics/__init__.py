@@ -10,11 +10,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VIEWS = (
-    "skill_versions",
-    "skill_history",
     "policy_log",
-    "outcomes",
-    "outcomes_in_force",
     "learning_curve",
     "arm_results",
     "llm_calls",
@@ -61,9 +57,15 @@ def statements() -> Iterator[str]:
 
 
 @cache
-def fingerprint() -> str:
-    """Another one whenever a view, a macro or a comment is another."""
-    return sha256("\n".join(statements()).encode()).hexdigest()[:16]
+def derivation(table: str) -> str:
+    """The statement that works a derived table out, for the users in stale_users."""
+    return files(__package__).joinpath("derived", f"{table}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def fingerprint(*derived: str) -> str:
+    """Another one whenever a view, a macro, a comment or one of these derivations is another."""
+    return sha256("\n".join([*statements(), *map(derivation, derived)]).encode()).hexdigest()[:16]
 
 
 def replace(con: "DuckDBPyConnection") -> None:

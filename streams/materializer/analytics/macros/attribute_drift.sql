@@ -1,20 +1,20 @@
--- How the adoption of attributes drifted between two moments: users who hold a line at medium or high, the share of
--- all skills of their time, and how many users came to it and lost it.
+-- How the adoption of attributes drifted between two moments: users who held a line at medium or high then, and the
+-- share of all skills of that time.
 CREATE MACRO attribute_drift(earlier, later) AS TABLE
-WITH skills_of AS (
+SELECT domain, attribute_id, users_before, users_after,
+       users_before / nullif(skills_before, 0) AS share_before, users_after / nullif(skills_after, 0) AS share_after,
+       coalesce(share_after, 0) - coalesce(share_before, 0) AS drift
+FROM (
+    SELECT domain, attribute_id,
+           count(*) FILTER (
+               valid_from <= earlier::TIMESTAMP AND (valid_to > earlier::TIMESTAMP OR valid_to IS NULL)) AS users_before,
+           count(*) FILTER (
+               valid_from <= later::TIMESTAMP AND (valid_to > later::TIMESTAMP OR valid_to IS NULL)) AS users_after
+    FROM skill_history WHERE tier <> 'low' GROUP BY ALL
+) JOIN (
     SELECT domain, count(*) FILTER (valid_from <= earlier::TIMESTAMP) AS skills_before,
            count(*) FILTER (valid_from <= later::TIMESTAMP) AS skills_after
-    FROM (SELECT user_id, domain, min(valid_from) AS valid_from FROM skill_versions GROUP BY ALL)
-    GROUP BY domain
-)
-SELECT domain, attribute_id, count(b.tier) AS users_before, count(a.tier) AS users_after,
-       count(*) FILTER (b.tier IS NULL) AS came, count(*) FILTER (a.tier IS NULL) AS lost,
-       users_before / nullif(any_value(skills_before), 0) AS share_before,
-       users_after / nullif(any_value(skills_after), 0) AS share_after,
-       coalesce(share_after, 0) - coalesce(share_before, 0) AS drift
-FROM (SELECT user_id, domain, attribute_id, tier FROM policies_at(earlier) WHERE tier <> 'low') b
-FULL JOIN (SELECT user_id, domain, attribute_id, tier FROM policies_at(later) WHERE tier <> 'low') a
-    USING (user_id, domain, attribute_id)
-JOIN skills_of USING (domain)
-GROUP BY domain, attribute_id
+    FROM skill_versions WHERE version = 1 GROUP BY ALL
+) USING (domain)
+WHERE users_before + users_after > 0
 ORDER BY abs(drift) DESC, domain, attribute_id

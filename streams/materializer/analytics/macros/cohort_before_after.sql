@@ -8,20 +8,17 @@ SELECT cohort, domain, count(*) AS users, sum(choices_before)::BIGINT AS choices
        avg(at_3_before) AS hit_at_3_before, avg(at_3_after) AS hit_at_3_after,
        avg(at_3_after - at_3_before) AS gain_at_3, stddev_samp(at_3_after - at_3_before) / sqrt(users) AS gain_error
 FROM (
-    SELECT user_id, domain, any_value(cohort) AS cohort,
-           count(*) FILTER (ranked_at < evolved_at) AS choices_before,
+    SELECT user_id, domain,
+           count(*) FILTER (version_in_force < evolved) AS choices_before,
            count(*) FILTER (skill_version >= evolved) AS choices_after,
-           avg(hit_at_1::INT) FILTER (ranked_at < evolved_at) AS at_1_before,
+           avg(hit_at_1::INT) FILTER (version_in_force < evolved) AS at_1_before,
            avg(hit_at_1::INT) FILTER (skill_version >= evolved) AS at_1_after,
-           avg(hit_at_3::INT) FILTER (ranked_at < evolved_at) AS at_3_before,
+           avg(hit_at_3::INT) FILTER (version_in_force < evolved) AS at_3_before,
            avg(hit_at_3::INT) FILTER (skill_version >= evolved) AS at_3_after
-    FROM outcomes JOIN (
-        SELECT user_id, domain, date_trunc('week', min(valid_from) FILTER (is_contrast))::DATE AS cohort,
-               min(valid_from) FILTER (version >= evolved) AS evolved_at
-        FROM skill_versions GROUP BY ALL
-    ) USING (user_id, domain)
-    GROUP BY ALL
-    HAVING choices_before > 0 AND choices_after > 0
-)
+    FROM outcomes GROUP BY ALL HAVING choices_before > 0 AND choices_after > 0
+) JOIN (
+    SELECT user_id, domain, date_trunc('week', valid_from)::DATE AS cohort
+    FROM skill_versions WHERE is_contrast AND contrasts = 1
+) USING (user_id, domain)
 GROUP BY cohort, domain
 ORDER BY cohort, domain

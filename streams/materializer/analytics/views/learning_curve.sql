@@ -2,7 +2,5 @@
 CREATE VIEW learning_curve AS
 SELECT domain, nth, count(*) AS users, avg(hit_at_1::INT) AS hit_at_1, avg(hit_at_3::INT) AS hit_at_3,
        avg(hit_at_5::INT) AS hit_at_5, avg(ndcg_at_5) AS ndcg_at_5, avg(reciprocal_rank) AS mean_reciprocal_rank
-FROM (
-    SELECT *, row_number() OVER (PARTITION BY user_id, domain ORDER BY selected_at, ranking_id) AS nth FROM outcomes
-)
+FROM outcomes
 GROUP BY domain, nth
