@@ -4,10 +4,14 @@ Two domains, people with hidden policies, some of whom change their mind. A quar
 skill, by chance, so that arms compare; an LLM stands behind some of the diffs and rankings.
 """
 
+import atexit
 import random
+import shutil
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 
 from operators.contrast import on_ranking, on_selection, slot_of
 from operators.evolve import RulesReasoner, validate
@@ -48,9 +52,12 @@ from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import dead_letter
 from streams.materializer.records import Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
+"""When it is published."""
 DOMAINS = ("books", "films")
 USERS, CHOICES, PAST, CANDIDATES = 28, 14, 10, 10
 PRICES = (0.15, 0.6)
@@ -87,6 +94,18 @@ class AnalyticsWorld:
 def build() -> AnalyticsWorld:
     """The world; the same at every call, and to be left as it is."""
     return _Builder().run()
+
+
+@cache
+def published() -> Path:
+    """The world as `sager materialize` publishes it; one file per process."""
+    folder = Path(mkdtemp(prefix="sager-analytics-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with Store(folder / "live.duckdb", "sager.") as store:
+        build().fill(store)
+        store.checkpoint(SUNDAY, SUNDAY)
+        copy_and_rename(store.path, folder / "sager.duckdb")
+    return folder / "sager.duckdb"
 
 
 class _Builder:

@@ -51,20 +51,21 @@ WITHOUT_KEY = frozenset([*(child for table in TABLES for child in table.children
 
 def statements() -> Iterator[str]:
     """The statements for an empty file, in order; its views and macros come after them."""
-    for table in _all_tables():
+    for table in all_tables():
         yield _create(table)
     yield from comments()
 
 
 def comments() -> Iterator[str]:
     """A sentence on every table and column."""
-    for table in _all_tables():
+    for table in all_tables():
         yield f"COMMENT ON TABLE {table.name} IS {analytics.quoted(table.comment)}"
         for column in table.columns:
             yield f'COMMENT ON COLUMN {table.name}."{column.name}" IS {analytics.quoted(column.comment)}'
 
 
-def _all_tables() -> Iterator[Table]:
+def all_tables() -> Iterator[Table]:
+    """Every table of the file, those with a topic first."""
     for table in (*TABLES, *DERIVED, *OWN_TABLES, STALE_USERS):
         yield table
         yield from table.children
