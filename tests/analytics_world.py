@@ -1,7 +1,7 @@
 """Some weeks of a small deployment, made by the operators in the order in which a worker calls them, without a broker.
 
-Two domains, people with hidden policies, some of whom change their mind. A quarter of the rankings are made without a
-skill, by chance, so that arms compare; an LLM stands behind some of the diffs and rankings.
+Two domains and people with hidden policies. A quarter of the rankings are made without a skill, by chance, so that
+arms compare; an LLM stands behind some of the diffs and rankings.
 """
 
 import atexit
@@ -61,8 +61,6 @@ SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
 DOMAINS = ("books", "films")
 USERS, CHOICES, PAST, CANDIDATES = 28, 14, 10, 10
 PRICES = (0.15, 0.6)
-CHANGED_MIND = ("person-004", "person-009", "person-014")
-"""Who decides by another one's policy for the second half of their choices."""
 BUDGET = 30
 
 
@@ -171,8 +169,7 @@ class _Builder:
             event_id=f"ask-{name}", occurred_at=at, request_id=name, instruction=asked, candidates=shown, **common
         )
         ranking = self._ranking(request, with_skill=self._rng.random() >= 0.25, by_llm=number % 9 == 4)
-        decides = self._people[number - 2] if person.user_id in CHANGED_MIND and turn >= CHOICES // 2 else person
-        taken = people.choose(decides, shown, self._facts, self._rng)
+        taken = people.choose(person, shown, self._facts, self._rng)
         later = at + timedelta(seconds=40)
         selection = Selection(
             event_id=f"take-{name}", occurred_at=later, user_id=key[0], ranking_id=name, item_id=taken

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -190,8 +191,8 @@ def _text(cell: Any) -> str:
 def _plain(cell: Any) -> Any:
     """The value in JSON's terms; what has no such is text."""
     match cell:
-        case float():
-            return cell if math.isfinite(cell) else None
+        case float() | Decimal():
+            return float(cell) if math.isfinite(cell) else None
         case None | bool() | int() | str():
             return cell
         case list() | tuple():

@@ -21,8 +21,7 @@ ARGUMENTS = {
     "why": "('ann', 'preference:genre:noir')",
     "cost_per_point": "('2026-01-01', '2026-02-01')",
 }
-WEEK_3 = datetime(2026, 1, 24)
-WEEK_5 = datetime(2026, 2, 5)
+WEEK_3, WEEK_5, END = map(datetime.fromisoformat, ("2026-01-24", "2026-02-05", "2027-01-01"))
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +122,7 @@ def test_steps_between_tiers_add_up_to_the_lines_that_are_there(con, world):
 
 
 def test_what_changed_is_the_difference_of_two_folds(con, world):
-    before, now = skills_at(world, WEEK_5 - timedelta(microseconds=1)), skills_at(world, datetime.max)
+    before, now = skills_at(world, WEEK_5 - timedelta(microseconds=1)), skills_at(world, END)
     came, rose, fell, lost = Counter(), Counter(), Counter(), Counter()
     for key, lines in now.items():
         then = before.get(key, {})
@@ -147,13 +146,13 @@ def test_drift_is_the_difference_of_two_shares(con, world):
 
     def shares(skills):
         sizes = Counter(domain for _, domain in skills)
-        held = Counter((domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier != "low")
+        held = Counter(
+            (domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier != "low"
+        )
         return {name: count / sizes[name[0]] for name, count in held.items()}
 
     before, after = shares(earlier), shares(later)
-    rows = con.execute(
-        f"SELECT domain, attribute_id, drift FROM attribute_drift('{WEEK_3}', '{WEEK_5}')"
-    ).fetchall()
+    rows = con.execute(f"SELECT domain, attribute_id, drift FROM attribute_drift('{WEEK_3}', '{WEEK_5}')").fetchall()
     assert {(domain, line): drift for domain, line, drift in rows} == pytest.approx(
         {name: after.get(name, 0) - before.get(name, 0) for name in {*before, *after}}
     )
@@ -253,7 +252,14 @@ def test_why_names_the_choices_behind_a_line(con, world):
         ).fetchall()
         chosen = {c.event_id: c for c in world.contrasts if c.user_id == user}
         wanted = [
-            (d.version, c.kind.value, d.evidence.event_id, d.evidence.item_id, k and k.chosen.title, k and k.chosen_rank)
+            (
+                d.version,
+                c.kind.value,
+                d.evidence.event_id,
+                d.evidence.item_id,
+                k and k.chosen.title,
+                k and k.chosen_rank,
+            )
             for d in world.diffs
             if d.user_id == user
             for c in d.changes
