@@ -4,9 +4,10 @@
 
 A file is filled in bulk with so many users and diffs, with the rankings, selections and contrasts that belong to them.
 Then a writer goes on as `sager materialize` would, without Kafka: so many rows per second through `Store`, a
-transaction a second, and a publication whenever one is due. Meanwhile readers, processes of their own, open the
-published file again and again and ask one question after another. For each number of readers: the time of a
-transaction, of a publication, and how old what a reader sees is; for each question: its latency, opening included.
+transaction a second or of at most 2,000 records, and a publication whenever one is due; what came meanwhile waits.
+Beside it readers, processes of their own, open the published file again and again and ask one question after another.
+For each number of readers: the time of a transaction, of a publication, and how old what a reader sees is; for each
+question: its latency, opening included.
 """
 
 import argparse
@@ -23,7 +24,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.analytics_fill import ROWS_PER_CHOICE, choices, fill
+from benchmarks.analytics_fill import RECORDS_PER_CHOICE, ROWS_PER_CHOICE, choices, fill
 from schemas import encode, topic_of
 from streams.materializer import read
 from streams.materializer.batch import Batch
@@ -58,14 +59,15 @@ QUESTIONS = {
 
 def write(settings: Settings, users: int, version: int, rate: float, seconds: float) -> dict[str, list[float]]:
     """Rows at a pace for so long; the seconds of each transaction and publication, and how many rows."""
-    per_batch = max(1, round(rate / ROWS_PER_CHOICE))
     ahead, done = choices(users, version), {"batch": [], "publish": [], "rows": []}
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
-        offset, ends = int(time.time()) * 1_000, time.monotonic() + seconds
-        while time.monotonic() < ends:
-            tick, now_ms = time.monotonic(), time.time_ns() // 1_000_000
-            events = [event for events in islice(ahead, per_batch) for event in events]
+        offset, starts, written = int(time.time()) * 1_000, time.monotonic(), 0
+        while (tick := time.monotonic()) < starts + seconds:
+            due = round(rate * (tick - starts + 1) / ROWS_PER_CHOICE) - written
+            made = list(islice(ahead, max(1, min(due, settings.batch_rows // RECORDS_PER_CHOICE))))
+            written, now_ms = written + len(made), time.time_ns() // 1_000_000
+            events = [event for events in made for event in events]
             values = [(topic_of(type(event)), encode(event)) for event in events]
             began = time.perf_counter()
             batch = Batch()
@@ -79,7 +81,7 @@ def write(settings: Settings, users: int, version: int, rate: float, seconds: fl
             began = time.perf_counter()
             if publisher.publish_if_due():
                 done["publish"].append(time.perf_counter() - began)
-            time.sleep(max(0.0, 1.0 - (time.monotonic() - tick)))
+            time.sleep(max(0.0, starts + written * ROWS_PER_CHOICE / rate - time.monotonic()))
     return done
 
 

@@ -35,6 +35,7 @@ from schemas import (
 CANDIDATES, LINES, SEEDED = 10, 14, 8
 ROWS_PER_CHOICE = 1 + 2 + 1 + 1 + 1 + 1 + 3 + 1 + LINES + 1
 """Ranking, facets, call, selection, contrast, diff, changes, skill, attributes, slim skill."""
+RECORDS_PER_CHOICE = 6
 
 _EVENTS = """
     CREATE TEMP TABLE events AS
@@ -181,7 +182,7 @@ def choices(users: int, version: int) -> Iterator[list[Event]]:
         number += 1
         who = {"user_id": f"user-{user:08}", "domain": "films" if user % 2 else "books"}
         common = {**who, "occurred_at": datetime.now(UTC)}
-        name = f"live-{number}"
+        name = f"live-{version}-{number}"
         told = Injected(
             skill_version=version - 1,
             slim_skill="likes: g1",

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 COPY_SECONDS = 600.0
 """The longest that a copy may take."""
 
-PAUSE = 4.0
+PAUSE = 2.0
 """After a publication the rows have the writer for themselves for at least this many times as long as it took."""
 
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
