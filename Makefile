@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast faults lint format lock bench clean
+.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock
+.PHONY: dashboards panels prometheus bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,6 +36,9 @@ test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from it
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
 
+image-check: $(VENV)/ready ## what infra/Dockerfile and docker-compose.yml say, done without Docker (needs Linux)
+	@$(RUN)/python -m infra.image
+
 lint: $(VENV)/ready ## style, types and formatting, changing nothing
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
@@ -44,11 +48,25 @@ format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
 
-# Without eval-trained, whose torch is gigabytes.
-lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock
-	@$(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--extra embedded --extra eval --extra llm --extra rocksdb --group dev \
-		--custom-compile-command "make lock" -o requirements.lock pyproject.toml
+# requirements.lock is for developers (without eval-trained, whose torch is gigabytes). The image's locks follow its pins.
+COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock"
+lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
+	@$(COMPILE) --extra embedded --extra eval --extra llm --extra rocksdb --group dev \
+		-o requirements.lock pyproject.toml
+	@$(COMPILE) --no-annotate --extra llm --extra rocksdb --constraint requirements.lock \
+		-o infra/requirements.lock pyproject.toml
+	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
+
+dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
+	@$(RUN)/python -m infra.monitoring
+
+panels: $(VENV)/ready prometheus ## ask every panel's query of a worker under load, for docs/dashboards.md
+	@SAGER_TEST_DASHBOARDS=1 SAGER_TEST_REQUIRE_PROMETHEUS=1 \
+		$(RUN)/python -m pytest tests/integration/test_dashboards.py
+
+prometheus: ## fetch Prometheus and promtool for the tests, unless they are installed (Debian)
+	@$(PYTHON) infra/prometheus/get.py
 
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages
@@ -56,5 +74,5 @@ bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls ove
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) .kafka .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -24,7 +24,7 @@ CONFIGURATION = (
 
 try:
     from operators.evolve.llm import LlmReasoner, LlmReplacer
-    from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient
+    from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
     from operators.rank.llm import Form, LlmRanker
     from operators.retrieve.llm import LlmFacets
     from operators.slim.llm import LlmExtract
@@ -77,6 +77,8 @@ def shared_client(settings: Settings) -> LlmClient:
 def llm_client(settings: Settings) -> LlmClient:
     """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted."""
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+    for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
+        metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
     return LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
         api_key=key,

@@ -20,8 +20,8 @@ USERS = 12
 def play_recorded(harness: Harness) -> tuple[int, int]:
     """A real slice of MovieLens: how many interactions and selections were sent."""
     scenario = Recorded(DATA, USERS, seed=1)
-    past = list(scenario.past())[-600:]
-    choices = [choice for batch in scenario.rounds() for choice in batch][:500]
+    past = list(scenario.past())[-400:]
+    choices = [choice for batch in scenario.rounds() for choice in batch][:300]
     for event in past:
         harness.events.interaction(event.user_id, event.domain, event.item, at=event.at)
     harness.events.flush()

@@ -1,0 +1,55 @@
+"""Reads infra/Dockerfile: the instructions of each stage. It knows no more of the format than our file uses."""
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FILE = Path(__file__).with_name("Dockerfile")
+KNOWN = {"CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "LABEL", "RUN", "STOPSIGNAL", "USER", "WORKDIR"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one FROM begins.
+
+    Args:
+        image: what it starts from.
+        name: what others call it; empty without one.
+        instructions: each with the rest of its line, continued lines joined.
+    """
+
+    image: str
+    name: str
+    instructions: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, instruction: str) -> list[str]:
+        """What follows each of these instructions."""
+        return [rest for word, rest in self.instructions if word == instruction]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What ENV sets."""
+        return dict(pair.split("=", 1) for rest in self.of("ENV") for pair in shlex.split(rest))
+
+
+def stages(text: str) -> list[Stage]:
+    """The stages in their order.
+
+    Raises:
+        ValueError: an instruction that this reader does not know.
+    """
+    without_comments = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
+    found: list[Stage] = []
+    for line in without_comments.replace("\\\n", " ").splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if not word:
+            continue
+        if word not in KNOWN:
+            raise ValueError(f"infra/Dockerfile: {word} is not known to infra/dockerfile.py")
+        if word == "FROM":
+            image, _, name = rest.partition(" AS ")
+            found.append(Stage(image, name))
+        else:
+            found[-1].instructions.append((word, " ".join(rest.split())))
+    return found

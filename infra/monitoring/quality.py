@@ -1,0 +1,172 @@
+"""The dashboard *Policy quality*: whether users take what is shown first, and how their skills change."""
+
+from infra.monitoring import alerts
+from infra.monitoring.panels import (
+    COUNT,
+    INSTANCE,
+    OF,
+    PER_SECOND,
+    SHARE,
+    Dashboard,
+    Panel,
+    Query,
+    choice,
+    window,
+)
+from infra.monitoring.promql import per_second, quantiles
+
+CHOSEN = f'{OF},domain=~"$domain",arm=~"$arm"'
+WINDOW = "$window"
+AT = (1, 3, 5)
+
+
+def rate(metric: str, *by: str, of: str = CHOSEN) -> str:
+    """As `per_second`, over the chosen window: choices are too few for the shortest one."""
+    return per_second(metric, *by, of=of, window=WINDOW)
+
+
+def hit_rates(*by: str) -> list[Query]:
+    """The share of choices that were shown among the first 1, 3 and 5."""
+    legend = "".join(f"{{{{{label}}}}} " for label in by)
+    hits = {k: rate("sager_selection_rank_bucket", *by, of=f'{CHOSEN},le="{k}.0"') for k in AT}
+    return [Query(f"{hits[k]} / {rate('sager_selection_rank_count', *by)}", f"{legend}H@{k}") for k in AT]
+
+
+def ndcg(by: str) -> list[Query]:
+    """Mean NDCG@3 and NDCG@5."""
+    count = rate("sager_selection_rank_count", by)
+    expr = f"{rate('sager_selection_ndcg_total', by, 'at')} / on ({by}) group_left {count}"
+    return [Query(expr, f"{{{{{by}}}}} NDCG@{{{{at}}}}")]
+
+
+ONLINE = (
+    Panel(
+        "Hit rates, all that is chosen above",
+        "How often users took what was shown first, among the first 3 and the first 5. With ten shown at random it is "
+        "0.1, 0.3 and 0.5.",
+        SHARE,
+        hit_rates(),
+        most=1,
+        width=6,
+    ),
+    Panel(
+        "Hit rates, by domain",
+        "A fall in one domain: has its ranker, its catalogue or its parser changed?",
+        SHARE,
+        hit_rates("domain"),
+        most=1,
+        width=9,
+    ),
+    Panel(
+        "Hit rates, by arm",
+        "`no-skill`, `prior` and `evolved`, or what apps name themselves. `evolved` under `prior` for days: learning "
+        "does harm here. Arms that users were not dealt into by chance differ in their users too.",
+        SHARE,
+        hit_rates("arm"),
+        most=1,
+        width=9,
+    ),
+    Panel(
+        "NDCG, by domain",
+        "As hit rates, and a place further up counts more.",
+        SHARE,
+        ndcg("domain"),
+        most=1,
+    ),
+    Panel("NDCG, by arm", "As hit rates by arm, and a place further up counts more.", SHARE, ndcg("arm"), most=1),
+    Panel(
+        "Hit rate at 5, last hour to last day",
+        "1 is as ever. Without a line there were too few choices to say. Not touched by what is chosen above.",
+        SHARE,
+        [Query(alerts.HIT_RATE.expr, "{{domain}}")],
+        alerts=(alerts.HIT_RATE,),
+    ),
+)
+CHOICES = (
+    Panel(
+        "Selections, by domain",
+        "Choices that met their ranking. None while apps send: are rankings sent at all?",
+        PER_SECOND,
+        [Query(rate("sager_selection_rank_count", "domain"), "{{domain}}")],
+        stack=True,
+    ),
+    Panel(
+        "Updates per selection",
+        "Of half an hour, all workers. Near 0: evolve stands still; look at the LLM and at Pipeline.",
+        SHARE,
+        [Query(alerts.NOTHING_EVOLVES.expr, "updates per selection")],
+        alerts=(alerts.NOTHING_EVOLVES,),
+    ),
+    Panel(
+        "Rankings that nobody answered",
+        "They fell out of a user's ring. Many of them: SAGER_OPEN_RANKINGS is too low, or selections get lost.",
+        PER_SECOND,
+        [Query(rate("sager_rankings_expired_total", of=OF), "expired")],
+    ),
+)
+SKILLS = (
+    Panel(
+        "Changes, by kind",
+        "What choices do to skills: reinforced, discovered, weakened. Mostly weakened: skills are wrong about users.",
+        PER_SECOND,
+        [Query(rate("sager_skill_changes_total", "kind", of=OF), "{{kind}}")],
+        stack=True,
+    ),
+    Panel(
+        "Moves between tiers",
+        "Skills get surer from left to right. More falls than rises for days: tastes change, or evidence is noise.",
+        PER_SECOND,
+        [Query(rate("sager_tier_changes_total", "before", "after", of=OF), "{{before}} → {{after}}")],
+    ),
+    Panel(
+        "Proposals refused, by reason",
+        "What the merge or the validation did not take. Many after a change of model or prompt: the model invents.",
+        PER_SECOND,
+        [Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}")],
+    ),
+    Panel(
+        "Length of skills, in characters",
+        "The cap is 1,500. The 99th percentile at the cap: lines are pushed out.",
+        COUNT,
+        quantiles("sager_skill_characters", window=WINDOW),
+        width=6,
+    ),
+    Panel(
+        "Length of slim skills, in tokens",
+        "The cap is SAGER_SLIM_TOKENS. A median of 0: nothing is sure enough to be told.",
+        COUNT,
+        quantiles("sager_slim_tokens", window=WINDOW),
+        width=6,
+    ),
+    Panel(
+        "Facets dropped, by reason",
+        "What the quality filter refused of collaborative facets. All of them: the graph is too thin to help.",
+        PER_SECOND,
+        [Query(rate("sager_facets_dropped_total", "why", of=OF), "{{why}}")],
+        width=6,
+    ),
+    Panel(
+        "Rankings repaired and fallen back",
+        "Ids that a model left out, invented or repeated, and parts of rankings without an answer of the LLM: those "
+        "are ranked without it.",
+        PER_SECOND,
+        [
+            Query(rate("sager_rank_repairs_total", of=OF), "ids repaired"),
+            Query(rate("sager_rank_fallbacks_total", "part", of=OF), "{{part}} fell back"),
+        ],
+        width=6,
+    ),
+)
+
+QUALITY = Dashboard(
+    "sager-quality",
+    "sager-streams: Policy quality",
+    "Online figures: what users took of what they were shown. Domain and arm choose among choices, not among skills.",
+    (("What users take", ONLINE), ("Choices", CHOICES), ("Skills", SKILLS)),
+    (
+        choice("domain", "domain", "label_values(sager_selection_rank_count, domain)"),
+        choice("arm", "arm", 'label_values(sager_selection_rank_count{domain=~"$domain"}, arm)'),
+        INSTANCE,
+        window("1h", "5m", "6h", "1d"),
+    ),
+)

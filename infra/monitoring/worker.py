@@ -1,0 +1,171 @@
+"""The dashboard *Worker and Kafka*: the processes, what they take of the machine, their group, tables and files."""
+
+from infra.monitoring import alerts
+from infra.monitoring.panels import BYTES, COUNT, INSTANCE, OF, SECONDS, SHARE, Dashboard, Panel, Query
+from infra.monitoring.promql import quantiles, total
+
+PROCESSES = (
+    Panel(
+        "Processes",
+        "How many of each kind answer. Not touched by what is chosen above.",
+        COUNT,
+        [Query(alerts.GONE.expr, "{{job}}")],
+        alerts=(alerts.GONE,),
+        kind="number",
+        width=6,
+    ),
+    Panel(
+        "Up and ready",
+        "Up: its metrics can be read. Ready: it does its work; its /ready says why not. All workers are unready for "
+        "the seconds of a rebalance.",
+        COUNT,
+        [Query(f"up{{{OF}}}", "{{instance}} up"), Query(f"sager_ready{{{OF}}}", "{{instance}} ready")],
+        alerts=(alerts.DOWN, alerts.NOT_READY),
+        most=1,
+        width=6,
+    ),
+    Panel(
+        "Starts in an hour",
+        "Of a process that keeps its address. The log's last lines before each start tell what ended it.",
+        COUNT,
+        [Query(f"changes(process_start_time_seconds{{{OF}}}[1h])", "{{instance}}")],
+        alerts=(alerts.RESTARTS,),
+        width=6,
+    ),
+    Panel(
+        "Time since anything was finished, while records wait",
+        "0 where nothing waits. The watchdog ends a worker at SAGER_WATCHDOG_SECONDS.",
+        SECONDS,
+        [Query(alerts.NO_PROGRESS.expr, "{{instance}}")],
+        alerts=(alerts.NO_PROGRESS,),
+        width=6,
+    ),
+)
+MACHINE = (
+    Panel(
+        "CPU",
+        "100% is one core, and the most that one worker can use but for moments. There for long: start workers.",
+        SHARE,
+        [Query(f"rate(process_cpu_seconds_total{{{OF}}}[$__rate_interval])", "{{instance}}")],
+        width=6,
+    ),
+    Panel(
+        "Memory",
+        "A worker takes 250 MB and its tables. If tables are most of it, start workers or set SAGER_STORE=rocksdb.",
+        BYTES,
+        [Query(f"process_resident_memory_bytes{{{OF}}}", "{{instance}}")],
+        width=6,
+    ),
+    Panel(
+        "Open files, of those allowed",
+        "At 100% no connection can be made. Raise the limit (`ulimit -n`); if it grows for ever, restart and report.",
+        SHARE,
+        [Query(f"process_open_fds{{{OF}}} / process_max_fds{{{OF}}}", "{{instance}}")],
+        alerts=(alerts.FILES,),
+        most=1,
+        width=6,
+    ),
+    Panel(
+        "Delay of the event loop, p99",
+        "How late its ticks come. Over a second: no CPU left, or something computes without a pause.",
+        SECONDS,
+        quantiles("sager_event_loop_delay_seconds", "instance", only="p99"),
+        alerts=(alerts.EVENT_LOOP,),
+        width=6,
+    ),
+)
+KAFKA = (
+    Panel(
+        "Lag, by process and topic",
+        "One process far behind the others: its partitions hold a busy user, or one event is stuck.",
+        COUNT,
+        [Query(total("", "sager_lag_records", "instance", "topic"), "{{instance}} {{topic}}")],
+    ),
+    Panel(
+        "Rebalances in 30 minutes",
+        "Each stops all workers for seconds. Many: see starts; raise SAGER_SESSION_SECONDS if the event loop is late.",
+        COUNT,
+        [Query(total("increase", "sager_rebalances_total", "instance", window="30m"), "{{instance}}")],
+        alerts=(alerts.REBALANCES,),
+    ),
+    Panel(
+        "Recovery of tables",
+        "After a rebalance, in the last hour. It grows with the state; SAGER_STORE=rocksdb makes restarts faster.",
+        SECONDS,
+        quantiles("sager_recovery_seconds", window="1h", only="p50 p99"),
+    ),
+    Panel(
+        "Entries, by table",
+        "All workers' shares together. A table that grows without new users or items: report it.",
+        COUNT,
+        [Query(total("", "sager_state_entries", "table"), "{{table}}")],
+        width=12,
+    ),
+    Panel(
+        "Size, by table",
+        "Estimated from a sample in memory, or as on disk with RocksDB. Plan memory by it.",
+        BYTES,
+        [Query(total("", "sager_state_bytes", "table"), "{{table}}")],
+        stack=True,
+        width=12,
+    ),
+)
+DUCKDB = (
+    Panel(
+        "Records in a batch",
+        "At SAGER_BATCH_ROWS it works off a backlog; raise it if delay matters less than throughput.",
+        COUNT,
+        quantiles("sager_materializer_batch_records", only="p50 p99"),
+    ),
+    Panel(
+        "Time of batches and publications, p95",
+        "A publication copies the whole file: raise SAGER_PUBLISH_SECONDS if it takes a good part of it.",
+        SECONDS,
+        [
+            Query(query.expr, f"{what} {query.legend}")
+            for what in ("batch", "publish")
+            for query in quantiles(f"sager_materializer_{what}_seconds", only="p95")
+        ],
+    ),
+    Panel(
+        "Failed publications and topics made anew",
+        "In 15 minutes, and in an hour. A publication fails when the disk is full, usually. A topic that was made anew "
+        "lost what it held.",
+        COUNT,
+        [
+            Query(f"increase(sager_materializer_publish_failures_total{{{OF}}}[15m])", "failed publications"),
+            Query(
+                total("increase", "sager_materializer_topics_recreated_total", "topic", window="1h"), "{{topic}} anew"
+            ),
+        ],
+        alerts=(alerts.PUBLISH, alerts.RECREATED),
+    ),
+    Panel(
+        "Files",
+        "The live file and the snapshot. A publication needs room for one more snapshot.",
+        BYTES,
+        [Query(f'sager_materializer_file_bytes{{{OF},file!="wal"}}', "{{file}}")],
+    ),
+    Panel(
+        "Write-ahead log",
+        "Checkpoints empty it. Large for long: none gets through; the log tells why.",
+        BYTES,
+        [Query(f'sager_materializer_file_bytes{{{OF},file="wal"}}', "{{instance}}")],
+        alerts=(alerts.WAL,),
+    ),
+    Panel(
+        "Free disk",
+        "Where the live file is. Make room before the limit: the materializer ends when nothing is left.",
+        BYTES,
+        [Query(f"sager_materializer_disk_free_bytes{{{OF}}}", "{{instance}}")],
+        alerts=(alerts.DISK,),
+    ),
+)
+
+WORKER = Dashboard(
+    "sager-worker",
+    "sager-streams: Worker and Kafka",
+    "The processes and what they take of the machine, then the group, its tables and DuckDB's files.",
+    (("Processes", PROCESSES), ("Machine", MACHINE), ("Kafka and state", KAFKA), ("DuckDB", DUCKDB)),
+    (INSTANCE,),
+)
