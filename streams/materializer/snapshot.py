@@ -24,11 +24,14 @@ log = logging.getLogger(__name__)
 COPY_SECONDS = 600.0
 """The longest that a copy may take."""
 
+PAUSE = 2.0
+"""After a publication the rows have the writer for themselves for at least this many times as long as it took."""
+
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
 
 
 class Publisher:
-    """Publishes at most every `seconds`, and only what is new.
+    """Publishes at most every `seconds`, less often where it takes long, and only what is new.
 
     Args:
         target: the file that analysts open.
@@ -93,11 +96,13 @@ class Publisher:
             MaterializerError: the copy failed.
             OSError: the folder cannot be written.
         """
+        began = self._clock()
         with metrics.PUBLISH_SECONDS.time():
             now = datetime.now(UTC)
             self._store.checkpoint(now.replace(tzinfo=None), self._newest)
             copy_and_rename(self._store.path, self._target)
-        self._dirty, self._due = False, self._clock() + self._seconds
+        ended = self._clock()
+        self._dirty, self._due = False, ended + max(self._seconds, PAUSE * (ended - began))
         metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
         _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
 
