@@ -34,7 +34,7 @@ def written(store, records):
     store.write(batch, {})
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_path, seed):
     records = [
         record
