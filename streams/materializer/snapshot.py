@@ -27,6 +27,9 @@ COPY_SECONDS = 600.0
 PAUSE = 2.0
 """After a publication the rows have the writer for themselves for at least this many times as long as it took."""
 
+INVALIDATED = "has been invalidated"
+"""What DuckDB says, be it of this or of an earlier failure, where only opening the file anew helps."""
+
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
 
 
@@ -63,17 +66,16 @@ class Publisher:
         A failure is logged and counted and tried again later: no room for a copy must not stop the rows.
 
         Raises:
-            duckdb.FatalException: the live file could not be written; DuckDB does nothing more until it is opened anew.
+            duckdb.Error: the live file could not be written; DuckDB does nothing more until it is opened anew.
         """
         if not self._dirty or self._clock() < self._due:
             return False
         try:
             self.publish()
-        except duckdb.FatalException:
-            self._count_failure()
-            raise
         except (MaterializerError, OSError, duckdb.Error) as error:
             self._count_failure()
+            if INVALIDATED in str(error):
+                raise
             self._due = self._clock() + self._seconds
             log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)  # noqa: TRY400 - a full disk needs no traceback
             return False
