@@ -13,6 +13,7 @@ from streams.cli import (
     dead_letters,
     demo,
     doctor,
+    export,
     global_skill,
     importing,
     policy,
@@ -20,6 +21,7 @@ from streams.cli import (
     rebuild,
     schema_files,
     slim,
+    sql,
     topics,
     up,
 )
@@ -64,7 +66,7 @@ def sager(
 
 
 for module in (
-    *(demo, up, coverage, importing, policy, slim, global_skill, processes, doctor, dead_letters, rebuild),
+    *(demo, up, coverage, importing, policy, slim, sql, export, global_skill, processes, doctor, dead_letters, rebuild),
     *(topics, config, schema_files, evaluation),
 ):
     module.register(app)

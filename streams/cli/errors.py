@@ -16,6 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
 FAILED, INTERRUPTED = 1, 130
@@ -47,7 +48,8 @@ def reported() -> Iterator[None]:
         told = told_by(error)
         if told is None:
             raise
-        print(f"sager: {told}", file=sys.stderr)
+        # DuckDB and Kafka quote what they stumbled over, and that may be an app's text.
+        print(f"sager: {printable(told)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
 
 

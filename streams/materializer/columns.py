@@ -87,6 +87,11 @@ def number(name: str, comment: str) -> Column:
     return Column(name, "BIGINT", comment)
 
 
+def real(name: str, comment: str) -> Column:
+    """A DOUBLE column."""
+    return Column(name, "DOUBLE", comment)
+
+
 def flag(name: str, comment: str) -> Column:
     """A BOOLEAN column."""
     return Column(name, "BOOLEAN", comment)

@@ -1,11 +1,13 @@
-"""The SQL that makes an empty DuckDB file: tables, views, and what the writer keeps about itself."""
+"""The SQL that makes an empty DuckDB file: the tables, and what the writer keeps about itself."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from streams.materializer.columns import Column, Table, moment, number, text
-from streams.materializer.tables import INJECTED, TABLES
+from streams.materializer import analytics
+from streams.materializer.columns import Column, Table, moment, number, real, text
+from streams.materializer.derived import DERIVED, STALE_USERS
+from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 """Raised when a table changes; `MIGRATIONS` says how a file of the layout before comes to it."""
 
 SINK_OFFSETS = Table(
@@ -27,6 +29,9 @@ META = Table(
         number("schema_version", "The layout of these tables"),
         text("prefix", "The deployment's topic prefix"),
         text("cluster_id", "The Kafka cluster that the rows came from"),
+        real("llm_price_prompt", "US dollars per million prompt tokens, as configured at the last start"),
+        real("llm_price_completion", "US dollars per million completion tokens, likewise"),
+        text("queries", "Fingerprint of the views, macros and derivations in this file"),
     ),
 )
 SNAPSHOT_INFO = Table(
@@ -40,76 +45,33 @@ SNAPSHOT_INFO = Table(
     ),
 )
 OWN_TABLES = (SINK_OFFSETS, META, SNAPSHOT_INFO)
-
-VIEWS = {
-    "outcomes": (
-        "One row per selection with its ranking: at which rank the selected item was shown; hit_at_k",
-        """
-        WITH ranked AS (
-            FROM rankings QUALIFY row_number() OVER (
-                PARTITION BY user_id, ranking_id ORDER BY logged_at, kafka_offset) = 1
-        ), selected AS (
-            FROM selections QUALIFY row_number() OVER (
-                PARTITION BY user_id, ranking_id ORDER BY logged_at, kafka_offset) = 1
-        )
-        SELECT s.user_id, r.domain, s.ranking_id, r.occurred_at AS ranked_at, s.occurred_at AS selected_at,
-               s.item_id, nullif(list_position(r.item_ids, s.item_id), 0) AS item_rank, len(r.item_ids) AS candidates,
-               coalesce(item_rank <= 1, false) AS hit_at_1, coalesce(item_rank <= 3, false) AS hit_at_3,
-               coalesce(item_rank <= 5, false) AS hit_at_5,
-               r.ranked_by, r.reasoner, coalesce(s.skill_version, r.skill_version) AS skill_version
-        FROM selected s JOIN ranked r USING (user_id, ranking_id)
-        """,
-    ),
-    "policy_log": (
-        "One row per change of a skill, with the event and the reasoner behind it; versions without changes too",
-        """
-        SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after,
-               c.reason, d.reasoner, d.model, d.event_id, d.evidence_item_id
-        FROM skill_diffs d LEFT JOIN skill_changes c USING (user_id, domain, version)
-        """,
-    ),
-    "learning_curve": (
-        "Per domain and nth selection of a user: how high the selected items stood, over all users",
-        """
-        SELECT domain, nth, count(*) AS users, avg(hit_at_1::INT) AS hit_at_1, avg(hit_at_3::INT) AS hit_at_3,
-               avg(hit_at_5::INT) AS hit_at_5, avg(coalesce(1.0 / item_rank, 0)) AS mean_reciprocal_rank
-        FROM (SELECT *, row_number() OVER (
-                  PARTITION BY user_id, domain ORDER BY selected_at, ranking_id) AS nth FROM outcomes)
-        GROUP BY domain, nth
-        """,
-    ),
-}
+WITHOUT_KEY = frozenset([*(child for table in TABLES for child in table.children), *DERIVED, STALE_USERS])
+"""An index on these would cost more than the rest of the write."""
 
 
 def statements() -> Iterator[str]:
-    """The statements for an empty file, in order."""
-    for table in (*TABLES, *OWN_TABLES):
-        yield from _create(table, keyed=True)
-        for child in table.children:
-            yield from _create(child, keyed=False)
-    for name, (comment, query) in VIEWS.items():
-        yield f"CREATE VIEW {name} AS {query}"
-        yield f"COMMENT ON VIEW {name} IS {_quoted(comment)}"
+    """The statements for an empty file, in order; its views and macros come after them."""
+    for table in all_tables():
+        yield _create(table)
+    yield from comments()
 
 
-def _create(table: Table, *, keyed: bool) -> Iterator[str]:
+def comments() -> Iterator[str]:
+    """A sentence on every table and column."""
+    for table in all_tables():
+        yield f"COMMENT ON TABLE {table.name} IS {analytics.quoted(table.comment)}"
+        for column in table.columns:
+            yield f'COMMENT ON COLUMN {table.name}."{column.name}" IS {analytics.quoted(column.comment)}'
+
+
+def all_tables() -> Iterator[Table]:
+    """Every table of the file, those with a topic first."""
+    for table in (*TABLES, *DERIVED, *OWN_TABLES, STALE_USERS):
+        yield table
+        yield from table.children
+
+
+def _create(table: Table) -> str:
     columns = ", ".join(f'"{c.name}" {c.type}' for c in table.columns)
-    key = f", PRIMARY KEY ({', '.join(table.key)})" if keyed else ""
-    yield f"CREATE TABLE {table.name} ({columns}{key})"
-    yield f"COMMENT ON TABLE {table.name} IS {_quoted(table.comment)}"
-    for column in table.columns:
-        yield f'COMMENT ON COLUMN {table.name}."{column.name}" IS {_quoted(column.comment)}'
-
-
-def _quoted(words: str) -> str:
-    return "'" + words.replace("'", "''") + "'"
-
-
-def _added(table: str, columns: Iterable[Column]) -> Iterator[str]:
-    for column in columns:
-        yield f'ALTER TABLE {table} ADD COLUMN "{column.name}" {column.type}'
-        yield f'COMMENT ON COLUMN {table}."{column.name}" IS {_quoted(column.comment)}'
-
-
-MIGRATIONS = {1: tuple(_added("rankings", INJECTED))}
-"""Statements by the layout that they lead away from, to the next one."""
+    key = f", PRIMARY KEY ({', '.join(table.key)})" if table not in WITHOUT_KEY else ""
+    return f"CREATE TABLE {table.name} ({columns}{key})"

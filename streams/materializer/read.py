@@ -6,6 +6,9 @@ from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
 
+MEMORY = "2GB"
+"""What a query of `sager sql` may use; nothing is spilled to a disk."""
+
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     """A read-only connection to the newest snapshot; it keeps its state when a newer one is published.
@@ -30,6 +33,25 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
     return con
+
+
+def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
+    """From here on the connection reads its snapshot and nothing else: no files, no settings, no endless queries.
+
+    Args:
+        con: a connection of `connect`.
+        seconds: the longest that one statement may take.
+    """
+    for setting in (
+        "enable_external_access = false",
+        "python_enable_replacements = false",
+        "enable_progress_bar = false",
+        f"memory_limit = '{MEMORY}'",
+        "max_temp_directory_size = '0B'",
+        f"max_execution_time = {max(1, int(seconds * 1000))}",
+        "lock_configuration = true",
+    ):
+        con.execute(f"SET {setting}")
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[PolicySkill]:

@@ -24,6 +24,11 @@ def utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
+def envelope(event: Any) -> Row:
+    """The values of `fields.ENVELOPE`."""
+    return (event.user_id, event.event_id, utc(event.occurred_at))
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A Kafka record, reduced to what becomes of it. `timestamp_ms` is 0 where Kafka has none."""
@@ -37,7 +42,7 @@ class Record:
 
     @property
     def provenance(self) -> Row:
-        """The values of `tables.PROVENANCE`."""
+        """The values of `fields.PROVENANCE`."""
         return (from_ms(self.timestamp_ms), self.partition, self.offset)
 
     @property

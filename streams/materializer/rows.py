@@ -20,7 +20,6 @@ from schemas import (
     PolicySkill,
     Ranking,
     RankRequest,
-    ReasonedBy,
     Selection,
     SkillCommand,
     SkillDiff,
@@ -29,10 +28,10 @@ from schemas import (
     Topic,
     decode,
 )
-from streams.materializer import tables
+from streams.materializer import ranking_rows, ranking_tables, tables
 from streams.materializer.columns import Table
 from streams.materializer.private import fit_to_keep
-from streams.materializer.records import Drop, Put, Record, Row, from_ms, utc
+from streams.materializer.records import Drop, Put, Record, Row, envelope, from_ms, utc
 
 _BIGINT = 2**63
 
@@ -99,80 +98,10 @@ def _item(event: Item, record: Record) -> Put:
     )
 
 
-def _envelope(event: Any) -> Row:
-    return (event.user_id, event.event_id, utc(event.occurred_at))
-
-
 def _interaction(event: Interaction, record: Record) -> Put:
     return Put(
         tables.INTERACTIONS,
-        (*_envelope(event), event.domain, event.item.item_id, event.item.title, *record.provenance),
-    )
-
-
-def _rank_request(event: RankRequest, record: Record) -> Put:
-    item_ids = [c.item_id for c in event.candidates]
-    return Put(
-        tables.RANK_REQUESTS,
-        (*_envelope(event), event.domain, event.request_id, event.instruction, item_ids, *record.provenance),
-    )
-
-
-def _ranking(event: Ranking, record: Record) -> Put:
-    told = event.injected
-    calls = [by for by in (told.ranked_by, told.facets_by, told.slim_by) if by is not None]
-    by = told.ranked_by or ReasonedBy()
-    return Put(
-        tables.RANKINGS,
-        (
-            *_envelope(event),
-            event.domain,
-            event.ranking_id,
-            event.instruction,
-            [c.item_id for c in event.candidates],
-            event.ranked_by.value,
-            told.skill_version,
-            told.slim_skill,
-            told.reasoner,
-            *record.provenance,
-            [facet.facet for facet in told.facets],
-            told.memory_version,
-            told.graph_epoch,
-            by.model,
-            by.prompt,
-            by.prompt_hash,
-            sum(by.calls for by in calls),
-            sum(by.prompt_tokens for by in calls),
-            sum(by.completion_tokens for by in calls),
-            told.repaired,
-            by.fallback,
-            told.model_dump_json(),
-        ),
-    )
-
-
-def _selection(event: Selection, record: Record) -> Put:
-    return Put(
-        tables.SELECTIONS,
-        (*_envelope(event), event.ranking_id, event.item_id, event.skill_version, *record.provenance),
-    )
-
-
-def _contrast(event: Contrast, record: Record) -> Put:
-    return Put(
-        tables.CONTRASTS,
-        (
-            *_envelope(event),
-            event.domain,
-            event.ranking_id,
-            event.instruction,
-            event.chosen.item_id,
-            event.chosen.title,
-            event.chosen_rank,
-            [item.item_id for item in event.unchosen],
-            event.skill_version,
-            *record.provenance,
-        ),
+        (*envelope(event), event.domain, event.item.item_id, event.item.title, *record.provenance),
     )
 
 
@@ -207,6 +136,8 @@ def _skill_diff(event: SkillDiff, record: Record) -> Put:
         event.analysis,
         record.document,
         *record.provenance,
+        by.prompt,
+        by.gated,
     )
     return Put(tables.SKILL_DIFFS, row, (changes, refusals))
 
@@ -275,7 +206,7 @@ def _slim_skill(event: SlimSkill, record: Record) -> Put:
 
 def _skill_command(event: SkillCommand, record: Record) -> Put:
     did = (event.action.value, event.attribute_id, event.actor, event.reason)
-    return Put(tables.SKILL_COMMANDS, (*_envelope(event), event.domain, *did, *record.provenance))
+    return Put(tables.SKILL_COMMANDS, (*envelope(event), event.domain, *did, *record.provenance))
 
 
 def _global_skill(event: GlobalSkill, record: Record) -> Put:
@@ -313,10 +244,10 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
     for model, table, build in (
         (Item, tables.ITEMS, _item),
         (Interaction, tables.INTERACTIONS, _interaction),
-        (RankRequest, tables.RANK_REQUESTS, _rank_request),
-        (Ranking, tables.RANKINGS, _ranking),
-        (Selection, tables.SELECTIONS, _selection),
-        (Contrast, tables.CONTRASTS, _contrast),
+        (RankRequest, ranking_tables.RANK_REQUESTS, ranking_rows.rank_request),
+        (Ranking, ranking_tables.RANKINGS, ranking_rows.ranking),
+        (Selection, ranking_tables.SELECTIONS, ranking_rows.selection),
+        (Contrast, ranking_tables.CONTRASTS, ranking_rows.contrast),
         (SkillDiff, tables.SKILL_DIFFS, _skill_diff),
         (PolicySkill, tables.SKILLS, _skill),
         (SlimSkill, tables.SLIM_SKILLS, _slim_skill),

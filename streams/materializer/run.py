@@ -59,6 +59,7 @@ def materialize(
     """
     health = health or MaterializerHealth()
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store, Source(settings) as source:
+        store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
         try:
             _Loop(settings, store, source, publisher, health).run(stop, on_batch)

@@ -24,11 +24,17 @@ log = logging.getLogger(__name__)
 COPY_SECONDS = 600.0
 """The longest that a copy may take."""
 
+PAUSE = 2.0
+"""After a publication the rows have the writer for themselves for at least this many times as long as it took."""
+
+INVALIDATED = "has been invalidated"
+"""What DuckDB says, be it of this or of an earlier failure, where only opening the file anew helps."""
+
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
 
 
 class Publisher:
-    """Publishes at most every `seconds`, and only what is new.
+    """Publishes at most every `seconds`, less often where it takes long, and only what is new.
 
     Args:
         target: the file that analysts open.
@@ -60,17 +66,16 @@ class Publisher:
         A failure is logged and counted and tried again later: no room for a copy must not stop the rows.
 
         Raises:
-            duckdb.FatalException: the live file could not be written; DuckDB does nothing more until it is opened anew.
+            duckdb.Error: the live file could not be written; DuckDB does nothing more until it is opened anew.
         """
         if not self._dirty or self._clock() < self._due:
             return False
         try:
             self.publish()
-        except duckdb.FatalException:
-            self._count_failure()
-            raise
         except (MaterializerError, OSError, duckdb.Error) as error:
             self._count_failure()
+            if INVALIDATED in str(error):
+                raise
             self._due = self._clock() + self._seconds
             log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)  # noqa: TRY400 - a full disk needs no traceback
             return False
@@ -93,11 +98,13 @@ class Publisher:
             MaterializerError: the copy failed.
             OSError: the folder cannot be written.
         """
+        began = self._clock()
         with metrics.PUBLISH_SECONDS.time():
             now = datetime.now(UTC)
             self._store.checkpoint(now.replace(tzinfo=None), self._newest)
             copy_and_rename(self._store.path, self._target)
-        self._dirty, self._due = False, self._clock() + self._seconds
+        ended = self._clock()
+        self._dirty, self._due = False, ended + max(self._seconds, PAUSE * (ended - began))
         metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
         _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
 

@@ -14,20 +14,24 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from streams.materializer import ddl
+from streams.materializer import analytics, ddl, derived
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.records import Put, Row
 from streams.materializer.tables import TABLES
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
-    "storage_compatibility_version": "v1.5.0",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
+    "storage_compatibility_version": "v1.5.0",
     "threads": "2",
 }
+_ROW_GROUP = 32_768
+"""A checkpoint writes a table's last row group anew, and there is one every few seconds: with the default of 122,880
+rows it takes twice as long. Much smaller ones compress worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Store:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            self._db = duckdb.connect(str(path), config=_CONFIG)
+            self._db = _open(path)
         except duckdb.Error as error:
             raise _cannot_open(path, error) from error
         try:
@@ -93,6 +97,14 @@ class Store:
         """Notes which Kafka cluster the rows come from."""
         self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])
 
+    def use_prices(self, prompt: float, completion: float) -> None:
+        """Notes what tokens cost, in US dollars per million, so that queries can tell costs."""
+        self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
+
+    def derive_all(self) -> None:
+        """Lets the next publication work everything out anew that is derived."""
+        derived.mark_all(self._db)
+
     def write(self, batch: Batch, offsets: Offsets) -> dict[str, int]:
         """Puts a batch and the offsets behind it into the file, in one transaction.
 
@@ -105,6 +117,7 @@ class Store:
             for table in TABLES:
                 if pending := batch.pending(table):
                     written |= self._apply(table, pending)
+            self._insert(derived.STALE_USERS, sorted(_users(batch)))
             rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]
             self._delete(ddl.SINK_OFFSETS, list(offsets))
             self._insert(ddl.SINK_OFFSETS, rows)
@@ -115,11 +128,12 @@ class Store:
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
-        """Brings all that was committed into the main file, ready to be copied by another process."""
+        """Brings all that was committed, and what is derived of it, into the main file, ready to be copied."""
         self._db.execute("BEGIN")
         try:
             [(before,)] = self._all("SELECT max(newest_record_at) FROM snapshot_info")
             newest = max((moment for moment in (before, newest_record_at) if moment), default=None)
+            derived.derive(self._db)
             self._db.execute("DELETE FROM snapshot_info")
             self._db.execute(
                 "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
@@ -191,18 +205,20 @@ class Store:
             return
 
     def _prepare(self, prefix: str) -> None:
-        if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
-            self._check_meta(prefix)
-            return
-        if self._all("SELECT 1 FROM duckdb_tables()"):
-            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+        """Make the tables, or bring those of an older layout to this one, in one transaction: a kill leaves no half."""
         self._db.execute("BEGIN")
-        for statement in ddl.statements():
-            self._db.execute(statement)
-        self._db.execute("INSERT INTO meta VALUES (?, ?, NULL)", [ddl.LAYOUT_VERSION, prefix])
+        if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
+            self._migrate(self._layout(prefix))
+        elif self._all("SELECT 1 FROM duckdb_tables()"):
+            raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
+        else:
+            self._run(ddl.statements())
+            self._db.execute("INSERT INTO meta (schema_version, prefix) VALUES (?, ?)", [ddl.LAYOUT_VERSION, prefix])
+        self._make_queries()
         self._db.execute("COMMIT")
 
-    def _check_meta(self, prefix: str) -> None:
+    def _layout(self, prefix: str) -> int:
+        """The layout of a file that this program and this deployment may write to."""
         [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
         if layout > ddl.LAYOUT_VERSION:
             raise MaterializerError(
@@ -214,18 +230,43 @@ class Store:
                 f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
                 "Give each deployment its own SAGER_DATA_DIR"
             )
-        self._migrate(layout)
+        return int(layout)
 
     def _migrate(self, layout: int) -> None:
-        """Bring a file of an older layout to this one, in one transaction: after a kill it is as it was."""
-        if layout == ddl.LAYOUT_VERSION:
-            return
-        self._db.execute("BEGIN")
         for older in range(layout, ddl.LAYOUT_VERSION):
-            for statement in ddl.MIGRATIONS[older]:
-                self._db.execute(statement)
-        self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
-        self._db.execute("COMMIT")
+            self._run(MIGRATIONS[older])
+        if layout != ddl.LAYOUT_VERSION:
+            self._run(ddl.comments())
+            self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
+
+    def _make_queries(self) -> None:
+        """Views and macros are made anew whenever one of them has changed: a better query needs no new layout."""
+        fingerprint = analytics.fingerprint(*(table.name for table in derived.DERIVED))
+        if self._all("SELECT queries FROM meta") != [(fingerprint,)]:
+            analytics.replace(self._db)
+            self.derive_all()
+            self._db.execute("UPDATE meta SET queries = ?", [fingerprint])
+
+    def _run(self, statements: Iterable[str]) -> None:
+        for statement in statements:
+            self._all(statement)
+
+
+def _open(path: Path) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect(config=_CONFIG)
+    try:
+        con.execute(f"ATTACH {analytics.quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
+        con.execute("USE live")
+    except BaseException:
+        con.close()
+        raise
+    return con
+
+
+def _users(batch: Batch) -> set[Row]:
+    """The users of whom something comes that other tables are derived of."""
+    pending = [batch.pending(table) for table in TABLES if table.name in derived.SOURCES]
+    return {(key[0],) for changes in pending for key in changes}
 
 
 def _same_key(table: Table) -> str:

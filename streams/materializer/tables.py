@@ -4,45 +4,23 @@ An event's key is (user_id, event_id), not event_id alone: the agents tell event
 of an app that numbers events per user must both be kept.
 """
 
-from streams.materializer.columns import Column, Keep, Table, flag, moment, number, text, texts
-
-USER = text("user_id", "The user, as the app names them")
-DOMAIN = text("domain", "The domain, such as books")
-VERSION = number("version", "The skill's version after this diff")
-EVENT_ID = text("event_id", "Unique per event and user")
-OCCURRED_AT = moment("occurred_at", "When it happened")
-INSTRUCTION = text("instruction", "What the user asked for, in their own words")
-RANKING_ID = text("ranking_id", "The ranking this belongs to; unique per user")
-ITEM_ID = text("item_id", "The item, as the app names it")
-SKILL_VERSION = number("skill_version", "The skill's version that had its say; 0: the prior alone")
-DOCUMENT = text("document", "The record's exact bytes as text")
-ATTRIBUTE_ID = text("attribute_id", "The attribute; the same as in skill_attributes")
-
-PROVENANCE = (
-    moment("logged_at", "The record's Kafka timestamp"),
-    Column("kafka_partition", "INTEGER", "Where the record stands in its topic"),
-    number("kafka_offset", "Where the record stands in its topic"),
+from streams.materializer.columns import Column, Keep, Table, flag, moment, number, real, text, texts
+from streams.materializer.fields import (
+    ATTRIBUTE_ID,
+    DIFF_KEY,
+    DOCUMENT,
+    DOMAIN,
+    ENVELOPE,
+    EVENT_ID,
+    EVENT_KEY,
+    ITEM_ID,
+    OCCURRED_AT,
+    PROVENANCE,
+    SKILL_KEY,
+    USER,
+    VERSION,
 )
-ENVELOPE = (USER, EVENT_ID, OCCURRED_AT)
-EVENT_KEY = ("user_id", "event_id")
-SKILL_KEY = ("user_id", "domain")
-DIFF_KEY = ("user_id", "domain", "version")
-
-INJECTED = (
-    texts("facets", "The collaborative facets that were injected, in order"),
-    number("memory_version", "The version of the user's memory behind the facets"),
-    number("graph_epoch", "The version of their neighbourhood; both name the graph that was read"),
-    text("model", "The LLM that ranked, if one did"),
-    text("prompt", "The prompt's file and version"),
-    text("prompt_hash", "Of all that the model was told"),
-    number("llm_calls", "Calls for this ranking: facets, slim skill and order"),
-    number("prompt_tokens", "Of all these calls"),
-    number("completion_tokens", "Of all these calls"),
-    number("repaired", "Ids that a model left out, invented or repeated"),
-    text("fallback", "Why another ranker than the configured one answered"),
-    text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
-)
-"""What a ranking logs since layout 2; last, because a file of layout 1 gets them added."""
+from streams.materializer.ranking_tables import CONTRASTS, RANK_REQUESTS, RANKINGS, SELECTIONS
 
 ITEMS = Table(
     "items",
@@ -65,66 +43,6 @@ INTERACTIONS = Table(
     "Past positive events that feed the statistical prior",
     EVENT_KEY,
     (*ENVELOPE, DOMAIN, ITEM_ID, text("title", "The item's title"), *PROVENANCE),
-)
-RANK_REQUESTS = Table(
-    "rank_requests",
-    "Requests for a ranking; the answer in rankings has ranking_id = request_id",
-    EVENT_KEY,
-    (
-        *ENVELOPE,
-        DOMAIN,
-        text("request_id", "The ranking_id of the answer"),
-        INSTRUCTION,
-        texts("item_ids", "The candidates as they came"),
-        *PROVENANCE,
-    ),
-)
-RANKINGS = Table(
-    "rankings",
-    "What users were shown, and which skill had its say",
-    EVENT_KEY,
-    (
-        *ENVELOPE,
-        DOMAIN,
-        RANKING_ID,
-        INSTRUCTION,
-        texts("item_ids", "The candidates in the order shown, first place first"),
-        text("ranked_by", "app or sager"),
-        SKILL_VERSION,
-        text("slim_skill", "The words that were injected"),
-        text("reasoner", "What ranked, if not the app"),
-        *PROVENANCE,
-        *INJECTED,
-    ),
-)
-SELECTIONS = Table(
-    "selections",
-    "What users took from rankings",
-    EVENT_KEY,
-    (
-        *ENVELOPE,
-        RANKING_ID,
-        ITEM_ID,
-        number("skill_version", "The slim skill's version that the app had, if any"),
-        *PROVENANCE,
-    ),
-)
-CONTRASTS = Table(
-    "contrasts",
-    "Chosen against unchosen, in the context of their ranking; unchosen is not disliked",
-    EVENT_KEY,
-    (
-        *ENVELOPE,
-        DOMAIN,
-        RANKING_ID,
-        INSTRUCTION,
-        text("chosen_item_id", "The item that was taken"),
-        text("chosen_title", "Its title"),
-        number("chosen_rank", "The place at which it was shown; 1 is the top"),
-        texts("unchosen_item_ids", "The others in reverse rank order: near-misses last"),
-        SKILL_VERSION,
-        *PROVENANCE,
-    ),
 )
 SKILL_CHANGES = Table(
     "skill_changes",
@@ -188,6 +106,8 @@ SKILL_DIFFS = Table(
         text("analysis", "The reasoner's text"),
         DOCUMENT,
         *PROVENANCE,
+        text("prompt", "The prompt's file and version"),
+        flag("gated", "Whether the LLM was spared: there was nothing new to judge"),
     ),
     Keep.FIRST,
     (SKILL_CHANGES, SKILL_REFUSALS),
@@ -230,7 +150,7 @@ SKILLS = Table(
         number("low", "How many of them are of tier low"),
         texts("must_include", "Strategy: what a ranking must include"),
         text("tie_breaker", "Strategy: what decides between equals"),
-        Column("exploration", "DOUBLE", "Strategy: share of exploration"),
+        real("exploration", "Strategy: share of exploration"),
         text("event_id", "The event of the last diff"),
         moment("updated_at", "When the last diff's event happened"),
         DOCUMENT,

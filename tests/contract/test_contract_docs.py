@@ -154,7 +154,7 @@ def called(line: str) -> Iterator[tuple[str, list[str]]]:
     rest = words[start + 1 :]
     while rest and f"{path} {rest[0]}" in known:
         path += f" {rest.pop(0)}"
-    yield path, [word.partition("=")[0] for word in rest if word.startswith("-")]
+    yield path, [word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"]
     if path in ("sager", "sager policy", "sager schemas") and rest and not rest[0].startswith("-"):
         yield f"{path} {rest[0]}", []
 

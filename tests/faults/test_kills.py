@@ -19,7 +19,7 @@ from tests.faults.oracle import (
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
 BROKER = "Apache Kafka" if APACHE else "embedded"
 STORE = Store.ROCKSDB if APACHE else Store.MEMORY
@@ -60,7 +60,6 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
-@pytest.mark.on("kafka")
 def test_kill_9_among_three_workers(harness: Harness) -> None:
     """One dies while the others work, rebalance, or start themselves."""
     rng, kills = random.Random(51), times(short=1, full=2)
@@ -80,7 +79,6 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
-@pytest.mark.on("kafka")
 def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     """The calls of the dead are made again; what they would have answered is not missed, and not applied twice."""
     rng, kills = random.Random(52), times(short=1, full=2)

@@ -12,10 +12,11 @@ import pytest
 
 from schemas import Contrast
 from streams.embedded import free_port
+from tests import probes
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
-from tests.probes import is_ready, metric
+from tests.probes import is_ready
 from tests.prometheus import Prometheus
 from tests.worlds import slate
 
@@ -52,8 +53,10 @@ class Choices:
         for number in range(CHOICES):
             self._one(number)
             if number == FIRST:
-                told = "sager_selection_rank_count"
-                self._harness.until(lambda _: metric(port, told) > FIRST, "the first choices to be counted")
+                self._harness.until(
+                    lambda _: probes.metric(port, "sager_selection_rank_count") > FIRST,
+                    "the first choices to be counted",
+                )
                 time.sleep(1.5)
             time.sleep(1 / PER_SECOND)
         self._harness.events.flush()

@@ -105,6 +105,7 @@ def test_tables_survive_a_restart(harness: Harness) -> None:
     harness.assert_all_stores_agree(duckdb=False)
 
 
+@pytest.mark.on("embedded")
 def test_interactions_seed_the_first_version(harness: Harness) -> None:
     harness.worker()
     westerns = [number for number in range(120) if "Western" in film(number)["metadata"]["genres"]][:8]
@@ -143,6 +144,7 @@ def test_rank_requests_are_answered_with_the_evolved_skill(harness: Harness) -> 
     assert answer.injected.slim_skill
 
 
+@pytest.mark.on("embedded")
 def test_two_domains_of_one_user_are_two_skills(harness: Harness) -> None:
     harness.worker()
     for domain in ("films", "plays"):

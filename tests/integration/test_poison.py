@@ -48,6 +48,7 @@ def poison(kind: int, rng: random.Random) -> bytes:  # noqa: PLR0911
             return b"null"
 
 
+@pytest.mark.on("kafka")
 def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -> None:
     worker, materializer = harness.worker(), harness.materializer()
     rng = random.Random(4)
@@ -96,6 +97,7 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
     harness.assert_all_stores_agree()
 
 
+@pytest.mark.on("embedded")
 def test_keys_do_not_matter_as_long_as_the_partition_is_right(harness: Harness) -> None:
     harness.worker()
     now = datetime.now(UTC)

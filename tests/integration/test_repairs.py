@@ -20,6 +20,7 @@ from tests.worlds import slate
 pytestmark = pytest.mark.broker
 
 
+@pytest.mark.on("kafka")
 def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
     """Repair 1, faust-streaming #596: without it, most such runs lose events when recovery ends."""
     harness.worker("first")

@@ -12,11 +12,14 @@ from schemas import (
     ChangeKind,
     Event,
     Evidence,
+    Facet,
+    Injected,
     Interaction,
     Item,
     Kind,
     PolicySkill,
     Ranking,
+    ReasonedBy,
     Refusal,
     Refused,
     Selection,
@@ -66,6 +69,12 @@ def write(store: Store, *records: Record | Event, **offsets: int) -> dict[str, i
     return store.write(batch_of(*records), progress)
 
 
+def derived(store: Store) -> Store:
+    """The store with what a publication works out."""
+    store.checkpoint(NOON.replace(tzinfo=None), None)
+    return store
+
+
 def rows(store: Store, query: str) -> list[Any]:
     return store._db.execute(query).fetchall()
 
@@ -97,6 +106,9 @@ def ranking(ranking_id: str = "r1", user: str = "ann", items: str = "abcde") -> 
         domain="books",
         ranking_id=ranking_id,
         candidates=tuple(Candidate(item_id=i) for i in items),
+        injected=Injected(
+            facets=(Facet(facet="drawn to sf", confidence=0.5),), ranked_by=ReasonedBy(reasoner="deterministic")
+        ),
     )
 
 

@@ -64,6 +64,19 @@ def test_it_publishes_at_the_start_then_when_something_changed_and_time_has_pass
     assert not publisher.publish_if_due()
 
 
+def test_a_slow_publication_leaves_the_writer_twice_as_long(store, publisher, clock, monkeypatch):
+    def slow(*_):
+        clock.now += 10.0
+
+    monkeypatch.setattr(snapshot, "copy_and_rename", slow)
+    assert publisher.publish_if_due()
+    publisher.note()
+    clock.now = 29.9
+    assert not publisher.publish_if_due()
+    clock.now = 30.0
+    assert publisher.publish_if_due()
+
+
 def test_the_last_publication_does_not_wait(store, publisher, settings):
     publisher.publish_if_due()
     write(store, skill(1))

@@ -4,6 +4,7 @@ import duckdb
 import pytest
 from materializer_builders import (
     batch_of,
+    derived,
     diff,
     interaction,
     item,
@@ -19,7 +20,6 @@ from materializer_builders import (
 )
 
 from schemas import BadRecord, encode
-from streams.materializer import ddl, tables
 from streams.materializer.dead_letters import dead_letter
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.store import Progress, Store
@@ -155,9 +155,10 @@ def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch
 def test_reading_everything_again_changes_nothing(store):
     events = [item(), interaction(), ranking(), selection(), diff(1), diff(2), skill(1), skill(2), slim(1)]
     store.write(batch_of(*events), {})
-    before = {table: rows(store, f"FROM {table} ORDER BY ALL") for table in _tables(store)}
+    before = {table: rows(derived(store), f"FROM {table} ORDER BY ALL") for table in _tables(store)}
     for event in events:
         store.write(batch_of(event), {})
+    derived(store)
     assert {table: rows(store, f"FROM {table} ORDER BY ALL") for table in _tables(store)} == before
 
 
@@ -165,6 +166,7 @@ def test_the_views_answer(store):
     write(store, ranking("r1"), ranking("r2"), ranking("r3"), ranking("r4"))
     write(store, selection("r1", "b", minute=1), selection("r2", "e", minute=2), selection("r3", "zz", minute=3))
     write(store, diff(1), diff(2))
+    derived(store)
     outcome = "SELECT ranking_id, item_rank, hit_at_1, hit_at_3, hit_at_5 FROM outcomes ORDER BY 1"
     assert rows(store, outcome) == [
         ("r1", 2, False, True, True),
@@ -201,31 +203,6 @@ def test_a_file_of_a_newer_layout_is_refused(path):
         rows(store, "UPDATE meta SET schema_version = 99")
     with pytest.raises(MaterializerError, match="newer"):
         Store(path, "sager.")
-
-
-def test_a_file_of_layout_1_is_brought_to_this_one_with_its_rows(path):
-    path.parent.mkdir()
-    con = duckdb.connect(str(path))
-    added = {f'"{column.name}" ' for column in tables.INJECTED}
-    for statement in ddl.statements():
-        if statement.startswith("CREATE TABLE rankings "):
-            parts = statement.split(", ")
-            con.execute(", ".join(part for part in parts if not any(part.startswith(name) for name in added)))
-        elif not any(f"rankings.{name.strip()}" in statement for name in added):
-            con.execute(statement)
-    con.execute("INSERT INTO meta VALUES (1, 'sager.', NULL)")
-    con.execute("INSERT INTO rankings (user_id, event_id, ranking_id) VALUES ('ann', 'e1', 'r1')")
-    con.close()
-
-    with Store(path, "sager.") as store:
-        assert rows(store, "SELECT user_id, ranking_id, facets FROM rankings") == [("ann", "r1", None)]
-        assert rows(store, "SELECT schema_version FROM meta") == [(ddl.LAYOUT_VERSION,)]
-        assert rows(store, "SELECT column_name FROM duckdb_columns() WHERE table_name = 'rankings'") == [
-            (column.name,) for column in tables.RANKINGS.columns
-        ]
-        bare = "SELECT column_name FROM duckdb_columns() WHERE table_name = 'rankings' AND comment IS NULL"
-        assert rows(store, bare) == []
-        assert rows(store, "SELECT count(*) FROM outcomes") == [(0,)]
 
 
 def test_a_file_with_other_tables_is_refused(path):

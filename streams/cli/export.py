@@ -1,0 +1,62 @@
+"""`sager export`: the newest DuckDB snapshot as hive-partitioned Parquet."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import AsJson, examples, settings
+from streams.cli.output import console, print_json, row, table
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "export",
+        epilog=examples(
+            "sager export --to export",
+            "sager export --to january --table outcomes --table skill_diffs --since 2026-01-01",
+            "sager export --to export --replace",
+        ),
+    )(export)
+
+
+def export(
+    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
+    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this one; repeat it for more.")] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            help="Of events only those from this moment on, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]
+        ),
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Take the place of an older export.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write the newest DuckDB snapshot as Parquet, for any other engine.
+
+    One folder per table, split by domain and day: DIR/skill_diffs/domain=films/day=2026-01-31/*.parquet. The folder is
+    there as a whole or not at all; manifest.json tells what is in it and how fresh it is.
+    """
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.materializer import export as exporting  # noqa: PLC0415
+    from streams.materializer import read  # noqa: PLC0415
+
+    con = read.connect(settings())
+    done: list[exporting.Exported] = []
+    try:
+        total = len(set(tables or exporting.exportable()))
+        with Stages() as stages:
+            for each in exporting.export(con, to, list(dict.fromkeys(tables or ())), since, replace=replace):
+                done.append(each)
+                stages.at("tables", len(done), total)
+    finally:
+        con.close()
+    if as_json:
+        print_json({each.table: {"rows": each.rows, "files": each.files, "bytes": each.bytes} for each in done})
+        return
+    made = table("table", "rows", "files", "bytes", "split by", title=f"{to}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
+    for each in done:
+        row(made, [each.table, f"{each.rows:,}", each.files, f"{each.bytes:,}", ", ".join(each.partitioned_by)])
+    console().print(made)

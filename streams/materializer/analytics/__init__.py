@@ -1,0 +1,97 @@
+"""Views and macros that answer analysts' questions: one SQL file each, whose first comment is stored with it."""
+
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+VIEWS = (
+    "policy_log",
+    "learning_curve",
+    "arm_results",
+    "llm_calls",
+    "tier_flow",
+    "skill_change_rates",
+    "attribute_adoption",
+    "slim_skill_tokens",
+    "cold_start_age",
+)
+"""In the order of their creation: a view may use those before it."""
+MACROS = (
+    "policy_at",
+    "policies_at",
+    "changed_since",
+    "attribute_drift",
+    "why",
+    "stopped_helping",
+    "cohort_before_after",
+    "cost_per_point",
+)
+"""Likewise; all are table macros: FROM policy_at('ann', '2026-01-31')."""
+
+
+class Query(NamedTuple):
+    """A view or macro: the sentence that analysts see, and the statement that makes it."""
+
+    name: str
+    kind: str
+    comment: str
+    sql: str
+
+
+@cache
+def queries() -> tuple[Query, ...]:
+    """All views and macros, in the order of their creation."""
+    return (*(_read("VIEW", name) for name in VIEWS), *(_read("MACRO TABLE", name) for name in MACROS))
+
+
+def statements() -> Iterator[str]:
+    """The statements that make them, in order."""
+    for query in queries():
+        yield query.sql
+        yield f"COMMENT ON {query.kind} {query.name} IS {quoted(query.comment)}"
+
+
+@cache
+def derivation(table: str) -> str:
+    """The statement that works a derived table out, for the users in stale_users."""
+    return files(__package__).joinpath("derived", f"{table}.sql").read_text(encoding="utf-8")
+
+
+@cache
+def fingerprint(*derived: str) -> str:
+    """Another one whenever a view, a macro, a comment or one of these derivations is another."""
+    return sha256("\n".join([*statements(), *map(derivation, derived)]).encode()).hexdigest()[:16]
+
+
+def replace(con: "DuckDBPyConnection") -> None:
+    """Drops all views and macros of the file and makes those of today."""
+    views = con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+    macros = con.execute("SELECT function_name FROM duckdb_functions() WHERE NOT internal").fetchall()
+    for kind, found in (("VIEW", views), ("MACRO TABLE", macros)):
+        for (name,) in found:
+            con.execute(f'DROP {kind} "{name}"')
+    for statement in statements():
+        con.execute(statement)
+
+
+def quoted(words: str) -> str:
+    """The words as an SQL literal.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + words.replace("'", "''") + "'"
+
+
+def _read(kind: str, name: str) -> Query:
+    folder = "views" if kind == "VIEW" else "macros"
+    text = files(__package__).joinpath(folder, f"{name}.sql").read_text(encoding="utf-8")
+    lines = text.splitlines()
+    end = next(n for n, line in enumerate(lines) if not line.startswith("--"))
+    comment = " ".join(line.removeprefix("--").strip() for line in lines[:end])
+    return Query(name, kind, comment, "\n".join(lines[end:]))

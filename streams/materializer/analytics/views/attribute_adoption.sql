@@ -1,0 +1,8 @@
+-- Per domain and attribute: how many current skills hold it, at which tier, and which share of all skills that is.
+CREATE VIEW attribute_adoption AS
+SELECT domain, attribute_id, any_value(kind) AS kind, any_value(dimension) AS dimension, any_value(value) AS value,
+       count(*) AS users, count(*) FILTER (tier = 'high') AS high, count(*) FILTER (tier = 'medium') AS medium,
+       count(*) FILTER (tier = 'low') AS low, count(*) FILTER (source = 'discovered') AS discovered,
+       count(*) / any_value(skills) AS share
+FROM skill_attributes JOIN (SELECT domain, count(*) AS skills FROM skills GROUP BY domain) USING (domain)
+GROUP BY domain, attribute_id

@@ -1,0 +1,113 @@
+"""How a file of an older layout becomes one of today: literal SQL, which never follows the tables of today.
+
+Only the structure and the rows: comments, views and macros are written anew after every migration.
+"""
+
+from typing import Final
+
+FROM_1: Final = tuple(
+    f"ALTER TABLE rankings ADD COLUMN {column}"
+    for column in (
+        "facets VARCHAR[]",
+        "memory_version BIGINT",
+        "graph_epoch BIGINT",
+        "model VARCHAR",
+        "prompt VARCHAR",
+        "prompt_hash VARCHAR",
+        "llm_calls BIGINT",
+        "prompt_tokens BIGINT",
+        "completion_tokens BIGINT",
+        "repaired BIGINT",
+        "fallback VARCHAR",
+        "injected VARCHAR",
+    )
+)
+"""What influenced a ranking; older rankings have logged none of it."""
+
+_CALLS_OF_A_RANKING = """
+    INSERT INTO ranking_calls
+    SELECT user_id, event_id, part, domain, occurred_at,
+           by_whom ->> '$.reasoner', by_whom ->> '$.model', by_whom ->> '$.prompt', by_whom ->> '$.prompt_hash',
+           (by_whom ->> '$.calls')::BIGINT, (by_whom ->> '$.prompt_tokens')::BIGINT,
+           (by_whom ->> '$.completion_tokens')::BIGINT, (by_whom ->> '$.latency_ms')::BIGINT,
+           by_whom ->> '$.fallback', coalesce((by_whom ->> '$.gated')::BOOLEAN, false)
+    FROM (
+        SELECT user_id, event_id, domain, occurred_at,
+               unnest(['rank', 'facets', 'slim']) AS part,
+               unnest([injected::JSON -> '$.ranked_by', injected::JSON -> '$.facets_by', injected::JSON -> '$.slim_by'])
+                   AS by_whom
+        FROM rankings WHERE injected IS NOT NULL
+    )
+    WHERE by_whom ->> '$.reasoner' IS NOT NULL
+"""
+_FACETS_OF_A_RANKING = """
+    INSERT INTO ranking_facets
+    SELECT user_id, event_id, seq, domain, occurred_at,
+           facet ->> '$.facet', facet ->> '$.attribute_id', (facet ->> '$.confidence')::DOUBLE,
+           from_json(facet -> '$.supporting_neighbors', '["VARCHAR"]')
+    FROM (
+        SELECT user_id, event_id, domain, occurred_at,
+               unnest(from_json(injected::JSON -> '$.facets', '["JSON"]')) AS facet,
+               generate_subscripts(from_json(injected::JSON -> '$.facets', '["JSON"]'), 1) AS seq
+        FROM rankings WHERE injected IS NOT NULL
+    )
+"""
+FROM_2: Final = (
+    "ALTER TABLE rankings ADD COLUMN arm VARCHAR",
+    "ALTER TABLE contrasts ADD COLUMN arm VARCHAR",
+    "ALTER TABLE skill_diffs ADD COLUMN prompt VARCHAR",
+    "ALTER TABLE skill_diffs ADD COLUMN gated BOOLEAN",
+    "ALTER TABLE meta ADD COLUMN llm_price_prompt DOUBLE",
+    "ALTER TABLE meta ADD COLUMN llm_price_completion DOUBLE",
+    "ALTER TABLE meta ADD COLUMN queries VARCHAR",
+    """
+    CREATE TABLE ranking_facets (
+        user_id VARCHAR, event_id VARCHAR, seq BIGINT, domain VARCHAR, occurred_at TIMESTAMP,
+        facet VARCHAR, attribute_id VARCHAR, confidence DOUBLE, supporting_neighbors VARCHAR[])
+    """,
+    """
+    CREATE TABLE ranking_calls (
+        user_id VARCHAR, event_id VARCHAR, part VARCHAR, domain VARCHAR, occurred_at TIMESTAMP,
+        reasoner VARCHAR, model VARCHAR, prompt VARCHAR, prompt_hash VARCHAR,
+        calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, latency_ms BIGINT,
+        fallback VARCHAR, gated BOOLEAN)
+    """,
+    """
+    CREATE TABLE skill_versions (
+        user_id VARCHAR, domain VARCHAR, version BIGINT, event_id VARCHAR, is_contrast BOOLEAN, contrasts BIGINT,
+        valid_from TIMESTAMP, valid_to TIMESTAMP)
+    """,
+    """
+    CREATE TABLE skill_history (
+        user_id VARCHAR, domain VARCHAR, attribute_id VARCHAR, tier VARCHAR, "before" VARCHAR, became_by VARCHAR,
+        from_version BIGINT, valid_from TIMESTAMP, to_version BIGINT, valid_to TIMESTAMP)
+    """,
+    "DROP VIEW outcomes",
+    """
+    CREATE TABLE outcomes (
+        user_id VARCHAR, domain VARCHAR, ranking_id VARCHAR, ranked_at TIMESTAMP, selected_at TIMESTAMP, nth BIGINT,
+        item_id VARCHAR, item_rank BIGINT, candidates BIGINT, hit_at_1 BOOLEAN, hit_at_3 BOOLEAN, hit_at_5 BOOLEAN,
+        reciprocal_rank DOUBLE, ndcg_at_3 DOUBLE, ndcg_at_5 DOUBLE, arm VARCHAR, ranked_by VARCHAR, reasoner VARCHAR,
+        skill_version BIGINT, version_in_force BIGINT)
+    """,
+    "CREATE TABLE stale_users (user_id VARCHAR)",
+    _FACETS_OF_A_RANKING,
+    _CALLS_OF_A_RANKING,
+    """
+    UPDATE rankings SET arm =
+        CASE WHEN slim_skill = '' THEN 'no-skill' WHEN skill_version > 0 THEN 'evolved' ELSE 'prior' END
+    """,
+    """
+    UPDATE contrasts SET arm = rankings.arm FROM rankings
+    WHERE rankings.user_id = contrasts.user_id AND rankings.ranking_id = contrasts.ranking_id
+    """,
+    """
+    UPDATE skill_diffs SET prompt = document::JSON ->> '$.reasoned_by.prompt',
+        gated = coalesce((document::JSON ->> '$.reasoned_by.gated')::BOOLEAN, false)
+    """,
+)
+"""Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept; what is
+derived is worked out at the next publication."""
+
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2}
+"""Statements by the layout that they lead away from, to the next one."""

@@ -1,0 +1,128 @@
+"""The tables of what was asked for, shown and taken. Columns that came later stand last, as in a file that got them."""
+
+from streams.materializer.columns import Keep, Table, number, real, text, texts
+from streams.materializer.fields import (
+    DOMAIN,
+    ENVELOPE,
+    EVENT_ID,
+    EVENT_KEY,
+    INSTRUCTION,
+    ITEM_ID,
+    OCCURRED_AT,
+    PROVENANCE,
+    RANKING_ID,
+    REASONED,
+    SKILL_VERSION,
+    USER,
+)
+
+INJECTED = (
+    texts("facets", "The collaborative facets that were injected, in order"),
+    number("memory_version", "The version of the user's memory behind the facets"),
+    number("graph_epoch", "The version of their neighbourhood; both name the graph that was read"),
+    text("model", "The LLM that ranked, if one did"),
+    text("prompt", "The prompt's file and version"),
+    text("prompt_hash", "Of all that the model was told"),
+    number("llm_calls", "Calls for this ranking: facets, slim skill and order"),
+    number("prompt_tokens", "Of all these calls"),
+    number("completion_tokens", "Of all these calls"),
+    number("repaired", "Ids that a model left out, invented or repeated"),
+    text("fallback", "Why another ranker than the configured one answered"),
+    text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
+)
+"""What a ranking logs since layout 2; later than the others, because a file of layout 1 gets them added."""
+
+RANKING_FACETS = Table(
+    "ranking_facets",
+    "One row per collaborative facet that was injected into a ranking; comes with its row of rankings",
+    EVENT_KEY,
+    (
+        USER,
+        EVENT_ID,
+        number("seq", "Place among the ranking's facets, from 1"),
+        DOMAIN,
+        OCCURRED_AT,
+        text("facet", "The line as a prompt shows it"),
+        text("attribute_id", "The attribute that it speaks of, if it is one that code can find in an item"),
+        real("confidence", "How sure, from 0 to 1"),
+        texts("supporting_neighbors", "Items on whose account, as item:ID; never another user"),
+    ),
+)
+RANKING_CALLS = Table(
+    "ranking_calls",
+    "Who did which part of a ranking and what it cost: order, facets, slim skill; comes with its row of rankings",
+    EVENT_KEY,
+    (
+        USER,
+        EVENT_ID,
+        text("part", "rank, facets or slim"),
+        DOMAIN,
+        OCCURRED_AT,
+        *REASONED,
+    ),
+)
+ARM = text("arm", "The arm of a comparison that the ranking belongs to: as its app named it, or by what was injected")
+RANK_REQUESTS = Table(
+    "rank_requests",
+    "Requests for a ranking; the answer in rankings has ranking_id = request_id",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        text("request_id", "The ranking_id of the answer"),
+        INSTRUCTION,
+        texts("item_ids", "The candidates as they came"),
+        *PROVENANCE,
+    ),
+)
+RANKINGS = Table(
+    "rankings",
+    "What users were shown, and which skill had its say",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        RANKING_ID,
+        INSTRUCTION,
+        texts("item_ids", "The candidates in the order shown, first place first"),
+        text("ranked_by", "app or sager"),
+        SKILL_VERSION,
+        text("slim_skill", "The words that were injected"),
+        text("reasoner", "What ranked, if not the app"),
+        *PROVENANCE,
+        *INJECTED,
+        ARM,
+    ),
+    Keep.FIRST,
+    (RANKING_FACETS, RANKING_CALLS),
+)
+SELECTIONS = Table(
+    "selections",
+    "What users took from rankings",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        RANKING_ID,
+        ITEM_ID,
+        number("skill_version", "The slim skill's version that the app had, if any"),
+        *PROVENANCE,
+    ),
+)
+CONTRASTS = Table(
+    "contrasts",
+    "Chosen against unchosen, in the context of their ranking; unchosen is not disliked",
+    EVENT_KEY,
+    (
+        *ENVELOPE,
+        DOMAIN,
+        RANKING_ID,
+        INSTRUCTION,
+        text("chosen_item_id", "The item that was taken"),
+        text("chosen_title", "Its title"),
+        number("chosen_rank", "The place at which it was shown; 1 is the top"),
+        texts("unchosen_item_ids", "The others in reverse rank order: near-misses last"),
+        SKILL_VERSION,
+        *PROVENANCE,
+        ARM,
+    ),
+)

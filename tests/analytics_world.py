@@ -1,0 +1,319 @@
+"""Some weeks of a small deployment, made by the operators in the order in which a worker calls them, without a broker.
+
+Two domains and people with hidden policies. A quarter of the rankings are made without a skill, by chance, so that
+arms compare; an LLM stands behind some of the diffs and rankings.
+"""
+
+import atexit
+import random
+import shutil
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from operators.contrast import on_ranking, on_selection, slot_of
+from operators.evolve import RulesReasoner, validate
+from operators.merge import fit_seed, merge, resolve, resolve_command, start
+from operators.propagate import hear, on_touch, touches, with_taken
+from operators.rank import facet_weights, rank
+from operators.retrieve import retrieve
+from operators.slim import slim
+from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.tokens import count_tokens
+from schemas import (
+    Action,
+    BadRecord,
+    Candidate,
+    Contrast,
+    Event,
+    Fact,
+    Injected,
+    Interaction,
+    Item,
+    ItemFacts,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    RankedBy,
+    Ranking,
+    RankRequest,
+    ReasonedBy,
+    Selection,
+    SkillCommand,
+    SkillDiff,
+    SlimSkill,
+    encode,
+    topic_of,
+)
+from streams.demo import catalogue, people
+from streams.materializer.batch import Batch
+from streams.materializer.dead_letters import dead_letter
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
+from streams.materializer.store import Store
+
+MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
+SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
+"""When it is published."""
+DOMAINS = ("books", "films")
+USERS, CHOICES, PAST, CANDIDATES = 28, 14, 10, 10
+PRICES = (0.15, 0.6)
+BUDGET = 30
+
+
+@dataclass
+class AnalyticsWorld:
+    """Everything that was sent, in order, by topic."""
+
+    interactions: list[Interaction] = field(default_factory=list)
+    requests: list[RankRequest] = field(default_factory=list)
+    rankings: list[Ranking] = field(default_factory=list)
+    selections: list[Selection] = field(default_factory=list)
+    contrasts: list[Contrast] = field(default_factory=list)
+    diffs: list[SkillDiff] = field(default_factory=list)
+    slims: list[SlimSkill] = field(default_factory=list)
+    skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+
+    def fill(self, store: Store) -> None:
+        """Everything into a file, as the materializer would write it, duplicates and all."""
+        for start_at in range(0, len(self.records), 500):
+            batch = Batch()
+            for record in self.records[start_at : start_at + 500]:
+                batch.add(read(record))
+            store.write(batch, {})
+        store.use_prices(*PRICES)
+
+
+@cache
+def build() -> AnalyticsWorld:
+    """The world; the same at every call, and to be left as it is."""
+    return _Builder().run()
+
+
+@cache
+def published() -> Path:
+    """The world as `sager materialize` publishes it; one file per process."""
+    folder = Path(mkdtemp(prefix="sager-analytics-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with Store(folder / "live.duckdb", "sager.") as store:
+        build().fill(store)
+        store.checkpoint(SUNDAY, SUNDAY)
+        copy_and_rename(store.path, folder / "sager.duckdb")
+    return folder / "sager.duckdb"
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self._world = AnalyticsWorld()
+        self._items = {domain: catalogue.load()[domain] for domain in DOMAINS}
+        facts = {
+            item.item_id: facts_of(item, parser_for(domain, {})) for domain in DOMAINS for item in self._items[domain]
+        }
+        self._read = lambda candidate: facts[candidate.item_id]
+        self._people = people.simulate(USERS, 7, self._items, self._facts)
+        self._rng = random.Random(7)
+        self._profiles, self._memories, self._near, self._heard, self._said = {}, {}, {}, {}, {}
+
+    def run(self) -> AnalyticsWorld:
+        for domain, items in self._items.items():
+            for item in items:
+                self._send(Item(event_id=f"item-{item.item_id}", occurred_at=MONDAY, domain=domain, item=item), MONDAY)
+        for person in self._people[: USERS - 5]:  # the last five are newcomers
+            self._past(person)
+        turns = [
+            (MONDAY + timedelta(days=7 * (number % 3) + 1.6 * turn, minutes=13 * number), number, turn)
+            for number in range(USERS)
+            for turn in range(CHOICES)
+        ]
+        for at, number, turn in sorted(turns):
+            self._choice(number, turn, at)
+            if (number, turn) in ((2, 9), (5, 9)):
+                self._command(number, at + timedelta(hours=1))
+        bad = Record(topic_of(PolicySkill), 0, 1, _ms(MONDAY), b"ann", b"no json")
+        for offset, why in enumerate(("not-json", "not-json", "invalid")):
+            moved = Record(bad.topic, 0, offset, bad.timestamp_ms, bad.key, bad.value)
+            letter = dead_letter(moved, BadRecord(why, "at character 1"), "sager.", MONDAY)
+            self._add(letter, MONDAY)
+        return self._world
+
+    def _facts(self, candidate: Candidate) -> tuple[Fact, ...]:
+        return self._read(candidate).facts
+
+    def _past(self, person: people.Person) -> None:
+        rng = random.Random(f"past {person.user_id}")
+        taken = people.history(person, self._items, self._facts, rng, PAST)
+        key = (str(person.user_id), str(person.domain))
+        for place, item in enumerate(taken):
+            at = MONDAY - timedelta(days=PAST - place)
+            event = Interaction(
+                event_id=f"past-{person.user_id}-{place}", occurred_at=at, user_id=key[0], domain=key[1], item=item
+            )
+            self._send(event, at)
+            self._world.interactions.append(event)
+            facts = self._read(item)
+            self._profiles[key] = observe(self._profiles.get(key), event, facts.facts, _position(place))
+            self._remember(key, facts, at, event.event_id)
+
+    def _choice(self, number: int, turn: int, at: datetime) -> None:
+        person = self._people[number]
+        common = {"user_id": str(person.user_id), "domain": str(person.domain)}
+        key = (common["user_id"], common["domain"])
+        shown = people.candidates(person, self._items, self._rng, CANDIDATES)
+        asked = f"something {self._rng.choice(self._facts(shown[0])).value}" if turn % 4 == 3 else ""
+        name = f"{person.user_id}-{turn:02}"
+        request = RankRequest(
+            event_id=f"ask-{name}", occurred_at=at, request_id=name, instruction=asked, candidates=shown, **common
+        )
+        ranking = self._ranking(request, with_skill=self._rng.random() >= 0.25, by_llm=number % 9 == 4)
+        taken = people.choose(person, shown, self._facts, self._rng)
+        later = at + timedelta(seconds=40)
+        selection = Selection(
+            event_id=f"take-{name}", occurred_at=later, user_id=key[0], ranking_id=name, item_id=taken
+        )
+        for event, when in ((request, at), (ranking, at), (selection, later)):
+            self._send(event, when)
+        if turn % 7 == 3:
+            # A producer's retry under a new id, some seconds later.
+            self._send(selection.model_copy(update={"event_id": f"again-{name}"}), later + timedelta(seconds=5))
+        self._world.requests.append(request)
+        self._world.rankings.append(ranking)
+        self._world.selections.append(selection)
+        ring = OpenRankings(user_id=key[0], slot=slot_of(name))
+        opened = on_ranking(ring, ranking, self._read, _position(2 * turn)).state
+        contrast = on_selection(opened, selection, _position(2 * turn + 1)).contrast
+        assert contrast is not None
+        self._send(contrast, later)
+        self._world.contrasts.append(contrast)
+        self._remember(key, contrast.chosen, later, contrast.event_id)
+        self._evolve(key, contrast, by_llm=number % 3 == 1, fails=number == 7 and turn == 5)
+
+    def _ranking(self, request: RankRequest, *, with_skill: bool, by_llm: bool) -> Ranking:
+        key = (request.user_id, request.domain)
+        skill = self._skill(key, request) if with_skill else None
+        found = retrieve(self._memories.get(key), self._near.get(key), request.domain, request.occurred_at)
+        items = [self._read(candidate) for candidate in request.candidates]
+        lines = skill.attributes if skill else ()
+        ordered = rank(
+            items,
+            lines,
+            request.instruction,
+            facet_weights(found.facets),
+            request.request_id,
+            companions=found.companions,
+        )
+        by = ReasonedBy(reasoner="deterministic")
+        if by_llm and with_skill:
+            by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
+        by_id = {candidate.item_id: candidate for candidate in request.candidates}
+        return Ranking(
+            event_id=f"rank-{request.request_id}",
+            occurred_at=request.occurred_at,
+            ranking_id=request.request_id,
+            user_id=request.user_id,
+            domain=request.domain,
+            instruction=request.instruction,
+            candidates=tuple(by_id[item.item_id] for item, _ in ordered),
+            ranked_by=RankedBy.SAGER,
+            injected=Injected(
+                skill_version=skill.version if skill else 0,
+                slim_skill=slim(skill, count_tokens, BUDGET).text if skill else "",
+                reasoner=by.reasoner,
+                facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
+                ranked_by=by,
+            ),
+        )
+
+    def _evolve(self, key: tuple[str, str], contrast: Contrast, *, by_llm: bool, fails: bool) -> None:
+        skill = self._skill(key, contrast)
+        proposal = RulesReasoner().propose(contrast, skill)
+        if fails:
+            told = ReasonedBy(reasoner="rules", fallback="timeout: no answer within 30 s")
+            proposal = replace(proposal, reasoned_by=told)
+        elif by_llm:
+            told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
+            proposal = replace(proposal, reasoned_by=told)
+        source = _position(skill.version)
+        self._learn(key, skill, resolve(skill, validate(proposal, skill, contrast), contrast, source))
+
+    def _command(self, number: int, at: datetime) -> None:
+        person = self._people[number]
+        key = (str(person.user_id), str(person.domain))
+        skill = self._world.skills[key]
+        action = Action.PIN if number == 2 else Action.REMOVE
+        command = SkillCommand(
+            event_id=f"command-{number}",
+            occurred_at=at,
+            user_id=key[0],
+            domain=key[1],
+            action=action,
+            attribute_id=max(skill.attributes, key=lambda line: (line.tier, line.support)).attribute_id,
+            actor="support",
+            reason="the user asked for it",
+        )
+        self._send(command, at)
+        self._learn(key, skill, resolve_command(skill, command))
+
+    def _learn(self, key: tuple[str, str], skill: PolicySkill, diff: SkillDiff) -> None:
+        evolved = merge(skill, diff)
+        short = slim(evolved, count_tokens, BUDGET)
+        self._world.skills[key] = evolved
+        self._world.diffs.append(diff)
+        self._send(diff, diff.occurred_at)
+        self._send(evolved, diff.occurred_at)
+        if self._said.get(key) != short.text:
+            self._said[key] = short.text
+            self._world.slims.append(short)
+            self._send(short, diff.occurred_at)
+
+    def _skill(self, key: tuple[str, str], event: Event) -> PolicySkill:
+        if key not in self._world.skills:
+            return start(*key, fit_seed(statinit(self._profiles.get(key))), event)
+        return self._world.skills[key]
+
+    def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:
+        """The user's memory, and what the items tell their takers of it."""
+        memory = with_taken(self._memories.get(key), *key, item, at, event_id)
+        self._memories[key] = memory
+        for touch in touches(memory, item.item_id):
+            told = on_touch(self._heard.get((touch.domain, touch.item_id)), touch)
+            if told is None:
+                continue
+            self._heard[touch.domain, touch.item_id] = told.item
+            for signal in told.signals:
+                user = (signal.user_id, signal.domain)
+                if (near := hear(self._near.get(user), signal)) is not None:
+                    self._near[user] = near
+
+    def _send(self, event: Event, at: datetime) -> None:
+        self._add(event, at + timedelta(seconds=1))
+
+    def _add(self, event: Event, at: datetime) -> None:
+        topic = topic_of(type(event))
+        offset = len(self._world.records)
+        key = b"ann" if topic.base == "dead-letters" else topic.key_of(event)
+        self._world.records.append(Record(topic, 0, offset, _ms(at), key, encode(event)))
+
+
+def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> ReasonedBy:
+    return ReasonedBy(
+        reasoner="llm",
+        model="small-model",
+        prompt=prompt,
+        prompt_hash=f"hash-of-{prompt}",
+        prompt_tokens=prompt_tokens,
+        completion_tokens=completion_tokens,
+        calls=1,
+        latency_ms=latency_ms,
+    )
+
+
+def _position(offset: int) -> Position:
+    return Position(topic="t", partition=0, offset=offset, timestamp_ms=0)
+
+
+def _ms(at: datetime) -> int:
+    return int(at.timestamp() * 1000)

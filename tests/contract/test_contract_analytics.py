@@ -1,0 +1,47 @@
+"""docs/analytics.md: every query gives the output that stands below it, and every question has its place.
+
+SAGER_TEST_UPDATE_DOCS=1 writes the outputs anew.
+"""
+
+import os
+import re
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from streams.cli import app
+from streams.materializer import analytics
+from streams.materializer.ddl import all_tables
+from tests.analytics_world import published
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "analytics.md"
+EXAMPLE = re.compile(r"^```sql\n(?P<query>.*?)^```\n```text\n(?P<output>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def answer(query: str) -> str:
+    result = CliRunner(env={"SAGER_DUCKDB": str(published())}).invoke(app, ["sql", query])
+    assert result.exit_code == 0, f"{query}: {result.stderr}"
+    return "\n".join(line.rstrip() for line in result.stdout.strip("\n").splitlines() if line.strip()) + "\n"
+
+
+def test_every_query_gives_the_output_below_it() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    fresh = EXAMPLE.sub(lambda m: f"```sql\n{m['query']}```\n```text\n{answer(m['query'])}```", text)
+    if os.environ.get("SAGER_TEST_UPDATE_DOCS"):
+        DOCUMENT.write_text(fresh, encoding="utf-8")
+
+    assert len(EXAMPLE.findall(text)) == text.count("```sql\n")
+    assert text == fresh
+
+
+def test_every_table_view_and_macro_is_in_the_document() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8")
+    names = [table.name for table in all_tables()] + [query.name for query in analytics.queries()]
+
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_output_has_rows() -> None:
+    empty = [query for query, output in EXAMPLE.findall(DOCUMENT.read_text(encoding="utf-8")) if output.count("\n") < 3]
+
+    assert empty == []

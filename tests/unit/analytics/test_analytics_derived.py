@@ -1,0 +1,124 @@
+"""What is derived is the same however the events came: in one go or bit by bit, in order or not, once or twice."""
+
+import random
+from datetime import datetime, timedelta
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.materializer import ddl, derived
+from streams.materializer.batch import Batch
+from streams.materializer.derived import DERIVED, SOURCES
+from streams.materializer.rows import read
+from streams.materializer.store import Store
+from tests.analytics_world import build
+
+START = datetime.fromisoformat("2026-01-01")
+FEW = {f"person-{number:03}" for number in (3, 4, 6)}
+
+
+def rows(store, table):
+    return store._db.execute(f"FROM {table} ORDER BY ALL").fetchall()
+
+
+def publish(store):
+    store.checkpoint(START, None)
+
+
+def written(store, records):
+    batch = Batch()
+    for record in records:
+        batch.add(read(record))
+    store.write(batch, {})
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_batches_in_any_order_with_publications_between_come_to_the_same(tmp_path, seed):
+    records = [
+        record
+        for record in build().records
+        if record.topic.base.replace("-", "_") in SOURCES and (record.key or b"").decode() in FEW
+    ]
+    with Store(tmp_path / "whole.duckdb", "sager.") as store:
+        written(store, records)
+        publish(store)
+        wanted = {table.name: rows(store, table.name) for table in DERIVED}
+        assert rows(store, "stale_users") == []
+    rng = random.Random(seed)
+    records = rng.sample(records, len(records)) + rng.sample(records, 10)
+    with Store(tmp_path / "parts.duckdb", "sager.") as store:
+        for start in range(0, len(records), 40):
+            written(store, records[start : start + 40])
+            if rng.random() < 0.5:
+                publish(store)
+        publish(store)
+        assert {table.name: rows(store, table.name) for table in DERIVED} == wanted
+        assert all(wanted.values())
+
+
+def test_what_was_not_published_before_a_kill_is_derived_by_the_next(tmp_path):
+    records = [record for record in build().records if record.topic.base == "skill-diffs"][:5]
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        written(store, records)
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        assert rows(store, "skill_versions") == []
+        publish(store)
+        assert len(rows(store, "skill_versions")) == 5
+
+
+@pytest.fixture(scope="module")
+def empty():
+    with duckdb.connect() as con:
+        for statement in ddl.statements():
+            con.execute(statement)
+        yield con
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=8), st.integers(-5, 55))
+def test_versions_follow_one_another_whatever_the_clocks_say(empty, clocks, minute):
+    """At any moment at most one version is in force, and it is the last one before which no later event stands."""
+    empty.execute("BEGIN")
+    for version, (happened, logged) in enumerate(clocks, 1):
+        empty.execute(
+            "INSERT INTO skill_diffs BY NAME SELECT 'ann' AS user_id, 'books' AS domain, $1::BIGINT AS version, "
+            "$2::TIMESTAMP AS occurred_at, $3::TIMESTAMP AS logged_at, true AS is_contrast",
+            [version, START + timedelta(minutes=happened), START + timedelta(minutes=logged)],
+        ).fetchall()
+    derived.mark_all(empty)
+    derived.derive(empty)
+    spans = empty.execute("SELECT version, valid_from, valid_to FROM skill_versions ORDER BY version").fetchall()
+    empty.execute("ROLLBACK")
+
+    assert [version for version, *_ in spans] == list(range(1, len(clocks) + 1))
+    assert [end for *_, end in spans] == [begin for _, begin, _ in spans[1:]] + [None]
+    moment = START + timedelta(minutes=minute)
+    in_force = [version for version, begin, end in spans if begin <= moment and (end is None or moment < end)]
+    early = [min(clock) <= minute for clock in clocks]
+    prefix = early.index(False) if False in early else len(early)
+    assert in_force == ([prefix] if prefix else [])
+
+
+def test_a_selection_of_what_was_not_shown_counts_only_without_another(tmp_path):
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        for minute, (ranking, item) in enumerate([("r1", "zz"), ("r1", "b"), ("r1", "c"), ("r2", "zz")]):
+            store._db.execute(
+                "INSERT INTO selections BY NAME SELECT 'ann' AS user_id, $1 AS event_id, $2 AS ranking_id, "
+                "$3 AS item_id, $4::TIMESTAMP AS logged_at, $4::TIMESTAMP AS occurred_at",
+                [f"s{minute}", ranking, item, START + timedelta(minutes=minute)],
+            ).fetchall()
+        for ranking in ("r1", "r2"):
+            store._db.execute(
+                "INSERT INTO rankings BY NAME SELECT 'ann' AS user_id, $1 AS event_id, $1 AS ranking_id, "
+                "'books' AS domain, ['a', 'b', 'c'] AS item_ids, $2::TIMESTAMP AS logged_at, 0 AS skill_version",
+                [ranking, START],
+            ).fetchall()
+        store.derive_all()
+        publish(store)
+        found = store._db.execute(
+            "SELECT ranking_id, item_id, item_rank, reciprocal_rank, ndcg_at_5 FROM outcomes ORDER BY ALL"
+        ).fetchall()
+    assert [row[:3] for row in found] == [("r1", "b", 2), ("r2", "zz", None)]
+    assert [round(row[3], 2) for row in found] == [0.5, 0.0]
+    assert [round(row[4], 2) for row in found] == [0.63, 0.0]

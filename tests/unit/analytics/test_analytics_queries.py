@@ -1,0 +1,280 @@
+"""Views and macros against plain Python over the same events: what they tell is what happened."""
+
+import statistics
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+
+import duckdb
+import pytest
+
+from operators.merge import fold
+from operators.outcome import arm_of, gain
+from schemas import Tier
+from streams.materializer import analytics, ddl, derived
+from tests.analytics_world import PRICES, build, published
+
+ARGUMENTS = {
+    "policy_at": "('ann', '2026-01-01')",
+    "policies_at": "('2026-01-01')",
+    "changed_since": "('2026-01-01')",
+    "attribute_drift": "('2026-01-01', '2026-02-01')",
+    "why": "('ann', 'preference:genre:noir')",
+    "cost_per_point": "('2026-01-01', '2026-02-01')",
+}
+WEEK_3, WEEK_5, END = map(datetime.fromisoformat, ("2026-01-24", "2026-02-05", "2027-01-01"))
+
+
+@pytest.fixture(scope="module")
+def con():
+    with duckdb.connect(str(published()), read_only=True) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def world():
+    return build()
+
+
+def naive(moment):
+    return moment.replace(tzinfo=None)
+
+
+def skills_at(world, moment):
+    """The fold of the log up to a moment: lines with their tiers by user and domain."""
+    skills = fold(diff for diff in world.diffs if naive(diff.occurred_at) <= moment)
+    return {key: {line.attribute_id: str(line.tier) for line in skill.attributes} for key, skill in skills.items()}
+
+
+def answered(world):
+    """The selected item's place by ranking, with the ranking."""
+    shown = {ranking.ranking_id: ranking for ranking in world.rankings}
+    return {
+        s.ranking_id: (shown[s.ranking_id], [c.item_id for c in shown[s.ranking_id].candidates].index(s.item_id) + 1)
+        for s in world.selections
+    }
+
+
+def test_each_has_a_comment_and_an_answer_on_an_empty_file():
+    with duckdb.connect() as empty:
+        for statement in ddl.statements():
+            empty.execute(statement)
+        analytics.replace(empty)
+        derived.derive(empty)
+        for query in analytics.queries():
+            assert query.comment.endswith("."), query.name
+            arguments = "" if query.kind == "VIEW" else ARGUMENTS.get(query.name, "()")
+            assert empty.execute(f"FROM {query.name}{arguments}").fetchall() == [], query.name
+        bare = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND comment IS NULL"
+        assert empty.execute(bare).fetchall() == []
+
+
+def test_policies_at_any_moment_are_the_fold_of_the_log_up_to_it(con, world):
+    moments = sorted({naive(diff.occurred_at) for diff in world.diffs})
+    for moment in [*moments[::40], moments[0] - timedelta(seconds=1), moments[-1]]:
+        found = defaultdict(dict)
+        query = f"SELECT user_id, domain, attribute_id, tier FROM policies_at('{moment}')"
+        for user, domain, line, tier in con.execute(query).fetchall():
+            found[user, domain][line] = tier
+        assert found == {key: lines for key, lines in skills_at(world, moment).items() if lines}
+
+
+def test_policy_at_every_version_of_a_user_is_the_fold_up_to_it(con, world):
+    diffs = [diff for diff in world.diffs if diff.user_id == "person-006"]
+    for number, diff in enumerate(diffs, 1):
+        [skill] = fold(diffs[:number]).values()
+        query = f"SELECT attribute_id, tier FROM policy_at('person-006', '{naive(diff.occurred_at)}')"
+        assert dict(con.execute(query).fetchall()) == {a.attribute_id: str(a.tier) for a in skill.attributes}
+
+
+def test_outcomes_are_each_selection_once_with_its_measures(con, world):
+    found = con.execute("""
+        SELECT ranking_id, item_rank, hit_at_1, hit_at_3, hit_at_5, reciprocal_rank, ndcg_at_3, ndcg_at_5, arm,
+               skill_version, version_in_force, nth
+        FROM outcomes ORDER BY ranking_id
+    """).fetchall()
+    versions, nth = defaultdict(list), Counter()
+    for diff in world.diffs:
+        versions[diff.user_id, diff.domain].append((diff.occurred_at, diff.version))
+    wanted = []
+    for ranking_id, (ranking, place) in sorted(answered(world).items()):
+        nth[ranking.user_id] += 1
+        in_force = [v for at, v in versions[ranking.user_id, ranking.domain] if at <= ranking.occurred_at]
+        wanted.append(
+            (ranking_id, place, place <= 1, place <= 3, place <= 5, 1 / place, gain(place, at=3), gain(place, at=5),
+             arm_of(ranking.injected), ranking.injected.skill_version, max(in_force, default=0), nth[ranking.user_id])
+        )  # fmt: skip
+    assert found == wanted
+
+
+def test_the_arms_hold_every_choice_and_their_hit_rates(con, world):
+    hits = defaultdict(list)
+    for ranking, place in answered(world).values():
+        hits[ranking.domain, arm_of(ranking.injected)].append(place <= 3)
+    query = "SELECT domain, arm, sum(choices)::INT, sum(hit_at_3 * choices) FROM arm_results GROUP BY ALL"
+    for domain, arm, choices, hit in con.execute(query).fetchall():
+        assert (choices, round(hit)) == (len(hits[domain, arm]), sum(hits[domain, arm]))
+
+
+def test_steps_between_tiers_add_up_to_the_lines_that_are_there(con, world):
+    flow = Counter(dict(con.execute("SELECT source, sum(value)::INT FROM tier_flow GROUP BY ALL").fetchall()))
+    gone = con.execute("SELECT sum(value)::INT FROM tier_flow WHERE target = 'is gone'").fetchall()[0][0]
+    assert flow["was new"] - gone == sum(len(skill.attributes) for skill in world.skills.values())
+
+
+def test_what_changed_is_the_difference_of_two_folds(con, world):
+    before, now = skills_at(world, WEEK_5 - timedelta(microseconds=1)), skills_at(world, END)
+    came, rose, fell, lost = Counter(), Counter(), Counter(), Counter()
+    for key, lines in now.items():
+        then = before.get(key, {})
+        for line in {*lines, *then}:
+            name, was, is_ = (key[1], line), then.get(line), lines.get(line)
+            came[name] += was is None
+            lost[name] += is_ is None
+            if was and is_:
+                rose[name] += Tier.parse(is_) > Tier.parse(was)
+                fell[name] += Tier.parse(is_) < Tier.parse(was)
+    rows = con.execute(f"FROM changed_since('{WEEK_5}')").fetchall()
+    assert {(domain, line): tuple(counts) for domain, line, _, *counts in rows} == {
+        name: counts
+        for name in came
+        if any(counts := (came[name], rose[name], fell[name], lost[name]))
+    }  # fmt: skip
+
+
+def test_drift_is_the_difference_of_two_shares(con, world):
+    earlier, later = skills_at(world, WEEK_3), skills_at(world, WEEK_5)
+
+    def shares(skills):
+        sizes = Counter(domain for _, domain in skills)
+        held = Counter(
+            (domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier != "low"
+        )
+        return {name: count / sizes[name[0]] for name, count in held.items()}
+
+    before, after = shares(earlier), shares(later)
+    rows = con.execute(f"SELECT domain, attribute_id, drift FROM attribute_drift('{WEEK_3}', '{WEEK_5}')").fetchall()
+    assert {(domain, line): drift for domain, line, drift in rows} == pytest.approx(
+        {name: after.get(name, 0) - before.get(name, 0) for name in {*before, *after}}
+    )
+
+
+def test_adoption_counts_the_users_of_a_line(con, world):
+    held = Counter((s.domain, a.attribute_id) for s in world.skills.values() for a in s.attributes)
+    rows = con.execute("SELECT domain, attribute_id, users, high + medium + low FROM attribute_adoption").fetchall()
+    assert {(domain, line): users for domain, line, users, _ in rows} == held
+    assert all(users == tiers for *_, users, tiers in rows)
+
+
+def test_who_stopped_being_helped_is_who_has_lost_more_than_the_noise(con, world):
+    ranks = defaultdict(list)
+    for ranking, place in answered(world).values():
+        if ranking.injected.skill_version:
+            ranks[ranking.user_id].append((ranking.occurred_at, 1 / place))
+    wanted = {}
+    for user, values in ranks.items():
+        last = [value for _, value in sorted(values)][-8:]
+        before, lately = last[:4], last[4:]
+        error = ((statistics.variance(before) + statistics.variance(lately)) / 4) ** 0.5 if len(last) == 8 else 0
+        loss = statistics.mean(before) - statistics.mean(lately) if len(last) == 8 else 0
+        if len(last) == 8 and loss > error:
+            wanted[user] = loss
+    rows = con.execute("SELECT user_id, loss FROM stopped_helping(n := 4, errors := 1)").fetchall()
+    assert dict(rows) == pytest.approx(wanted)
+    assert len(wanted) > 2
+
+
+def test_before_and_after_weigh_each_user_the_same(con, world):
+    sides = defaultdict(lambda: ([], []))
+    starts = {}
+    for diff in world.diffs:
+        starts.setdefault(diff.user_id, {})[diff.version] = diff.occurred_at
+    for ranking, place in answered(world).values():
+        before, after = sides[ranking.user_id]
+        if ranking.occurred_at < starts[ranking.user_id][4]:
+            before.append(place <= 3)
+        if ranking.injected.skill_version >= 4:
+            after.append(place <= 3)
+    gains = [statistics.mean(a) - statistics.mean(b) for b, a in sides.values() if a and b]
+    rows = con.execute("SELECT users, gain_at_3 FROM cohort_before_after(evolved := 4)").fetchall()
+    assert sum(users for users, _ in rows) == len(gains)
+    assert sum(users * gain for users, gain in rows) == pytest.approx(sum(gains))
+
+
+def test_calls_cost_what_their_tokens_cost(con, world):
+    by = [diff.reasoned_by for diff in world.diffs] + [r.injected.ranked_by for r in world.rankings]
+    dollars = sum(each.prompt_tokens * PRICES[0] + each.completion_tokens * PRICES[1] for each in by) / 1e6
+    calls = sum(each.calls for each in by)
+    assert con.execute("SELECT sum(calls), sum(cost_dollars) FROM llm_calls").fetchall() == [
+        (calls, pytest.approx(dollars))
+    ]
+    points = con.execute("SELECT sum(calls), sum(dollars) FROM cost_per_point('2026-01-01', '2027-01-01')").fetchall()
+    assert points == [(calls, pytest.approx(dollars))]
+
+
+def test_nothing_gained_has_no_price(con):
+    rows = con.execute("SELECT points, dollars_per_point FROM cost_per_point('2027-01-01', '2028-01-01')").fetchall()
+    assert rows == []
+    rows = con.execute("FROM cost_per_point('2026-01-01', '2027-01-01', baseline := 'no such arm')").fetchall()
+    assert [row[-1] for row in rows] == [None, None]
+
+
+def test_cold_is_whoever_has_no_line_above_low(con, world):
+    wanted = {}
+    for key in world.skills:
+        diffs = [diff for diff in world.diffs if (diff.user_id, diff.domain) == key]
+        seeded = any(line.tier > Tier.LOW for line in diffs[0].seed or ())
+        choices = 0 if seeded else None
+        for number in range(1, len(diffs) + 1):
+            [skill] = fold(diffs[:number]).values()
+            if choices is None and any(line.tier > Tier.LOW for line in skill.attributes):
+                choices = skill.contrasts
+        wanted[key] = choices
+    rows = con.execute("SELECT user_id, domain, choices FROM cold_start_age").fetchall()
+    assert {(user, domain): choices for user, domain, choices in rows} == wanted
+    assert {0} < set(wanted.values())
+
+
+def test_rates_are_means_over_choices(con, world):
+    learned = [diff for diff in world.diffs if diff.is_contrast]
+    rows = con.execute("SELECT choices, reinforced, weakened FROM skill_change_rates").fetchall()
+    assert sum(choices for choices, *_ in rows) == len(learned)
+    kinds = Counter(change.kind.value for diff in learned for change in diff.changes)
+    assert sum(choices * mean for choices, mean, _ in rows) == pytest.approx(kinds["reinforced"])
+    assert sum(choices * mean for choices, _, mean in rows) == pytest.approx(kinds["weakened"])
+
+
+def test_why_names_the_choices_behind_a_line(con, world):
+    line = "preference:genre:comedy"
+    users = {d.user_id for d in world.diffs for c in d.changes if c.attribute_id == line}
+    for user in sorted(users)[:4]:
+        rows = con.execute(
+            f"SELECT version, kind, event_id, item_id, title, item_rank FROM why('{user}', '{line}')"
+        ).fetchall()
+        chosen = {c.event_id: c for c in world.contrasts if c.user_id == user}
+        wanted = [
+            (
+                d.version,
+                c.kind.value,
+                d.evidence.event_id,
+                d.evidence.item_id,
+                k and k.chosen.title,
+                k and k.chosen_rank,
+            )
+            for d in world.diffs
+            if d.user_id == user
+            for c in d.changes
+            if c.attribute_id == line
+            for k in [chosen.get(d.event_id)]
+        ]
+        assert [row for row in rows if row[1] != "seeded"] == wanted
+        assert all(row[2:] == (None,) * 4 for row in rows if row[1] == "seeded")
+
+
+def test_slim_skills_are_counted_in_tokens(con, world):
+    newest = {(s.user_id, s.domain): s.tokens for s in world.slims}
+    rows = con.execute("SELECT domain, users, most FROM slim_skill_tokens").fetchall()
+    assert {domain: (users, most) for domain, users, most in rows} == {
+        domain: (len(tokens), max(tokens))
+        for domain in ("books", "films")
+        for tokens in [[t for (_, d), t in newest.items() if d == domain]]
+    }

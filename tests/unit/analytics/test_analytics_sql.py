@@ -1,0 +1,140 @@
+"""`sager sql`: an answer to people and programs, a message for every mistake, and nothing but the snapshot."""
+
+import csv
+import io
+import json
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from streams.cli import app
+from tests.analytics_world import published
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
+    return lambda *words, stdin=None: CliRunner().invoke(app, ["sql", *words], input=stdin)
+
+
+QUESTION = "SELECT domain, count(*) AS users FROM skills GROUP BY ALL ORDER BY ALL"
+
+
+def test_people_get_a_table(ask):
+    lines = [line.split() for line in ask(QUESTION).stdout.splitlines() if line.strip()]
+    assert lines[0] == ["domain", "users"]
+    assert lines[2:] == [["books", "14"], ["films", "14"]]
+
+
+def test_programs_get_json_or_csv(ask):
+    assert json.loads(ask(QUESTION, "--json").stdout) == [
+        {"domain": "books", "users": 14},
+        {"domain": "films", "users": 14},
+    ]
+    assert list(csv.reader(io.StringIO(ask(QUESTION, "--csv").stdout))) == [
+        ["domain", "users"],
+        ["books", "14"],
+        ["films", "14"],
+    ]
+
+
+def test_the_question_may_come_from_stdin(ask):
+    assert ask("-", stdin=QUESTION).stdout == ask(QUESTION).stdout
+
+
+def test_every_type_becomes_json(ask):
+    query = """
+        SELECT NULL AS n, 1e400::DOUBLE AS inf, 170141183460469231731687303715884105727 AS huge, [1.5] AS list,
+               {'a': DATE '2026-01-01'} AS struct, '\\xff'::BLOB AS bytes, MAP {'k': true} AS map WHERE 1 = 1
+    """
+    [row] = json.loads(ask(query.replace("1e400::DOUBLE", "'inf'::DOUBLE"), "--json").stdout)
+    assert row == {
+        "n": None,
+        "inf": None,
+        "huge": 2**127 - 1,
+        "list": [1.5],
+        "struct": {"a": "2026-01-01"},
+        "bytes": "\\xff",
+        "map": {"k": True},
+    }
+    assert json.loads(ask("SELECT 1 AS x WHERE false", "--json").stdout) == []
+
+
+@pytest.mark.parametrize("how", [[], ["--json"]], ids=["table", "json"])
+def test_what_an_app_sent_cannot_steer_a_terminal(ask, how):
+    for shown in (ask("SELECT chr(27) || '[2J' || chr(155) || '2J' AS title", *how).stdout,
+                  ask("SELECT CAST(chr(27) || '[2J' AS INT)", *how).stderr):  # fmt: skip
+        assert not any(character in shown for character in "\x1b\x9b")
+
+
+def test_a_table_is_bounded_and_says_so(ask):
+    result = ask("FROM range(3000)")
+    assert "the first 1,000 rows" in result.stderr
+    assert len(result.stdout.splitlines()) < 1_010
+    assert len(json.loads(ask("FROM range(12000)", "--json").stdout)) == 12_000
+
+
+def test_the_list_has_all_there_is_and_describe_its_columns(ask):
+    told = ask("--list", "--json").stdout
+    names = {row["name"]: row for row in json.loads(told)}
+    assert names["policy_at(who, moment)"]["kind"] == "macro"
+    assert names["learning_curve"]["kind"] == "view"
+    assert names["outcomes"]["kind"] == "table"
+    assert all(row["comment"] for row in names.values())
+    columns = json.loads(ask("--describe", "outcomes", "--json").stdout)
+    assert {"column": "item_rank", "type": "BIGINT"}.items() <= columns[7].items()
+    unknown = ask("--describe", "outcomez")
+    assert (unknown.exit_code, "no table or view 'outcomez'" in unknown.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("FROM outcomez", 'Did you mean "outcomes"'),
+        ("SELEC 1", "syntax error"),
+        ("DELETE FROM skills", "read-only"),
+        ("CREATE TABLE mine AS SELECT 1", "read-only"),
+        ("COPY skills TO 'skills.csv'", "sager export"),
+        ("FROM read_text('/etc/hostname')", "disabled by configuration"),
+        ("SET memory_limit = '100GB'", "locked"),
+        ("ATTACH 'other.duckdb'", "disabled by configuration"),
+        ("  ", "nothing was asked"),
+    ],
+)
+def test_a_mistake_is_told_in_one_message(ask, tmp_path, monkeypatch, query, told):
+    monkeypatch.chdir(tmp_path)
+    result = ask(query)
+    assert result.exit_code == 1
+    assert told in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_question_without_end_is_stopped(ask):
+    result = ask(
+        "SELECT count(*) FROM range(1000000000) a, range(1000) b WHERE a.range % 7 = b.range % 3", "--seconds", "0.3"
+    )
+    assert result.exit_code == 1
+    assert "--seconds" in result.stderr
+
+
+def test_wrong_options_are_told(ask):
+    assert ask().exit_code == 2
+    assert ask(QUESTION, "--list").exit_code == 2
+    assert ask(QUESTION, "--json", "--csv").exit_code == 2
+
+
+def test_without_a_snapshot_it_says_what_to_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("SAGER_DUCKDB", str(tmp_path / "none.duckdb"))
+    result = CliRunner().invoke(app, ["sql", QUESTION])
+    assert (result.exit_code, "sager materialize" in result.stderr) == (1, True)
+
+
+def test_a_reader_leaves_nothing_beside_the_snapshot(ask):
+    before = {file.name for file in published().parent.iterdir()}
+    ask(QUESTION)
+    with duckdb.connect(str(published()), read_only=True) as con:
+        con.execute("FROM outcomes").fetchall()
+    assert {file.name for file in published().parent.iterdir()} == before
