@@ -8,7 +8,7 @@ from typing import Any, Self
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from streams.exceptions import BrokerUnreachable
-from streams.kafka import client_config
+from streams.kafka import client_config, no_group
 from streams.settings import Settings
 
 READY_SECONDS = 30.0
@@ -58,12 +58,8 @@ class Follower:
         consumer = Consumer(
             client_config(
                 self._settings,
-                **{
-                    "group.id": f"sager-{self._base}-unused",
-                    "enable.auto.commit": False,
-                    "enable.partition.eof": True,
-                    "auto.offset.reset": "earliest",
-                },
+                **no_group(self._base),
+                **{"enable.partition.eof": True, "auto.offset.reset": "earliest"},
             )
         )
         try:

@@ -55,6 +55,15 @@ def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
     }
 
 
+def no_group(name: str) -> dict[str, Any]:
+    """Settings of a consumer that reads what it assigns to itself: it joins no group and commits nothing.
+
+    Args:
+        name: who reads; librdkafka insists on a group's name, and this becomes part of one that is never used.
+    """
+    return {"group.id": f"sager-{name}-unused", "enable.auto.commit": False}
+
+
 def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetadata]:
     """An admin client of the cluster, and what the cluster says of its brokers and topics.
 

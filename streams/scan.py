@@ -8,7 +8,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from schemas import TOPICS
 from streams.exceptions import BrokerUnreachable, StreamsError
-from streams.kafka import client_config
+from streams.kafka import client_config, no_group
 from streams.settings import Settings
 
 SILENT_SECONDS = 30.0
@@ -36,9 +36,8 @@ class Scanner:
         self._consumer = Consumer(
             client_config(
                 settings,
+                **no_group("scan"),
                 **{
-                    "group.id": "sager-scan-unused",  # librdkafka insists on one; it is never joined
-                    "enable.auto.commit": False,
                     "enable.partition.eof": True,
                     "auto.offset.reset": "earliest",
                     "allow.auto.create.topics": False,

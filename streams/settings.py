@@ -11,6 +11,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from operators.privacy import Category
 from operators.retrieve import Preset
 
+PRICED_TOKENS = 1_000_000
+"""What a price of LLM tokens is for."""
+
 
 class SecurityProtocol(StrEnum):
     """How Kafka's brokers are spoken to, in Kafka's own words."""
@@ -267,6 +270,10 @@ class Settings(BaseSettings):
     def duckdb_file(self) -> Path:
         """The DuckDB file that analysts open, read-only."""
         return self.duckdb or self.data_dir / "sager.duckdb"
+
+    def llm_cost(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """What these tokens cost in US dollars, by the configured prices; 0 without any."""
+        return (prompt_tokens * self.llm_price_prompt + completion_tokens * self.llm_price_completion) / PRICED_TOKENS
 
     def topic(self, base: str) -> str:
         """The full name of a topic of the registry."""

@@ -14,6 +14,8 @@ from streams.kafka import client_config, reach
 from streams.settings import Settings
 
 TIMEOUT_SECONDS = 15.0
+LEADERS_SECONDS = 60.0
+"""How long a broker may take to elect leaders of new topics: one that has just started elects many at once."""
 SPARE_SECONDS = 5.0
 """A request that is not answered in time fails by itself; its future is waited for a little longer."""
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
@@ -179,14 +181,14 @@ def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
     """A topic is made before its partitions' leaders know of it, and until then they refuse what is sent to them.
 
     Raises:
-        BrokerUnreachable: after 15 s some are still without one.
+        BrokerUnreachable: after a minute some are still without one.
     """
     left = {TopicPartition(topic.topic, number) for topic in made for number in range(topic.num_partitions)}
-    give_up = time.monotonic() + TIMEOUT_SECONDS
+    give_up = time.monotonic() + LEADERS_SECONDS
     while left:
         asked = client.list_offsets(dict.fromkeys(left, OffsetSpec.latest()), request_timeout=TIMEOUT_SECONDS)
         left = {partition for partition, future in asked.items() if future.exception(TIMEOUT_SECONDS) is not None}
         if left and time.monotonic() > give_up:
             names = ", ".join(sorted({partition.topic for partition in left}))
-            raise BrokerUnreachable(f"these topics have no leader after {TIMEOUT_SECONDS:.0f} s: {names}")
+            raise BrokerUnreachable(f"these topics have no leader after {LEADERS_SECONDS:.0f} s: {names}")
         time.sleep(0.05 if left else 0)

@@ -199,11 +199,8 @@ def _tell_cost(result: "Result") -> None:
         return
     from streams.settings import Settings  # noqa: PLC0415
 
-    settings = Settings()
-    dollars = (
-        settings.llm_price_prompt * result.prompt_tokens + settings.llm_price_completion * result.completion_tokens
-    )
-    price = f", {dollars / 1e6:.4f} USD" if dollars else ""
+    dollars = Settings().llm_cost(result.prompt_tokens, result.completion_tokens)
+    price = f", {dollars:.4f} USD" if dollars else ""
     note(
         f"{result.arm}: {result.llm_calls:,} calls ({result.cached_calls:,} of them kept from earlier), "
         f"{result.prompt_tokens:,} + {result.completion_tokens:,} tokens{price}"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000
 """That a table shows: it is laid out as a whole."""
 CHUNK = 5_000
+LONG_FRACTION = 12
 QUIET_SECONDS = 2.0
 _T = TypeVar("_T")
 
@@ -158,7 +159,7 @@ def _print_table(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> int:
         if shown == MOST_ROWS:
             note(f"the first {MOST_ROWS:,} rows; --csv and --json print all")
             break
-        row(made, ("" if cell is None else _text(cell) for cell in cells))
+        row(made, ("" if cell is None else _short(cell) for cell in cells))
         shown += 1
     if columns:
         console().print(made)
@@ -182,6 +183,12 @@ def _print_json(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
         sys.stdout.write(f"{before}\n  {json.dumps(told)}")
         before = ","
     sys.stdout.write("[]\n" if before == "[" else "\n]\n")
+
+
+def _short(cell: Any) -> str:
+    """The value as a table shows it: of a long fraction six digits; --csv and --json have all."""
+    text = _text(cell)
+    return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
 
 
 def _text(cell: Any) -> str:

@@ -14,7 +14,6 @@ from schemas import Injected, Ranking, ReasonedBy, SkillDiff
 from streams.demo.observer import Seen
 from streams.settings import By, RankerName, ReasonerName, Settings
 
-MILLION = 1_000_000
 GIVEN_UP = "reasoner-unavailable"
 """The dead letters' reason for a choice that no reasoner has answered."""
 SCRAPE_SECONDS = 2.0
@@ -158,11 +157,7 @@ def patience_seconds(settings: Settings) -> float:
 
 def cost(reasoned_by: ReasonedBy, settings: Settings) -> float:
     """What an answer cost in USD, by the configured prices; 0 without any."""
-    return _usd(reasoned_by.prompt_tokens, reasoned_by.completion_tokens, settings)
-
-
-def _usd(prompt_tokens: int, completion_tokens: int, settings: Settings) -> float:
-    return (prompt_tokens * settings.llm_price_prompt + completion_tokens * settings.llm_price_completion) / MILLION
+    return settings.llm_cost(reasoned_by.prompt_tokens, reasoned_by.completion_tokens)
 
 
 def who(by: ReasonedBy) -> Who | None:
@@ -233,7 +228,7 @@ def costs(seen: Seen, settings: Settings, http: HttpCalls | None = None) -> Cost
         other_form=sum(by.calls > 0 and by.fallback is not None for by in ranked),
         priced=settings.llm_price_prompt + settings.llm_price_completion > 0,
         http=http,
-        http_usd=_usd(http.prompt_tokens, http.completion_tokens, settings) if http else 0.0,
+        http_usd=settings.llm_cost(http.prompt_tokens, http.completion_tokens) if http else 0.0,
     )
 
 

@@ -8,7 +8,7 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from schemas import Contrast, DeadLetter, PolicySkill, Profile, RankedBy, Ranking, SkillDiff, SlimSkill, decode
-from streams.kafka import client_config
+from streams.kafka import client_config, no_group
 from streams.settings import Settings
 
 WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, DeadLetter)
@@ -50,11 +50,7 @@ class Observer:
         self._check = check
         self._patience = patience_seconds
         self.seen = Seen()
-        self._consumer = Consumer(
-            client_config(
-                settings, **{"group.id": "sager-demo-unused", "enable.auto.commit": False, "fetch.wait.max.ms": 50}
-            )
-        )
+        self._consumer = Consumer(client_config(settings, **no_group("demo"), **{"fetch.wait.max.ms": 50}))
         self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
         self._consumer.assign(
             [

@@ -3,6 +3,7 @@
 import duckdb
 
 from schemas import PolicySkill, SkillDiff, decode
+from streams.materializer.analytics import quoted
 from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
 
@@ -25,9 +26,8 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     # Attached, not opened: DuckDB would hand out the database it has open under this path in this process, although
     # another file has taken the name since.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
-    quoted = str(path).replace("'", "''")
     try:
-        con.execute(f"ATTACH '{quoted}' AS snapshot (READ_ONLY)")
+        con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
         con.execute("USE snapshot")
     except duckdb.Error as error:
         con.close()

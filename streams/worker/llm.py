@@ -15,7 +15,6 @@ from streams.worker.models import Models
 
 logger = logging.getLogger("sager.llm")
 
-PRICED_TOKENS = 1_000_000
 OPENAI_URL = "https://api.openai.com/v1"
 CONFIGURATION = (
     "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
@@ -103,8 +102,7 @@ def _count(settings: Settings, call: CallRecord) -> None:
     metrics.LLM_CALLS.labels(call.name, call.outcome.value).inc()
     metrics.LLM_TOKENS.labels(call.name, "prompt").inc(call.prompt_tokens)
     metrics.LLM_TOKENS.labels(call.name, "completion").inc(call.completion_tokens)
-    cost = call.prompt_tokens * settings.llm_price_prompt + call.completion_tokens * settings.llm_price_completion
-    metrics.LLM_COST.labels(call.name).inc(cost / PRICED_TOKENS)
+    metrics.LLM_COST.labels(call.name).inc(settings.llm_cost(call.prompt_tokens, call.completion_tokens))
     metrics.LLM_SECONDS.labels(call.name).observe(call.latency_ms / 1000)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streams.kafka import client_config
+from streams.kafka import client_config, no_group
 from streams.scan import int_of, sent_at_ms
 from streams.settings import Settings
 
@@ -23,9 +23,8 @@ class Oldest:
         self._consumer = Consumer(
             client_config(
                 settings,
+                **no_group("oldest"),
                 **{
-                    "group.id": "sager-oldest-unused",  # librdkafka insists on one; it is never joined
-                    "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "allow.auto.create.topics": False,
                     # One record of a partition is all that is looked at.

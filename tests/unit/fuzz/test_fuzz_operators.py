@@ -19,7 +19,7 @@ from operators.evolve.question import question
 from operators.llm.replies import BadReply, read
 from operators.merge import merge, resolve, start
 from operators.prompts import as_data
-from operators.propagate import hear, on_touch, signal_to, touches, with_taken
+from operators.propagate import GraphLimits, hear, on_touch, signal_to, touches, with_taken
 from operators.rank.deterministic import rank, words
 from operators.render import render
 from operators.retrieve import Preset, retrieve
@@ -183,7 +183,7 @@ def test_any_item_is_taken_and_touches_a_few() -> None:
         at = a_moment(moment)
         remembered = with_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
         assert len(remembered.taken) <= 20
-        assert len(touches(remembered, candidate.item_id)) <= 3
+        assert len(touches(remembered, candidate.item_id)) <= 1 + GraphLimits().fan_out
         assert not is_applied(remembered.applied, AT) or memory.applied
 
     look(check)
