@@ -28,6 +28,7 @@ def next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) 
         base_version=skill.version,
         version=skill.version + 1,
         seed=skill.attributes if skill.version == 0 else None,
+        rewritten=skill.rewritten,
         **found,
     )
 
