@@ -88,6 +88,7 @@ TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
 )
 PRIVATE = Counter("sager_private", "What the privacy filter kept out of skills, prompts and rows, by kind.", ["kind"])
+FORGOTTEN = Counter("sager_forgotten", "Requests to forget that were carried out, by what was forgotten.", ["scope"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
 SKILL_CHARACTERS = Histogram(
     "sager_skill_characters",
@@ -185,6 +186,8 @@ def start_at_zero() -> None:
         TIER_CHANGES.labels(kind, before, after)
     for kind in KINDS:
         PRIVATE.labels(kind)
+    for scope in ("person", "domain", "line"):
+        FORGOTTEN.labels(scope)
     for refusal in Refusal:
         REFUSED.labels(refusal.value)
     for reason in Reason:
