@@ -105,7 +105,7 @@ def test_facets_and_calls_of_layout_2_become_rows(tmp_path):
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(older, monkeypatch):
-    monkeypatch.setitem(MIGRATIONS, 2, (*MIGRATIONS[2][:3], "SELECT no_such_column FROM rankings"))
+    monkeypatch.setitem(MIGRATIONS, 3, (*MIGRATIONS[3][:3], "SELECT no_such_column FROM rankings"))
     with pytest.raises(MaterializerError, match="no_such_column"):
         Store(older, "sager.")
     monkeypatch.undo()
