@@ -158,10 +158,9 @@ def texts(attributes: Iterable[Attribute]) -> list[str]:
 
 def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: Any) -> SkillCommand:
     fields = {"event_id": a_name("command"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
+    dimension, _, value = text.partition(": ")
     needed: dict[Action, dict[str, Any]] = {
-        Action.ADD: {
-            "line": Stated(dimension=text.partition(": ")[0][:40], value=(text.partition(": ")[2] or text)[:120])
-        },
+        Action.ADD: {"line": Stated(dimension=dimension[:40], value=(value or text)[:120])},
         Action.REWORD: {"value": "film noir"},
         Action.SET_TIER: {"tier": Tier.HIGH},
         Action.ROLL_BACK: {"to_version": 0, "lines": ()},
