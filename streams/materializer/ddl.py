@@ -7,7 +7,7 @@ from streams.materializer.columns import Column, Table, moment, number, real, te
 from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 """Raised when a table changes; `MIGRATIONS` says how a file of the layout before comes to it."""
 
 SINK_OFFSETS = Table(

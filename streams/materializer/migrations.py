@@ -109,5 +109,16 @@ FROM_2: Final = (
 """Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept; what is
 derived is worked out at the next publication."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2}
+FROM_3_SHADOW: Final = (
+    """
+    CREATE TABLE shadow_outcomes (
+        user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, arm VARCHAR, ranking_id VARCHAR,
+        candidates BIGINT, live_rank BIGINT, shadow_rank BIGINT, live_version BIGINT, shadow_version BIGINT,
+        live_contrasts BIGINT, shadow_contrasts BIGINT, logged_at TIMESTAMP, kafka_partition INTEGER,
+        kafka_offset BIGINT, PRIMARY KEY (user_id, event_id))
+    """,
+)
+"""What shadow arms were worth."""
+
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: FROM_3_SHADOW}
 """Statements by the layout that they lead away from, to the next one."""

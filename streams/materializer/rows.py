@@ -21,6 +21,7 @@ from schemas import (
     Ranking,
     RankRequest,
     Selection,
+    ShadowOutcome,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -28,7 +29,7 @@ from schemas import (
     Topic,
     decode,
 )
-from streams.materializer import ranking_rows, ranking_tables, tables
+from streams.materializer import ranking_rows, ranking_tables, shadow_tables, tables
 from streams.materializer.columns import Table
 from streams.materializer.private import fit_to_keep
 from streams.materializer.records import Drop, Put, Record, Row, envelope, from_ms, utc
@@ -254,6 +255,7 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (SkillCommand, tables.SKILL_COMMANDS, _skill_command),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
+        (ShadowOutcome, shadow_tables.SHADOW_OUTCOMES, shadow_tables.shadow_outcome),
     )
 }
 

@@ -30,6 +30,10 @@ OUTCOMES = {
     "retrieve": ("heard", "repeated"),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
+SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted")
+"""What becomes of a shadow arm's events where all is well."""
+SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
+"""Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
 AT = (3, 5)
 """The depths at which NDCG is told, as in the paper's tables."""
@@ -105,6 +109,18 @@ SELECTION_RANK = Histogram(
 )
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
+)
+SHADOW_EVENTS = Counter(
+    "sager_shadow_events", "Events that a shadow arm has finished, by what became of them.", ["outcome"]
+)
+SHADOW_RANK = Histogram(
+    "sager_shadow_rank",
+    "The place at which the live and the shadow skill would have put the chosen item, for the users of a shadow arm.",
+    ["domain", "arm"],
+    buckets=_RANKS,
+)
+SHADOW_NDCG = Counter(
+    "sager_shadow_ndcg", "Sum of NDCG@3 and NDCG@5 over the same choices, by domain and arm.", ["domain", "arm", "at"]
 )
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
@@ -183,14 +199,17 @@ def start_at_zero() -> None:
         CHANGES.labels(kind)
     for kind, before, after in _TIER_MOVES:
         TIER_CHANGES.labels(kind, before, after)
-    for kind in KINDS:
-        PRIVATE.labels(kind)
     for refusal in Refusal:
         REFUSED.labels(refusal.value)
     for reason in Reason:
         FACETS_DROPPED.labels(reason.value)
-    for part in ("facets", "slim", "rank"):
-        RANK_FALLBACKS.labels(part)
+    for metric, values in (
+        (PRIVATE, KINDS),
+        (RANK_FALLBACKS, ("facets", "slim", "rank")),
+        (SHADOW_EVENTS, (*SHADOW_OUTCOMES, *SHADOW_LOSSES)),
+    ):
+        for value in values:
+            metric.labels(value)
     for action in OnLlmFailure:
         REASONER_FAILURES.labels(action.value)
 

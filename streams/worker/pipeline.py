@@ -47,8 +47,8 @@ class Pipeline:
         app: the Faust app.
         settings: the effective configuration.
         topics: Faust topics by the registry's names, raw bytes in and out.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods: the tables; keys and values are
-            bytes as on the changelog.
+        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, shadow_skills: the tables; keys
+            and values are bytes as on the changelog.
         global_skills: the domains' templates, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
@@ -62,6 +62,7 @@ class Pipeline:
     memories: DeliveredTable
     item_memories: DeliveredTable
     neighbourhoods: DeliveredTable
+    shadow_skills: DeliveredTable
     global_skills: GlobalSkills
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
@@ -84,8 +85,8 @@ class Pipeline:
     @property
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
-        held = (self.skills, self.profiles, self.open_rankings, self.memories, self.item_memories, self.neighbourhoods)
-        return {table.name: table for table in held}
+        users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.shadow_skills)
+        return {table.name: table for table in (*users, self.item_memories)}
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""
