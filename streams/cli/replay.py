@@ -171,9 +171,10 @@ def _show(report: "Report", live: "Settings", other: "Settings") -> None:
     console().print(made)
     better, worse, alike = report.tally.signs()
     chance = sign_test(better, worse)
+    told_chance = "p < 0.001" if chance < 0.001 else f"p = {chance:.3f}"  # noqa: PLR2004 - three digits
     print(
         f"{report.tally.choices:,} choices of {report.tally.users:,} users; ± is a 95% interval by users. By NDCG@5 "
-        f"{better:,} users fare better, {worse:,} worse, {alike:,} alike (sign test: p = {chance:.3f})"
+        f"{better:,} users fare better, {worse:,} worse, {alike:,} alike (sign test: {told_chance})"
     )
     print(f"{report.skills:,} skills, {report.identical:,} of which end alike; rows: {report.file}")
     for count, what in (
