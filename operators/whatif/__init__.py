@@ -9,7 +9,7 @@ from operators.whatif.paired import Difference, Tally, sign_test
 from operators.whatif.place import MEASURES, place
 from operators.whatif.replay import Lines, Moment, Side, replay
 from operators.whatif.series import Held, HeldCommand, Series, Step, series
-from operators.whatif.share import fingerprint, in_share
+from operators.whatif.share import fingerprint, in_share, is_behind
 
 __all__ = [
     "MEASURES",
@@ -25,6 +25,7 @@ __all__ = [
     "Tally",
     "fingerprint",
     "in_share",
+    "is_behind",
     "place",
     "replay",
     "series",

@@ -1,9 +1,12 @@
-"""Whom a shadow arm follows: a share of users that their names decide, the same in every worker and after a restart."""
+"""Whom a shadow arm follows, and from when on: a share of users that their names decide, the same in every worker."""
 
 from collections.abc import Mapping
 from hashlib import blake2b
 
 import orjson
+
+from operators.applied import is_applied
+from schemas import PolicySkill, ShadowSkill
 
 _WHOLE = 2**64
 
@@ -25,3 +28,17 @@ def fingerprint(changed: Mapping[str, object]) -> str:
     True
     """
     return blake2b(orjson.dumps({name: str(changed[name]) for name in sorted(changed)}), digest_size=8).hexdigest()
+
+
+def is_behind(state: ShadowSkill, live: PolicySkill, commands: str) -> bool:
+    """Whether a shadow must start again from the live skill, because it would say what the person took back.
+
+    Args:
+        state: the shadow, which has come to all that is before the event in hand.
+        live: the live skill before this event.
+        commands: the full name of the topic of commands.
+    """
+    if live.version < state.live_version:  # it was forgotten since
+        return True
+    commanded = (held for held in live.applied if held.topic == commands)
+    return not all(is_applied(state.skill.applied, held) for held in commanded)

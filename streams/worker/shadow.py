@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from operators.applied import is_applied
 from operators.evolve import ReasonerUnavailable
 from operators.merge import holds, merge, resolve_command
 from operators.outcome import gain
-from operators.whatif import Lines, Side, in_share, place
+from operators.whatif import Lines, Side, in_share, is_behind, place
 from schemas import (
     Contrast,
     PolicySkill,
@@ -129,7 +128,7 @@ class Shadow:
         self, event: Any, contrast: Contrast, position: Position, live: PolicySkill, is_repeated: bool
     ) -> str:
         state = self._read(contrast)
-        if state is None or self._is_behind(state, live):
+        if state is None or is_behind(state, live, self._commands):
             if state is not None:
                 metrics.SHADOW_EVENTS.labels("restarted").inc()
             state = await self._write(event, live, live)
@@ -180,11 +179,6 @@ class Shadow:
         )
         await self._pipeline.write(self._pipeline.shadow_skills, event, _key(skill), state)
         return state
-
-    def _is_behind(self, state: ShadowSkill, live: PolicySkill) -> bool:
-        """Whether the shadow must start again: it missed a command, or the live skill was forgotten since."""
-        commanded = [held for held in live.applied if held.topic == self._commands]
-        return live.version < state.live_version or not all(is_applied(state.skill.applied, held) for held in commanded)
 
     async def _compare(self, event: Any, contrast: Contrast, live: PolicySkill, shadow: PolicySkill) -> None:
         outcome = ShadowOutcome(

@@ -13,7 +13,7 @@ from streams import topics
 from streams.kafka import partition_of, producer_config
 from streams.launch import environment
 from streams.settings import Settings
-from tests.builders import USER, a_command
+from tests.builders import DOMAIN, USER, a_command
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -50,7 +50,8 @@ def test_both_sides_are_compared_and_their_rows_kept(env: dict[str, str], tmp_pa
     assert (told["choices"], told["commands"], told["skills"], told["identical"]) == (5, 1, 1, 1)
     assert all(each["difference"] == 0 for each in told["measures"].values())
 
-    shown = sager("replay", "--name", "none", "--out", side, "--set", "rules.discoveries=0", env=env)
+    some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
+    shown = sager("replay", "--name", "none", "--out", side, "--set", "rules.discoveries=0", *some, env=env)
     assert shown.returncode == 0, shown.stderr
     assert "none: rules.discoveries=0" in shown.stdout
     assert "5 choices of 1 users" in shown.stdout

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from whatif_builders import GENRES, a_choice
 
-from operators.whatif import Tally, fingerprint, in_share, place, sign_test
-from schemas import Tier
-from tests.builders import an_attribute
+from operators.whatif import Tally, fingerprint, in_share, is_behind, place, sign_test
+from schemas import Position, ShadowSkill, Tier
+from tests.builders import DOMAIN, USER, a_position, a_skill, an_attribute
 
 places = st.integers(1, 20)
 
@@ -76,3 +76,21 @@ def test_a_share_is_of_that_size_and_other_arms_draw_others() -> None:
 
 def test_another_value_is_another_fingerprint() -> None:
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
+
+
+COMMANDS = "sager.skill-commands"
+
+
+def followed(*applied: Position, live_version: int = 3) -> ShadowSkill:
+    skill = a_skill(version=3, applied=applied)
+    return ShadowSkill(user_id=USER, domain=DOMAIN, arm="a", knobs="k", live_version=live_version, skill=skill)
+
+
+def test_a_shadow_that_missed_a_command_or_outlived_its_skill_starts_again() -> None:
+    choice, first, second = a_position(9), a_position(4, COMMANDS), a_position(5, COMMANDS)
+
+    assert not is_behind(followed(choice), a_skill(version=4, applied=(a_position(10),)), COMMANDS)
+    assert not is_behind(followed(first), a_skill(version=4, applied=(choice, first)), COMMANDS)
+    assert is_behind(followed(choice), a_skill(version=4, applied=(choice, first)), COMMANDS)
+    assert is_behind(followed(first), a_skill(version=4, applied=(second,)), COMMANDS)
+    assert is_behind(followed(first), a_skill(version=0), COMMANDS), "forgotten, and begun anew"
