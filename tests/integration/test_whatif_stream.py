@@ -92,7 +92,10 @@ def test_a_shadow_learns_beside_the_live_skills_and_a_replay_learns_the_same(har
     assert any(o.live_rank != o.shadow_rank for o in outcomes)
     assert metric(port, "sager_shadow_rank_count", arm="shadow:timid", domain=DOMAIN) == 21
     assert metric(port, "sager_shadow_events_total", outcome="commanded") == 1
-    view = "SELECT arm, users, choices, choices_behind, live_hit_at_5, shadow_hit_at_5, difference, difference_error FROM shadow_arms"
+    view = """
+        SELECT arm, users, choices, choices_behind, live_hit_at_5, shadow_hit_at_5, difference, difference_error
+        FROM shadow_arms
+    """
     [row] = harness.duckdb(view, lambda rows: bool(rows) and rows[0][2] == 21)
     tally = Tally()
     for o in outcomes:
