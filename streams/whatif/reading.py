@@ -9,6 +9,7 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.whatif import Held, HeldCommand
 from schemas import BadRecord, Contrast, Position, SkillCommand, SkillDiff, compound_key, decode
+from schemas.codec import ModelT
 from streams.exceptions import TopicsDiffer
 from streams.kafka import partition_of
 from streams.scan import Scanner, int_of, sent_at_ms
@@ -136,7 +137,7 @@ def _position(message: Message) -> Position:
     )
 
 
-def _decoded(model: type, message: Message):  # type: ignore[no-untyped-def]
+def _decoded(model: type[ModelT], message: Message) -> ModelT | None:
     try:
         return decode(model, message.value())
     except BadRecord:  # the materializer and `sager rebuild` tell of it

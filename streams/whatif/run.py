@@ -66,13 +66,13 @@ def replay_all(
         reader = Reader(scanner, chosen)
         run = _Run(settings, knobs, shares, report, tell)
         with SideFile(out, name) as file:
-            asyncio.run(run.all(reader, file))
-            file.add(side_file.RUNS, [_run_row(settings, chosen, report)])
+            asyncio.run(run.all(reader, file, partial(_run_row, settings, chosen, report)))
             if not report.tally.choices:
                 raise NothingToReplay(
                     "no choice is as you asked for: is there anything on the topic contrasts, which keeps 30 days, and "
                     "is SAGER_PREFIX right? `sager topics` tells"
                 )
+            file.keep(_run_row(settings, chosen, report, complete=True))
     return report
 
 
@@ -91,8 +91,11 @@ class _Run:
         self._passes_over = Learner(self._other.learner.reason, warmup_rounds=settings.warmup_rounds).passes_over
         self._done = self._known = 0
 
-    async def all(self, reader: Reader, file: SideFile) -> None:
-        """One partition after the other; within it many skills at once, and each in its own order."""
+    async def all(self, reader: Reader, file: SideFile, run_row: Callable[[], tuple[Any, ...]]) -> None:
+        """One partition after the other; within it many skills at once, and each in its own order.
+
+        What a model was paid for is kept after each partition.
+        """
         room = asyncio.Semaphore(self._settings.in_flight)
         for histories in reader.partitions():
             told = [(history, found) for history in histories if (found := self._series(history)) is not None]
@@ -102,6 +105,8 @@ class _Run:
             rows = [task.result() for task in tasks]
             file.add(side_file.OUTCOMES, [row for outcomes, _ in rows for row in outcomes])
             file.add(side_file.SKILLS, [skill for _, skill in rows])
+            if rows:
+                file.keep(run_row())
 
     def _series(self, history: History) -> Series | None:
         if not history.diffs:
@@ -192,9 +197,10 @@ def _skill_row(history: History, live: PolicySkill, other: PolicySkill, tokens: 
     )
 
 
-def _run_row(settings: Settings, chosen: Chosen, report: Report) -> tuple[Any, ...]:
+def _run_row(settings: Settings, chosen: Chosen, report: Report, *, complete: bool = False) -> tuple[Any, ...]:
     return (
         datetime.now(UTC).replace(tzinfo=None),
+        complete,
         settings.prefix,
         orjson.dumps(report.changed, default=str).decode(),
         orjson.dumps(vars(chosen)).decode(),

@@ -27,6 +27,7 @@ RUNS = Table(
     (
         RUN,
         moment("made_at", "When it ended"),
+        flag("complete", "Whether it came to its end; else it was interrupted, and holds whole partitions up to there"),
         text("prefix", "The deployment's topic prefix"),
         text("changed", "The knobs, as JSON text: changed ->> '$.reasoner'"),
         text("chosen", "What was asked for, as JSON text: since_ms, user, domain, limit"),
@@ -123,7 +124,7 @@ class NotAReplay(StreamsError, ValueError):
 
 
 class SideFile:
-    """One file of replays, made where there is none. Use it as a context manager: what an error ends, is not in it.
+    """One file of replays, made where there is none. Use it as a context manager: an error takes back what is not kept.
 
     Args:
         path: the file; its folder is made.
@@ -157,6 +158,14 @@ class SideFile:
         self._con.register("batch", pa.table(arrays, names=table.schema.names))
         self._con.execute(f"INSERT INTO {table.name} SELECT * FROM batch").fetchall()  # noqa: S608
 
+    def keep(self, run_row: tuple[Any, ...]) -> None:
+        """Keep for good what was put in so far, with this row of replay_runs in the place of an earlier one."""
+        self._con.execute("DELETE FROM replay_runs WHERE run = ?", [self._run])
+        self.add(RUNS, [run_row])
+        self._con.execute("COMMIT")
+        self._is_new = False
+        self._con.execute("BEGIN")
+
     def _prepare(self) -> None:
         found = {name for (name,) in self._con.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
         if not found:
@@ -178,7 +187,7 @@ class SideFile:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self._con.execute("COMMIT" if kind is None else "ROLLBACK")
+            self._con.execute("ROLLBACK")
         finally:
             self._con.close()
             if kind is not None and self._is_new:

@@ -58,6 +58,7 @@ def test_both_sides_are_compared_and_their_rows_kept(env: dict[str, str], tmp_pa
     with duckdb.connect(side, read_only=True) as con:
         query = "SELECT run, choices FROM replay_arms ORDER BY run"
         assert con.execute(query).fetchall() == [("none", 5), ("same", 5)]
+        assert con.execute("SELECT count(*) FROM replay_runs WHERE complete").fetchone() == (2,)
 
 
 def test_what_cannot_be_replayed_is_told_and_leaves_no_file(env: dict[str, str], tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ def rows(path: Path, query: str) -> list[tuple[object, ...]]:
         return con.execute(query).fetchall()
 
 
+RUN = (None, True, "p.", "{}", "{}", 1, 1, 1, 0, 0, 0, 0, 0)
+
+
 def fail(path: Path, run: str) -> None:
     with SideFile(path, run) as file:
         file.add(side_file.SKILLS, [SKILL])
@@ -23,8 +26,8 @@ def fail(path: Path, run: str) -> None:
 
 
 def test_every_table_column_and_view_is_explained(tmp_path: Path) -> None:
-    with SideFile(tmp_path / "side.duckdb", "one"):
-        pass
+    with SideFile(tmp_path / "side.duckdb", "one") as file:
+        file.keep(RUN)
 
     without = """
         SELECT table_name, column_name FROM duckdb_columns()
@@ -34,7 +37,7 @@ def test_every_table_column_and_view_is_explained(tmp_path: Path) -> None:
     assert rows(tmp_path / "side.duckdb", "SELECT 1 FROM duckdb_views() WHERE NOT internal AND comment IS NULL") == []
 
 
-def test_a_replay_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_replay_that_fails_leaves_only_what_was_kept(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "side.duckdb"
     with pytest.raises(ZeroDivisionError):
         fail(path, "one")
@@ -42,6 +45,7 @@ def test_a_replay_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
     with SideFile(path, "one") as file:
         file.add(side_file.SKILLS, [SKILL])
+        file.keep(RUN)
     with pytest.raises(ZeroDivisionError):
         fail(path, "two")
     assert rows(path, "SELECT run FROM replay_skills") == [("one",)]
@@ -50,7 +54,8 @@ def test_a_replay_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_neither_a_name_nor_another_file_is_written_over(tmp_path: Path) -> None:
     path, other = tmp_path / "side.duckdb", tmp_path / "other.duckdb"
     with SideFile(path, "one") as file:
-        file.add(side_file.RUNS, [(None, "p.", "{}", "{}", 1, 1, 1, 0, 0, 0, 0, 0)])
+        file.keep(RUN)
+        file.keep(RUN)
     with duckdb.connect(str(other)) as con:
         con.execute("CREATE TABLE skills (user_id VARCHAR)")
 
