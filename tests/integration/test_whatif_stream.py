@@ -104,8 +104,8 @@ def test_a_shadow_learns_beside_the_live_skills_and_a_replay_learns_the_same(har
     assert row[:4] == ("timid", 3, 21, 0)
     assert row[4:] == pytest.approx((hits.live, hits.other, ndcg.delta, ndcg.error)), "SQL and Python reckon alike"
 
-    harness.stop(worker)
-    harness.stop(materializer)
+    harness.kill(worker)
+    harness.kill(materializer)
     before = kept(harness)
     same, other = a_replay(harness, "same", {}), a_replay(harness, "other", CHANGED)
     assert kept(harness) == before, "neither Kafka nor a live file was written to"
