@@ -201,6 +201,15 @@ class Settings(BaseSettings):
     )
     gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
 
+    shadow_name: str = Field(
+        default="shadow", pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$", description="The shadow arm's name."
+    )
+    shadow_share: float = Field(default=0.0, ge=0, le=1, description="Share of users whom the arm follows. [0: none]")
+    shadow_set: dict[str, str | int | float | bool | None] = Field(
+        default_factory=dict,
+        description='What it changes, as {"merge.weaken_window": 3}; `sager replay` lists what can be.',
+    )
+
     in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved and requests ranked at once.")
     slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")

@@ -19,6 +19,7 @@ from streams.cli import (
     policy,
     processes,
     rebuild,
+    replay,
     schema_files,
     slim,
     sql,
@@ -67,7 +68,7 @@ def sager(
 
 for module in (
     *(demo, up, coverage, importing, policy, slim, sql, export, global_skill, processes, doctor, dead_letters, rebuild),
-    *(topics, config, schema_files, evaluation),
+    *(replay, topics, config, schema_files, evaluation),
 ):
     module.register(app)
 

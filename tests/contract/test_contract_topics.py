@@ -26,6 +26,7 @@ PUBLIC = {
     "receipts": ("subject", "Receipt", FOR_EVER, True),
     "global-skills": ("domain", "GlobalSkill", FOR_EVER, True),
     "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),
+    "shadow-outcomes": (USER, "ShadowOutcome", 30 * DAY, False),
 }
 TABLES = {
     "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
@@ -33,6 +34,7 @@ TABLES = {
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
     "neighbourhoods": (USER_DOMAIN, "Neighbourhood", FOR_EVER, True),
+    "shadow-skills": (USER_DOMAIN, "ShadowSkill", FOR_EVER, True),
 }
 GRAPH = {
     "item-touches": (ITEM_DOMAIN, "Touch", 7 * DAY, False),
