@@ -6,7 +6,7 @@ from typing import Self
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import BadRecord, SkillCommand, SkillDiff, decode, encode, topic_of
-from streams.kafka import client_config, partition_of
+from streams.kafka import client_config, no_group, partition_of
 from streams.outbox import Outbox
 from streams.scan import REQUEST_SECONDS
 from streams.settings import Settings
@@ -29,9 +29,8 @@ class Commander:
         self._log = Consumer(
             client_config(
                 settings,
+                **no_group("commands"),
                 **{
-                    "group.id": "sager-commands-unused",  # librdkafka insists on one; it is never joined
-                    "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "allow.auto.create.topics": False,
                 },

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from streams.cli import (
+    acls,
     config,
     coverage,
     dead_letters,
@@ -22,6 +23,7 @@ from streams.cli import (
     schema_files,
     slim,
     sql,
+    token,
     topics,
     up,
 )
@@ -67,7 +69,7 @@ def sager(
 
 for module in (
     *(demo, up, coverage, importing, policy, slim, sql, export, global_skill, processes, doctor, dead_letters, rebuild),
-    *(topics, config, schema_files, evaluation),
+    *(topics, acls, token, config, schema_files, evaluation),
 ):
     module.register(app)
 

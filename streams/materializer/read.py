@@ -15,7 +15,7 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     """A read-only connection to the newest snapshot; it keeps its state when a newer one is published.
 
     Raises:
-        MaterializerError: there is no snapshot yet.
+        MaterializerError: there is no snapshot yet, or it is another deployment's.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -29,9 +29,17 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     try:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
         con.execute("USE snapshot")
+        found = con.execute("SELECT prefix FROM meta").fetchall()
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+    if found != [(settings.prefix,)]:
+        con.close()
+        theirs = ", ".join(repr(prefix) for (prefix,) in found)
+        raise MaterializerError(
+            f"{path} belongs to the topic prefix {theirs}, not {settings.prefix!r}: set SAGER_PREFIX to that, or "
+            "SAGER_DATA_DIR or SAGER_DUCKDB to this deployment's own file"
+        )
     return con
 
 
