@@ -19,8 +19,9 @@ from streams.exceptions import StreamsError
 
 REQUEST_SECONDS = 15.0
 ANY_HOST, EVERYBODY = "*", "User:*"
+NO_RIGHT = "CLUSTER_AUTHORIZATION_FAILED"
 ADVICE = {
-    "CLUSTER_AUTHORIZATION_FAILED": "rules are listed by who has Describe on the cluster, and made by who has Alter on "
+    NO_RIGHT: "rules are listed by who has Describe on the cluster, and made by who has Alter on "
     "it: do it as Kafka's administrator, or give them the commands that `sager acls --principal` prints",
     "SECURITY_DISABLED": "the brokers have no authorizer and allow everything: set authorizer.class.name, and "
     "allow.everyone.if.no.acl.found=false",
@@ -55,8 +56,11 @@ def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None
     Raises:
         RulesRefused: the brokers made not all of them.
     """
+    rules = [_binding(principal, grant) for grant in wanted]
+    if not rules:
+        return
     try:
-        asked = client.create_acls([_binding(principal, grant) for grant in wanted], request_timeout=REQUEST_SECONDS)
+        asked = client.create_acls(rules, request_timeout=REQUEST_SECONDS)
         for future in asked.values():
             future.result(REQUEST_SECONDS + 1)
     except (KafkaException, TimeoutError) as error:
@@ -69,11 +73,23 @@ def compare(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> Dif
     Raises:
         RulesRefused: the brokers do not tell.
     """
+    _may_list(client)
     wanted = tuple(wanted)
     found = [*_rules(client, principal), *_rules(client, EVERYBODY)]
     needed = {_binding(principal, grant): grant for grant in wanted}
     besides = sorted(_told(rule) for rule in found if rule not in needed)
     return Difference(tuple(grant for rule, grant in needed.items() if rule not in found), tuple(besides))
+
+
+def _may_list(client: AdminClient) -> None:
+    """Whether we are told of rules. Who is not is given none, and no error: librdkafka passes it over."""
+    try:
+        told = client.describe_cluster(include_authorized_operations=True, request_timeout=REQUEST_SECONDS)
+        operations = told.result(REQUEST_SECONDS + 1).authorized_operations
+    except (KafkaException, TimeoutError) as error:
+        raise _refused(error) from error
+    if AclOperation.DESCRIBE not in (operations or ()):
+        raise RulesRefused(f"the brokers do not tell us of rules. What to do: {ADVICE[NO_RIGHT]}")
 
 
 def _rules(client: AdminClient, principal: str) -> list[AclBinding]:
@@ -111,5 +127,6 @@ def _refused(error: Exception) -> RulesRefused:
     told = error.args[0] if isinstance(error, KafkaException) else None
     if told is None:
         return RulesRefused("the brokers do not answer about access rules in time")
-    advice = ADVICE.get(told.name(), "`sager doctor` examines the broker")
-    return RulesRefused(f"the brokers refuse: {told.str()}. What to do: {advice}")
+    if told.name() in ADVICE:  # what a broker says of it is its own innards
+        return RulesRefused(f"the brokers refuse ({told.name()}). What to do: {ADVICE[told.name()]}")
+    return RulesRefused(f"the brokers refuse: {told.str()}. `sager doctor` examines them")

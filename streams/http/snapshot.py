@@ -10,7 +10,8 @@ from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer import read
 from streams.settings import Settings
 
-QUERY_SECONDS = 10.0
+QUERY_MS = 10_000
+"""The longest that one question may take."""
 
 _LOG = """
     SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain)
@@ -89,10 +90,12 @@ class Snapshot:
             file = (found.st_ino, found.st_mtime_ns) if found else (0, 0)
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
-                read.restrict(fresh, QUERY_SECONDS)
+                fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
                 if self._con is not None:
                     self._con.close()
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
-            cursor.execute("USE snapshot")  # which catalog is meant is each connection's own
+            # Both are each connection's own.
+            cursor.execute("USE snapshot")
+            cursor.execute(f"SET max_execution_time = {QUERY_MS}")
             return cursor
