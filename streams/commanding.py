@@ -20,12 +20,13 @@ class Commander:
     Args:
         settings: the deployment.
         user_id: whose skills the commands are about.
+        outbox: sends them; by default one of its own, whose first record takes a second, until it has its id.
     """
 
-    def __init__(self, settings: Settings, user_id: str) -> None:
+    def __init__(self, settings: Settings, user_id: str, outbox: Outbox | None = None) -> None:
         self._settings = settings
         self._partition = partition_of(user_id, settings.partitions)
-        self._outbox = Outbox(settings)
+        self._outbox = outbox or Outbox(settings)
         self._log = Consumer(
             client_config(
                 settings,

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from schemas import SkillDiff
 from schemas.fields import DomainField, UserIdField
 from streams.http import metrics
-from streams.http.commands import carry_out, command_of
+from streams.http.commands import Changes, command_of
 from streams.http.gate import Gate
 from streams.http.middleware import TOKEN, answering
 from streams.http.problems import Problem, not_valid
@@ -72,6 +72,7 @@ class Api:
     def __init__(self, settings: Settings, gate: Gate) -> None:
         self._settings, self._gate = settings, gate
         self.snapshot = Snapshot(settings)
+        self._changes = Changes(settings)
         self._reading = Threads("read", READING, READING_WAITING)
         self._changing = Threads("change", CHANGING, CHANGING_WAITING)
         one, all_users, change = (Scope.READ_USER, Scope.READ_ALL), (Scope.READ_ALL,), (Scope.CHANGE_USER,)
@@ -130,7 +131,7 @@ class Api:
             body = await request.read()
         making = partial(command_of, body, user, token.name, self.snapshot.history)
         command = await self._reading.run(making)
-        diff = await self._changing.run(partial(carry_out, self._settings, command))
+        diff = await self._changing.run(partial(self._changes.carry_out, command))
         if diff is None:
             return _json({"event_id": command.event_id, "carried_out": False}, 202)
         refused = [each.model_dump(mode="json") for each in diff.refused]

@@ -1,5 +1,6 @@
 """A change to a skill, out of a request's body: in the name of the token that sent it, whatever the body says."""
 
+import threading
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from schemas import Action, SkillCommand, SkillDiff
 from streams.commanding import Commander
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem, not_valid
+from streams.outbox import Outbox
 from streams.settings import Settings
 
 OURS = {"event_id", "schema_version", "occurred_at", "user_id", "actor", "lines"}
@@ -46,19 +48,32 @@ def command_of(body: bytes, user: str, actor: str, history: History) -> SkillCom
         raise not_valid(error) from None
 
 
-def carry_out(settings: Settings, command: SkillCommand) -> SkillDiff | None:
-    """Send it, and wait a while for what a worker makes of it; None if none has come to it by then. Blocks.
+class Changes:
+    """Sends commands and waits for what comes of them. Each thread keeps a producer: a new one needs a second.
 
-    Raises:
-        Problem: Kafka does not take it, or does not answer.
+    Args:
+        settings: the deployment.
     """
-    try:
-        with Commander(settings, command.user_id) as commander:
-            return commander.carry_out(command, settings.http_wait_seconds)
-    except (KafkaException, StreamsError) as error:
-        raise Problem(
-            503, "Kafka did not confirm the command; it may or may not be carried out", {"Retry-After": "5"}
-        ) from error
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._own = threading.local()
+
+    def carry_out(self, command: SkillCommand) -> SkillDiff | None:
+        """What a worker makes of it; None if none has come to it in time. Blocks.
+
+        Raises:
+            Problem: Kafka does not take it, or does not answer.
+        """
+        try:
+            self._own.outbox = getattr(self._own, "outbox", None) or Outbox(self._settings)
+            with Commander(self._settings, command.user_id, self._own.outbox) as commander:
+                return commander.carry_out(command, self._settings.http_wait_seconds)
+        except (KafkaException, StreamsError) as error:
+            self._own.outbox = None  # it goes on telling of what it could not send
+            raise Problem(
+                503, "Kafka did not confirm the command; it may or may not be carried out", {"Retry-After": "5"}
+            ) from error
 
 
 def _fields(body: bytes) -> dict[str, Any]:
