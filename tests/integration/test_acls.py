@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, ResourcePatternType, ResourceType
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 from typer.testing import CliRunner, Result
 
 from infra.kafka.kafka import Kafka, KafkaUnavailable
@@ -20,6 +27,7 @@ from streams.acls.broker import RulesRefused, compare, create
 from streams.acls.roles import Grant, Kind, Operation, Role, grants
 from streams.cli import app
 from streams.client import EventProducer, SlimSkills
+from streams.exceptions import TopicsDiffer
 from streams.kafka import client_config, no_group, producer_config
 from streams.launch import environment
 from streams.settings import Settings
@@ -77,8 +85,8 @@ def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
     )
 
 
-@pytest.fixture(scope="module")
-def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+@pytest.fixture(scope="module", name="tenants")
+def _tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
     folder = tmp_path_factory.mktemp("acls")
     try:
         files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *Role)})
@@ -89,15 +97,18 @@ def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
         pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
     with kafka:
         neighbour = deployment(kafka.bootstrap, folder, "b")
-        topics.ensure(neighbour)
+        theirs = [NewTopic(neighbour.topic(base), 1, 1) for base in ("skill-diffs", "skill-commands")]
+        plain = topics.admin(neighbour)
+        for made in plain.create_topics(theirs).values():
+            made.result(15)
         with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
-            made = Tenants(harness, kafka.secured, files, neighbour)
-            client = topics.admin(made.as_role(ADMIN))
+            tenants = Tenants(harness, kafka.secured, files, neighbour)
+            client = topics.admin(tenants.as_role(ADMIN))
             for role in Role:
                 create(client, f"User:{role}", grants(role, harness.settings))
-            harness.worker(**made.user(Role.WORKER))
-            harness.start("materialize", **made.user(Role.MATERIALIZER))
-            yield made
+            harness.worker(**tenants.user(Role.WORKER))
+            harness.start("materialize", **tenants.user(Role.MATERIALIZER))
+            yield tenants
 
 
 def sager(settings: Settings, *words: str) -> Result:
@@ -207,6 +218,8 @@ def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
 
     assert set(told.values()) <= {(DENIED, DENIED), (DENIED, "CLUSTER_AUTHORIZATION_FAILED")}, told
     assert not any(seen.values()), "a tenant's topics are not even known to be there"
+    with pytest.raises(TopicsDiffer, match="grant the user Create"):
+        topics.ensure(theirs[Role.WORKER])
 
 
 def test_a_check_tells_what_is_missing_and_what_is_there_besides(tenants: Tenants) -> None:
