@@ -1,9 +1,5 @@
 """Metrics and health with a file of tokens: who asks without one learns only whether it lives and is ready."""
 
-import json
-import urllib.request
-from urllib.error import HTTPError
-
 import pytest
 from http_world import Tokens
 
@@ -12,18 +8,7 @@ from streams.health import serve
 from streams.http.exceptions import TokensUnusable
 from streams.materializer.health import MaterializerHealth
 from streams.settings import Settings
-
-
-def ask(port, path, token=""):
-    asked = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", headers={"Authorization": f"Bearer {token}"} if token else {}
-    )
-    try:
-        with urllib.request.urlopen(asked, timeout=5) as reply:
-            return reply.status, reply.read().decode()
-    except HTTPError as refusal:
-        with refusal:
-            return refusal.code, refusal.read().decode()
+from tests.probes import ask
 
 
 @pytest.fixture
@@ -54,11 +39,11 @@ def test_health_is_for_everybody_and_its_reasons_for_who_operates(file):
     operator, reader = file.make("operate"), file.make("read-all")
 
     for token in ("", "sager_wrong", reader):
-        assert ask(port, "/live", token) == (200, '{"live": true}\n')
-        assert ask(port, "/ready", token) == (503, '{"ready": false}\n')
+        assert ask(port, "/live", token) == (200, {"live": True})
+        assert ask(port, "/ready", token) == (503, {"ready": False})
     status, told = ask(port, "/ready", operator)
     assert status == 503
-    assert json.loads(told)["reasons"] == ["opening the DuckDB file"]
+    assert told["reasons"] == ["opening the DuckDB file"]
 
 
 def test_whoever_guesses_is_told_to_come_later(file):
@@ -72,7 +57,7 @@ def test_without_a_file_of_tokens_nobody_is_asked_for_one():
     port = served()
 
     assert ask(port, "/metrics")[0] == 200
-    assert json.loads(ask(port, "/ready")[1])["reasons"]
+    assert ask(port, "/ready")[1]["reasons"]
 
 
 def test_a_process_does_not_start_with_a_file_that_is_wrong(file):
