@@ -54,7 +54,6 @@ def _problem(error: Exception, request: web.Request) -> Problem:
         case NotLetIn():
             told = not_let_in(error)
         case TokensUnusable():
-            logger.error("nobody is let in: %s", error)
             told = Problem(503, "nobody can be let in at the moment; the server's log tells why")
         case MaterializerError():
             logger.error("%s", error)

@@ -10,6 +10,7 @@ They stand in a TOML file that is read again when it changes, so that a token is
 
 import hashlib
 import hmac
+import logging
 import re
 import secrets
 import stat
@@ -31,6 +32,8 @@ FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
 """32 random bytes. What looks otherwise was not made by us and is not looked up, so that nobody chooses a weak one."""
 RANDOM_BYTES = 32
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
+
+logger = logging.getLogger("sager.http")
 
 
 class Scope(StrEnum):
@@ -119,6 +122,7 @@ class TokensFile:
             TokensUnusable: the file is not as it has to be; what it said before does not count any more, or a token
                 that was to be revoked would go on.
         """
+        before = self._wrong
         try:
             found = self._path.stat()
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
@@ -129,6 +133,8 @@ class TokensFile:
                 self._seen = seen
         except OSError as error:
             self._seen, self._wrong = (), f"{self._path} cannot be read: {error.strerror}"
+        if self._wrong and self._wrong != before:
+            logger.error("nobody is let in: %s", self._wrong)
         if self._wrong:
             raise TokensUnusable(f"SAGER_HTTP_TOKENS: {self._wrong}")
         return self._tokens
