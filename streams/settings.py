@@ -228,9 +228,11 @@ class Settings(BaseSettings):
     http_rate: float = Field(default=20.0, gt=0, description="Requests a second that a token may make, on average.")
     http_burst: int = Field(default=40, ge=1, description="Requests that a token may make at once, after a pause.")
     http_failures: float = Field(
-        default=30.0, gt=0, description="Requests a minute with no good token that an address is told of; then 429."
+        default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
     )
-    http_wait_seconds: float = Field(default=10.0, ge=0, le=60, description="Longest wait for a worker to carry out.")
+    http_wait_seconds: float = Field(
+        default=10.0, ge=0, le=60, description="Longest wait for a worker to carry out a change."
+    )
 
     metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics and health.")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")

@@ -50,7 +50,7 @@ def _problem(error: Exception, request: web.Request) -> Problem:
         case Problem():
             told = error
             if error.__cause__ is not None:
-                logger.warning("%s: %s", type(error.__cause__).__name__, error)
+                logger.warning("%s: %s", error, error.__cause__)
         case NotLetIn():
             told = not_let_in(error)
         case TokensUnusable():

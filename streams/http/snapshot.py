@@ -1,8 +1,6 @@
 """The newest DuckDB snapshot, kept open between requests and opened again when a newer one has taken its name."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import duckdb
 
@@ -41,28 +39,28 @@ class Snapshot:
         Raises:
             MaterializerError: there is no snapshot, or it is of another deployment. All of these may raise it.
         """
-        with self._asking() as con:
+        with self._newest() as con:
             return read.skill(con, user, domain)
 
     def log(self, user: str, domain: str | None, last: int) -> list[SkillDiff]:
         """The newest so many diffs of each of the user's skills, by domain and version."""
-        with self._asking() as con:
+        with self._newest() as con:
             rows = con.execute(_LOG, [user, domain, last]).fetchall()
         return [decode(SkillDiff, text.encode()) for (text,) in rows]
 
     def history(self, user: str, domain: str) -> list[SkillDiff]:
         """All diffs of one skill."""
-        with self._asking() as con:
+        with self._newest() as con:
             return read.diffs(con, user, domain)
 
     def users(self, after: str, most: int) -> list[str]:
         """The ids of users who have a skill, in their order, behind this one."""
-        with self._asking() as con:
+        with self._newest() as con:
             return [name for (name,) in con.execute(_USERS, [after, most]).fetchall()]
 
     def status(self) -> dict[str, object]:
         """Of when the snapshot is, and how many records it holds."""
-        with self._asking() as con:
+        with self._newest() as con:
             [(published, newest, records)] = con.execute(_STATUS).fetchall()
         return {
             "published_at": None if published is None else f"{published.isoformat()}Z",
@@ -76,11 +74,6 @@ class Snapshot:
             if self._con is not None:
                 self._con.close()
             self._con, self._file = None, (0, 0)
-
-    @contextmanager
-    def _asking(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        with self._newest() as con:
-            yield con
 
     def _newest(self) -> duckdb.DuckDBPyConnection:
         """A connection of our own to the newest snapshot: an older one lives until the last that asks it is done."""
