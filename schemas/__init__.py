@@ -9,6 +9,7 @@ from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, Ski
 from schemas.events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from schemas.exceptions import BadRecord, SchemaError, UnknownTopic
 from schemas.facets import MAX_FACETS, MAX_SUPPORTERS, Facet
+from schemas.forgetting import Digest, ForgetRequest, Forgotten, Receipt, line_of, subject_of
 from schemas.items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
 from schemas.memory import (
     MAX_COMPANIONS,
@@ -46,7 +47,7 @@ from schemas.skills import (
     Tier,
 )
 from schemas.state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
-from schemas.topics import TOPICS, Key, Topic, compound_key, topic_of
+from schemas.topics import TOPICS, Key, Topic, compound_key, diff_key, topic_of
 
 __all__ = [
     "MAX_ATTRIBUTES",
@@ -75,10 +76,13 @@ __all__ = [
     "Contrast",
     "Crowd",
     "DeadLetter",
+    "Digest",
     "Event",
     "Evidence",
     "Facet",
     "Fact",
+    "ForgetRequest",
+    "Forgotten",
     "GlobalSkill",
     "Injected",
     "Interaction",
@@ -101,6 +105,7 @@ __all__ = [
     "RankedBy",
     "Ranking",
     "ReasonedBy",
+    "Receipt",
     "Refusal",
     "Refused",
     "SchemaError",
@@ -123,6 +128,9 @@ __all__ = [
     "compound_key",
     "decode",
     "derived_id",
+    "diff_key",
     "encode",
+    "line_of",
+    "subject_of",
     "topic_of",
 ]

@@ -22,6 +22,7 @@ class Action(StrEnum):
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
     ROLL_BACK = "roll-back"
+    IMPORT = "import"
 
 
 class Stated(Model):
@@ -43,6 +44,7 @@ _NEEDED = {
     Action.FREEZE: set[str](),
     Action.UNFREEZE: set[str](),
     Action.ROLL_BACK: {"to_version", "lines"},
+    Action.IMPORT: {"lines"},
 }
 
 
@@ -60,7 +62,7 @@ class SkillCommand(Event):
     tier: Tier | None = Field(default=None, description="set-tier: how sure we are to be of the line.")
     to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
     lines: tuple[Attribute, ...] | None = Field(
-        default=None, max_length=MAX_ATTRIBUTES, description="roll-back: that version's lines, from the log."
+        default=None, max_length=MAX_ATTRIBUTES, description="roll-back, import: the lines that are to stand."
     )
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.base import Event, Model
 from schemas.fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from schemas.forgetting import Digest
 from schemas.reasoned import ReasonedBy
 from schemas.skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
 
@@ -25,6 +26,7 @@ class ChangeKind(StrEnum):
     REWORDED = "reworded"
     SET = "set"
     RESTORED = "restored"
+    FORGOTTEN = "forgotten"
 
 
 class Change(Model):
@@ -90,6 +92,12 @@ class SkillDiff(Event):
     reasoned_by: ReasonedBy = ReasonedBy()
     analysis: Text = ""
     source: Position | None = None
+    rewritten: int = Field(
+        default=0, ge=0, description="How often the log of this skill was written anew to leave a line out."
+    )
+    chain: Digest | None = Field(
+        default=None, description="Seals this version and, through the seal before, all versions before it."
+    )
 
 
 class PolicySkill(Event):
@@ -112,3 +120,5 @@ class PolicySkill(Event):
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
     last_diff: SkillDiff | None = None
+    rewritten: int = Field(default=0, ge=0, description="The last diff's.")
+    chain: Digest | None = Field(default=None, description="The last diff's seal.")

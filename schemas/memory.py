@@ -65,13 +65,17 @@ class Taker(Model):
 
 
 class Touch(Model):
-    """Tells an item about one of its takers."""
+    """Tells an item about one of its takers. Or, `forgotten`, all items of a partition that they never knew one."""
 
     TOPIC: ClassVar[str] = "item-touches"
 
     domain: DomainField
     item_id: ItemIdField
     taker: Taker
+    forgotten: bool = Field(
+        default=False, description="The taker is to be forgotten by every item of this partition; the item is any."
+    )
+    every_domain: bool = Field(default=False, description="And not only by items of this domain.")
 
 
 class ItemMemory(Model):
@@ -121,6 +125,10 @@ class ItemSignal(Model):
         default_factory=dict, max_length=MAX_COMPANIONS, description="Other items, by how many of the takers took them."
     )
     tastes: tuple[Taste, ...] = Field(default=(), max_length=MAX_TASTES)
+    forgotten: bool = Field(
+        default=False, description="This user is to be forgotten by every neighbourhood of this partition."
+    )
+    every_domain: bool = Field(default=False, description="And not only by neighbourhoods of this domain.")
 
 
 class Neighbourhood(Model):

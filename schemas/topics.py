@@ -21,6 +21,7 @@ from schemas.dead_letters import DeadLetter
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Interaction, Ranking, RankRequest, Selection
 from schemas.exceptions import UnknownTopic
+from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Item
 from schemas.memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
 from schemas.skills import GlobalSkill, SlimSkill
@@ -28,6 +29,8 @@ from schemas.state import OpenRankings, Profile
 
 DEFAULT_PREFIX = "sager."
 MEBIBYTE = 1024 * 1024
+COMPACTION = {"max.compaction.lag.ms": str(24 * 3_600_000), "segment.ms": str(24 * 3_600_000)}
+"""By default Kafka compacts when it is worth its while, which may be never; what is forgotten is to be gone in days."""
 
 
 class Key(StrEnum):
@@ -39,6 +42,8 @@ class Key(StrEnum):
     ITEM = "item_id"
     ITEM_AND_DOMAIN = "item_id, domain"
     DOMAIN = "domain"
+    USER_DOMAIN_AND_VERSION = "user_id, domain, version"
+    SUBJECT = "subject"
     ORIGINAL = "the original record's key"
 
 
@@ -51,6 +56,15 @@ def compound_key(owner: str, part: str | int) -> bytes:
     return orjson.dumps([owner, part])
 
 
+def diff_key(user_id: str, domain: str, version: int) -> bytes:
+    """The key of one version in the log: its own, so that compaction removes nothing but what was forgotten.
+
+    >>> diff_key("ann", "books", 7)
+    b'["ann","books",7]'
+    """
+    return orjson.dumps([user_id, domain, version])
+
+
 _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER: lambda event: event.user_id.encode(),
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
@@ -58,6 +72,8 @@ _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
     Key.ITEM: lambda event: event.item.item_id.encode(),
     Key.DOMAIN: lambda event: event.domain.encode(),
+    Key.USER_DOMAIN_AND_VERSION: lambda event: diff_key(event.user_id, event.domain, event.version),
+    Key.SUBJECT: lambda event: event.subject.encode(),
 }
 
 
@@ -103,7 +119,7 @@ class Topic:
             "cleanup.policy": "compact" if self.compact else "delete",
             "max.message.bytes": str(self.max_message_bytes),
         }
-        return settings if self.compact else {**settings, "retention.ms": str(retention_ms)}
+        return settings | (COMPACTION if self.compact else {"retention.ms": str(retention_ms)})
 
     def key_of(self, event: Model) -> bytes:
         """The key under which this event is produced.
@@ -128,10 +144,12 @@ _ALL = (
     Topic("rankings", Ranking, Key.USER, "app, or the agent rank", timedelta(days=7), max_message_bytes=2 * MEBIBYTE),
     Topic("selections", Selection, Key.USER, "app", timedelta(days=30)),
     Topic("contrasts", Contrast, Key.USER, "the agent contrast", timedelta(days=30), max_message_bytes=4 * MEBIBYTE),
-    Topic("skill-diffs", SkillDiff, Key.USER, "the agent evolve"),
+    Topic("skill-diffs", SkillDiff, Key.USER_DOMAIN_AND_VERSION, "the agent evolve", compact=True),
     Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
     Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90)),
+    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=7)),
+    Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
     Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True),

@@ -131,6 +131,10 @@ class Settings(BaseSettings):
         default=True, description="A broker's certificate must bear the name that we connect to."
     )
 
+    chain_key: SecretStr | None = Field(
+        default=None, description="Secret that seals every version of a skill; the same for all workers and readers."
+    )
+
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")

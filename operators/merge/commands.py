@@ -172,10 +172,11 @@ def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> 
 
 
 def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
-    """A new version with the lines of an old one; what was learned since is in the log."""
+    """A new version with the lines of an old one, or of an export; what was learned since is in the log."""
     wanted = {line.attribute_id: line for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
-    reason = command.reason or f"rolled back to version {command.to_version}"
+    of_import = command.action is Action.IMPORT
+    reason = command.reason or ("imported" if of_import else f"rolled back to version {command.to_version}")
     gone = [
         Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
         for name, line in held.items()
@@ -220,4 +221,5 @@ _RESOLVERS: dict[Action, Callable[[PolicySkill, SkillCommand, MergeLimits], _Ans
     Action.FREEZE: _freeze,
     Action.UNFREEZE: _freeze,
     Action.ROLL_BACK: _roll_back,
+    Action.IMPORT: _roll_back,
 }

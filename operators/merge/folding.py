@@ -59,6 +59,8 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
             "applied": with_applied(skill.applied, diff.source),
             "last_diff": diff,
+            "rewritten": diff.rewritten,
+            "chain": diff.chain,
         }
     )
 

@@ -128,9 +128,9 @@ ROLES: dict[Role, Access] = {
         asks=(f"{APP_ID}-materializer",),
     ),
     Role.ADVOCATE: Access(
-        "`sager policy pin` and its like: commands, and what comes of them",
-        reads=("skill-diffs",),
-        writes=("skill-commands",),
+        "`sager policy pin` and its like, and `forget`: commands and requests, and what comes of them",
+        reads=("skill-diffs", "receipts"),
+        writes=("skill-commands", "forget-requests"),
         asks=(unused_group("commands"),),
     ),
     Role.SERVE: Access(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli import policy_change
+from streams.cli import policy_change, policy_forget
 from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.exceptions import StreamsError
@@ -49,6 +49,7 @@ def register(app: typer.Typer) -> None:
         "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
     )(log)
     policy_change.register(group)
+    policy_forget.register(group)
     app.add_typer(group, name="policy")
 
 

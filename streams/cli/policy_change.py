@@ -212,7 +212,7 @@ def _carry_out(
             "user_id": user,
             "domain": domain,
             "action": action,
-            "actor": actor or _signed_in(),
+            "actor": actor or signed_in(),
             "reason": reason,
             **about,
         }
@@ -222,7 +222,12 @@ def _carry_out(
     _tell(command.event_id, diff, chosen, wait, as_json)
 
 
-def _signed_in() -> str:
+def signed_in() -> str:
+    """Who is signed in on this machine: the actor where none is named.
+
+    Raises:
+        StreamsError: nobody is.
+    """
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:  # a container's user may have no name

@@ -1,0 +1,66 @@
+"""The chain of a skill's versions: each is sealed together with the seal before it, so that an edit shows.
+
+A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key nobody who only has the
+topics or the files can make one; without, a seal finds edits that were not followed up to the newest version.
+"""
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from schemas import SkillDiff
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where a chain does not hold.
+
+    Attributes:
+        version: of the diff that does not fit what stands before it.
+        why: in words.
+    """
+
+    version: int
+    why: str
+
+
+def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
+    """The diff with its seal.
+
+    Args:
+        diff: the next version; a seal that it bears is ignored.
+        before: the seal of the version before; None for the first.
+        key: the deployment's secret; empty for none.
+    """
+    return diff.model_copy(update={"chain": _seal(diff, before, key)})
+
+
+def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
+    """Where the log of one skill does not hold: versions that are missing, not sealed, or not what was sealed.
+
+    Args:
+        diffs: the whole log of one skill, in the order of its versions.
+        key: the secret that they were sealed with.
+    """
+    found: list[Break] = []
+    before: SkillDiff | None = None
+    for diff in diffs:
+        follows = before.version if before is not None else 0
+        if diff.base_version != follows or diff.version != follows + 1:
+            found.append(Break(diff.version, f"it follows version {diff.base_version}, before it is {follows}"))
+        if diff.chain is None:
+            found.append(Break(diff.version, "it is not sealed"))
+        elif not hmac.compare_digest(diff.chain, _seal(diff, before.chain if before else None, key)):
+            found.append(Break(diff.version, "it is not what was sealed, or was sealed with another key"))
+        before = diff
+    return found
+
+
+def _seal(diff: SkillDiff, before: str | None, key: bytes) -> str:
+    # Without defaults: a field that a later release adds does not break the seals of today.
+    told = orjson.dumps(
+        diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
+    )
+    return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()

@@ -1,0 +1,69 @@
+"""A skill's log without one of its lines: what it said is replaced by its digest, all else stays as it was."""
+
+from collections.abc import Sequence
+
+from schemas import Attribute, Change, SkillDiff, line_of
+
+FORGOTTEN = "forgotten"
+
+
+def placeholder(line: str) -> str:
+    """The attribute id that stands for a forgotten line.
+
+    >>> placeholder("0f" * 32)
+    'forgotten:line:0f0f0f0f0f0f0f0f'
+    """
+    return f"{FORGOTTEN}:line:{line[:16]}"
+
+
+def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
+    """The log of one skill without what the line of this digest said. Folds to the same skill but for that line.
+
+    Texts of a diff that touched the line go with it: reasons and analyses speak of what they weigh. Seals are
+    taken off, for whoever writes the log anew to seal it again.
+    """
+    times = max((diff.rewritten for diff in diffs), default=0) + 1
+    return [_without(diff, line).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
+
+
+def names_line(diff: SkillDiff, line: str) -> bool:
+    """Whether a diff speaks of the line."""
+    named = [a.attribute_id for a in diff.seed or ()]
+    named += [c.attribute_id for c in diff.changes]
+    named += [r.attribute_id for r in diff.refused]
+    return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
+
+
+def redacted_line(attribute: Attribute, line: str) -> Attribute:
+    """The line with nothing of its words."""
+    return attribute.model_copy(
+        update={"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN, "evidence": ()}
+    )
+
+
+def _without(diff: SkillDiff, line: str) -> SkillDiff:
+    if not names_line(diff, line):
+        return diff
+
+    def is_meant(name: str) -> bool:
+        return line_of(diff.user_id, diff.domain, name) == line
+
+    def change(each: Change) -> Change:
+        if not is_meant(each.attribute_id):
+            return each.model_copy(update={"reason": ""})
+        found = redacted_line(each.discovered, line) if each.discovered is not None else None
+        return each.model_copy(update={"attribute_id": placeholder(line), "discovered": found, "reason": ""})
+
+    return diff.model_copy(
+        update={
+            "seed": tuple(redacted_line(a, line) if is_meant(a.attribute_id) else a for a in diff.seed)
+            if diff.seed is not None
+            else None,
+            "changes": tuple(change(each) for each in diff.changes),
+            "refused": tuple(
+                r.model_copy(update={"attribute_id": placeholder(line)}) if is_meant(r.attribute_id) else r
+                for r in diff.refused
+            ),
+            "analysis": "",
+        }
+    )

@@ -1,0 +1,83 @@
+"""Forgetting: the request, the receipt that remains, and the names by which both speak of what must not be named."""
+
+import hashlib
+from datetime import datetime
+from typing import Annotated, ClassVar, Self
+
+import orjson
+from pydantic import Field, model_validator
+
+from schemas.base import Event, Model
+from schemas.fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
+
+MAX_DOMAINS = 64
+MAX_LINES = 256
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+"""A SHA-256 in hexadecimal digits."""
+
+
+def subject_of(user_id: str) -> str:
+    """The name under which a receipt knows a person: one-way, the same everywhere, and within DuckDB's reach.
+
+    It keeps the id out of sight; whoever holds a list of ids can still find theirs.
+    """
+    return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
+
+
+def line_of(user_id: str, domain: str, attribute_id: str) -> str:
+    """The name of a line that is to be forgotten, which does not say what it said."""
+    return hashlib.sha256(orjson.dumps([user_id, domain, attribute_id])).hexdigest()
+
+
+class ForgetRequest(Event):
+    """Asks that a person, one of their domains, or one line be forgotten: all that was learned or kept until now.
+
+    A topic of its own, kept for days where commands are kept for months; it quotes nothing of what is to be forgotten.
+    """
+
+    TOPIC: ClassVar[str] = "forget-requests"
+
+    user_id: UserIdField
+    domain: DomainField | None = Field(default=None, description="Only this domain; none: all of them.")
+    line: Digest | None = Field(default=None, description="Only this line of the domain, by its digest.")
+    actor: Label
+
+    @model_validator(mode="after")
+    def _a_line_is_of_a_domain(self) -> Self:
+        if self.line is not None and self.domain is None:
+            raise ValueError("a line is forgotten within a domain")
+        return self
+
+
+class Forgotten(Model):
+    """One thing that was forgotten: what happened until `until` is never learned from again."""
+
+    event_id: Identifier = Field(description="The request.")
+    until: UtcDatetime
+    actor: Label
+    done: bool = Field(default=False, description="Whether the worker has removed all that it holds itself.")
+    versions: int = Field(default=0, ge=0, description="How many versions of skills were removed or rewritten.")
+
+
+class Receipt(Event):
+    """What remains of what was forgotten: that it was, when and by whom. Of whom and what, only digests.
+
+    `event_id` and `occurred_at` are those of the newest request.
+    """
+
+    TOPIC: ClassVar[str] = "receipts"
+
+    subject: Digest
+    person: Forgotten | None = None
+    domains: dict[DomainField, Forgotten] = Field(default_factory=dict, max_length=MAX_DOMAINS)
+    lines: dict[Digest, Forgotten] = Field(default_factory=dict, max_length=MAX_LINES)
+
+    def covers(self, domain: str | None, *moments: datetime) -> bool:
+        """Whether what happened at one of these moments is forgotten; without a domain only as the whole person."""
+        scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]
+        return any(scope is not None and moment <= scope.until for scope in scopes for moment in moments)
+
+    def covers_line(self, line: str, moment: datetime) -> bool:
+        """Whether a line is not to be learned from something that happened at this moment."""
+        scope = self.lines.get(line)
+        return scope is not None and moment <= scope.until
