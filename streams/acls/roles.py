@@ -1,8 +1,8 @@
 """The roles of a deployment, and the least that each needs of Kafka. What is not granted is refused.
 
 Every name is literal: a rule for a prefix would be good for the topics of every tenant whose prefix begins alike. The
-worker and the operator get whatever topic is in the registry, the materializer whatever is public; to the others a new
-topic is closed until it is named here.
+worker and the operator get whatever topic is in the registry, the materializer whatever becomes rows; to the others a
+new topic is closed until it is named here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.SERVE, Settings())]
@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from schemas.topics import TOPICS
 from streams.kafka import unused_group
+from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 
 
@@ -64,7 +65,8 @@ class Grant:
 
 
 ALL = tuple(TOPICS)
-PUBLIC = tuple(topic.base for topic in TOPICS.values() if not topic.internal)
+KEPT = tuple(topic.base for topic in PUBLIC_TOPICS)
+"""What becomes rows of DuckDB."""
 _OF_PEOPLE = ("items", "global-skills")
 """What workers never write: the app's catalogue, and what the operator builds."""
 _NEVER_READ_BY_WORKERS = ("items", "dead-letters")
@@ -121,10 +123,10 @@ ROLES: dict[Role, Access] = {
         asks=(unused_group("global-skills"), unused_group("oldest"), unused_group("scan")),
     ),
     Role.MATERIALIZER: Access(
-        "`sager materialize`: every public topic into DuckDB",
-        reads=PUBLIC,
+        "`sager materialize`: public topics into DuckDB",
+        reads=KEPT,
         writes=("dead-letters",),
-        looks_at=PUBLIC,
+        looks_at=KEPT,
         asks=(f"{APP_ID}-materializer",),
     ),
     Role.ADVOCATE: Access(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from schemas import TOPICS
-from streams.acls.roles import ALL, PUBLIC, ROLES, Kind, Operation, Role, by_resource, commands, grants, union
+from streams.acls.roles import ROLES, Kind, Operation, Role, by_resource, commands, grants, union
 from streams.http.api import Api
 from streams.http.gate import Gate
 from streams.http.tokens import Scope, TokensFile
@@ -19,10 +19,11 @@ SETTINGS = Settings(prefix="acme.", app_id="acme")
 
 def told(names: tuple[str, ...]) -> str:
     """Topics as the table has them."""
-    if len(names) > len(ALL) / 2:
-        others = [name for name in ALL if name not in names]
-        return "all public" if names == PUBLIC else f"all but {', '.join(others)}" if others else "all"
-    return ", ".join(names) or "nothing"
+    if len(names) <= len(TOPICS) / 2:
+        return ", ".join(names) or "nothing"
+    internal = any(TOPICS[name].internal for name in names)
+    others = [name for name, topic in TOPICS.items() if name not in names and (internal or not topic.internal)]
+    return " but ".join(filter(None, ["all" if internal else "all public", ", ".join(others)]))
 
 
 def test_the_table_of_roles_is_what_is_granted() -> None:
@@ -75,6 +76,7 @@ def test_a_new_topic_is_open_to_those_whom_it_must_be_open_to_and_closed_to_all_
     """By construction: the worker, the materializer and the operator take theirs from the registry."""
     assert set(ROLES[Role.WORKER].reads) == set(TOPICS) - {"items", "dead-letters"}
     assert set(ROLES[Role.MATERIALIZER].reads) == {topic.base for topic in PUBLIC_TOPICS}
+    assert not any(TOPICS[base].internal for base in ROLES[Role.MATERIALIZER].reads)
     assert set(ROLES[Role.OPERATOR].writes) == set(TOPICS)
 
 
