@@ -1,7 +1,7 @@
 """The API's routes: what each needs, what it asks, and what it answers."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
@@ -32,6 +32,8 @@ PAGE, MOST_PAGE = 100, 1_000
 READING, READING_WAITING = 4, 64
 CHANGING, CHANGING_WAITING = 8, 8
 """Commands wait for a worker, each with a consumer of its own."""
+LET_GO_SECONDS = 10.0
+"""How often a snapshot that is not the newest any more is let go of."""
 
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -93,6 +95,7 @@ class Api:
         for route in self.routes:
             app.router.add_route(route.method, route.path, _guarded(route))
             metrics.SECONDS.labels(route.path)
+        app.cleanup_ctx.append(self._letting_go)
         app.on_cleanup.append(self._close)
         return app
 
@@ -143,6 +146,18 @@ class Api:
     async def _status(self, _: web.Request) -> web.Response:
         found = await self._reading.run(self.snapshot.status)
         return _json({"prefix": self._settings.prefix, "snapshot": found})
+
+    async def _letting_go(self, _: web.Application) -> AsyncIterator[None]:
+        """Beside the requests, of which there may be none for hours."""
+
+        async def now_and_then() -> None:
+            while True:
+                await asyncio.sleep(LET_GO_SECONDS)
+                await asyncio.to_thread(self.snapshot.let_go)
+
+        task = asyncio.create_task(now_and_then())
+        yield
+        task.cancel()
 
     async def _close(self, _: web.Application) -> None:
         for threads in (self._reading, self._changing):

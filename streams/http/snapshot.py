@@ -10,6 +10,7 @@ from streams.settings import Settings
 
 QUERY_MS = 10_000
 """The longest that one question may take."""
+NO_FILE = (0, 0)
 
 _LOG = """
     SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain)
@@ -31,7 +32,7 @@ class Snapshot:
         self._settings = settings
         self._lock = threading.Lock()
         self._con: duckdb.DuckDBPyConnection | None = None
-        self._file: tuple[int, int] = (0, 0)
+        self._file = NO_FILE
 
     def skills(self, user: str, domain: str | None = None) -> list[PolicySkill]:
         """The user's skills, in the domains' order; of one domain if named.
@@ -68,19 +69,29 @@ class Snapshot:
             "records": records,
         }
 
+    def let_go(self) -> None:
+        """Close a file that is not the newest any more: it takes up disk, and may hold who has been forgotten."""
+        with self._lock:
+            if self._con is not None and self._there() != self._file:
+                self._con.close()
+                self._con, self._file = None, NO_FILE
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             if self._con is not None:
                 self._con.close()
-            self._con, self._file = None, (0, 0)
+            self._con, self._file = None, NO_FILE
+
+    def _there(self) -> tuple[int, int]:
+        path = self._settings.duckdb_file
+        found = path.stat() if path.exists() else None
+        return (found.st_ino, found.st_mtime_ns) if found else NO_FILE
 
     def _newest(self) -> duckdb.DuckDBPyConnection:
         """A connection of our own to the newest snapshot: an older one lives until the last that asks it is done."""
         with self._lock:
-            path = self._settings.duckdb_file
-            found = path.stat() if path.exists() else None
-            file = (found.st_ino, found.st_mtime_ns) if found else (0, 0)
+            file = self._there()
             if self._con is None or file != self._file:
                 fresh = read.connect(self._settings)
                 fresh.execute(f"SET memory_limit = '{read.MEMORY}'")

@@ -2,7 +2,9 @@
 
 import json
 import logging
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
@@ -93,6 +95,26 @@ def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_pat
         assert_problem(api.ask("/v1/users", token), 503)
         own.unlink()
         assert_problem(api.ask("/v1/users", token), 503)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_a_snapshot_that_was_replaced_is_let_go_of(settings, tmp_path):
+    def held():
+        links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return [link for link in links if link.startswith(str(tmp_path))]
+
+    own = publish(tmp_path / "own.duckdb", users=("ann",))
+    snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
+    assert snapshot.users("", 9) == ["ann"]
+    snapshot.let_go()
+    assert held() == [str(own)]
+
+    publish(own, users=("bob",))
+    assert held() == [f"{own} (deleted)"]
+    snapshot.let_go()
+    assert held() == []
+    assert snapshot.users("", 9) == ["bob"]
+    snapshot.close()
 
 
 # --- who gets it
