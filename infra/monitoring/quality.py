@@ -126,6 +126,7 @@ SKILLS = (
         [
             Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}"),
             Query(rate("sager_private_total", "kind", of=OF), "kept out: {{kind}}"),
+            Query(rate("sager_forgotten_total", "scope", of=OF), "forgotten: {{scope}}"),
         ],
     ),
     Panel(

@@ -8,7 +8,17 @@ import orjson
 from confluent_kafka import Message, TopicPartition
 
 from operators.whatif import Held, HeldCommand
-from schemas import BadRecord, Contrast, Position, SkillCommand, SkillDiff, compound_key, decode
+from schemas import (
+    BadRecord,
+    Contrast,
+    Position,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    compound_key,
+    decode,
+    subject_of,
+)
 from schemas.codec import ModelT
 from streams.exceptions import TopicsDiffer
 from streams.kafka import partition_of
@@ -65,6 +75,9 @@ class Reader:
                 "together. `sager topics` tells what is wrong"
             )
         self._left = chosen.limit
+        # Who had anything forgotten is not replayed: their choices stay on the topic until its retention has passed.
+        receipts = (_decoded(Receipt, message) for message in scanner.read(scanner.partitions(Receipt.TOPIC)))
+        self._forgotten = {receipt.subject for receipt in receipts if receipt is not None}
 
     def partitions(self) -> Iterator[list[History]]:
         """The histories of each partition that has any, those of one partition in memory at a time."""
@@ -108,6 +121,8 @@ class Reader:
             key = compound_key(user_id, domain)
             is_here = partition_of(user_id, self._count) == place
         except (ValueError, TypeError, KeyError, AttributeError):  # the worker has dead-lettered it
+            return
+        if self._forgotten and subject_of(user_id) in self._forgotten:
             return
         wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
         # A worker sends what is on a wrong partition on to the right one.

@@ -175,9 +175,7 @@ class Shadow:
             return None
         return state
 
-    async def _write(
-        self, event: Any, skill: PolicySkill, live: PolicySkill, known: Receipt | None
-    ) -> ShadowSkill:
+    async def _write(self, event: Any, skill: PolicySkill, live: PolicySkill, known: Receipt | None) -> ShadowSkill:
         state = ShadowSkill(
             user_id=skill.user_id,
             domain=skill.domain,
