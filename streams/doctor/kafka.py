@@ -84,13 +84,24 @@ def _config(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Ite
     if limit is not None and int(limit) < int(wanted["max.message.bytes"]):
         todo = f"alter it to {wanted['max.message.bytes']}: larger records are dead-lettered"
         yield warning("topics", f"{name} has max.message.bytes={limit}", todo)
+    if "max.compaction.lag.ms" in wanted:
+        yield from _compaction(name, wanted, has)
     if kept is None or "retention.ms" not in wanted or kept == wanted["retention.ms"]:
         return
     found = f"{name} has retention.ms={kept}"
-    if wanted["retention.ms"] == "-1":
-        yield error("topics", found, "alter it to -1 at once: it is the log of truth, and Kafka deletes from it")
-    elif kept != "-1" and int(kept) < int(wanted["retention.ms"]):
+    if kept != "-1" and int(kept) < int(wanted["retention.ms"]):
         yield warning("topics", found, f"we make it with {wanted['retention.ms']}; less is read again after less time")
+
+
+def _compaction(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Iterator[Finding]:
+    """A compacted topic that Kafka deletes from, or compacts too late."""
+    if "delete" in has.get("cleanup.policy", "") and name.endswith("skill-diffs"):
+        todo = "alter its cleanup.policy to compact at once: it is the log of truth, and Kafka deletes from it"
+        yield error("topics", f"{name} has cleanup.policy={has['cleanup.policy']}", todo)
+    longest = has.get("max.compaction.lag.ms")
+    if longest is not None and int(longest) > int(wanted["max.compaction.lag.ms"]):
+        todo = f"alter it to {wanted['max.compaction.lag.ms']}: what is forgotten may stay in Kafka's files for so long"
+        yield warning("topics", f"{name} has max.compaction.lag.ms={longest}", todo)
 
 
 def _replicas(topic: TopicMetadata, has: Mapping[str, str]) -> Iterator[Finding]:

@@ -408,15 +408,15 @@ class TestDoctor:
     @pytest.mark.skipif(not APACHE, reason="the embedded broker keeps no such configuration")
     def test_a_log_of_truth_that_kafka_deletes_from(self, settings: Settings) -> None:
         topics.ensure(settings)
-        entry = ConfigEntry("retention.ms", "1000", incremental_operation=AlterConfigOpType.SET)
+        entry = ConfigEntry("cleanup.policy", "compact,delete", incremental_operation=AlterConfigOpType.SET)
         log = ConfigResource(ResourceType.TOPIC, settings.topic("skill-diffs"), incremental_configs=[entry])
         client = topics.admin(settings)
         for future in client.incremental_alter_configs([log]).values():
             future.result(10)
 
-        [found] = examined(settings)["topics"]
+        found = examined(settings)["topics"]
 
-        assert (found.status, "log of truth" in found.todo) == (Status.ERROR, True)
+        assert any(each.status is Status.ERROR and "log of truth" in each.todo for each in found)
 
     def test_without_a_broker_it_is_one_error_and_the_rest_is_examined(self, settings: Settings) -> None:
         found = examined(settings.model_copy(update={"bootstrap": "127.0.0.1:1"}))

@@ -98,7 +98,7 @@ def test_partitions_that_were_added_stop_the_worker_and_not_the_materializer(set
 @on_apache
 def test_a_topic_with_another_clean_up_policy_names_the_command_that_mends_it(settings: Settings) -> None:
     topics.ensure(settings)
-    name, admin = settings.topic("skill-diffs"), topics.admin(settings)
+    name, admin = settings.topic("selections"), topics.admin(settings)
     alter(admin, name, "compact")
 
     mends = f"--alter --topic {name} --add-config cleanup.policy=delete"
@@ -110,6 +110,9 @@ def test_a_topic_with_another_clean_up_policy_names_the_command_that_mends_it(se
 
     alter(admin, name, "delete")
     assert run(["topics", "--create"], settings).returncode == 0
+    # Compacting a log whose records have another key would leave one of each user's.
+    alter(admin, settings.topic("skill-diffs"), "delete")
+    refuses(["worker"], settings, "has cleanup.policy=delete instead of compact", "use another SAGER_PREFIX")
 
 
 def alter(admin: AdminClient, name: str, policy: str) -> None:

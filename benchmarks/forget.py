@@ -1,0 +1,144 @@
+"""How long it takes to forget a person, by how many users a deployment has.
+
+    python -m benchmarks.forget [--users 100000 1000000] [--json]
+
+What grows with the number of users, with the very functions that a worker and the materializer call: looking through
+tables that hold all users (the worst case: one worker has them all), and through their values for who heard of the
+person; deleting the rows in DuckDB; and writing the file anew, so that its free blocks hold nothing. What does not grow
+with it is left out: a tombstone per version, and one message per partition. Tables are in memory here.
+"""
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from pydantic_core import to_json
+
+from benchmarks.analytics_fill import fill
+from operators.forget import with_scope
+from operators.propagate import neighbour_of
+from schemas import ForgetRequest, Forgotten, Receipt, compound_key, subject_of
+from streams.materializer.batch import Batch
+from streams.materializer.snapshot import Publisher
+from streams.materializer.store import Store
+from streams.worker.lookup import keys_that_begin, keys_that_hold
+
+NEIGHBOURHOOD_BYTES = 4_000
+ITEM_MEMORY_BYTES = 6_000
+ITEMS = 20_000
+TABLES_BY_USER = 5
+"""Skills, profiles, memories, neighbourhoods, shadow skills: their keys are looked through."""
+
+
+class Clock:
+    """Steps and what each took, in seconds."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Time one step, and say so."""
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        began = time.monotonic()
+        yield
+        self.seconds[name] = round(time.monotonic() - began, 2)
+
+
+def tables(users: int, who: str, clock: Clock) -> None:
+    """What a worker that holds all users looks through."""
+    keys = [compound_key(f"user-{n:08}", "books") for n in range(users)]
+    heard = to_json(neighbour_of(who))
+    body = b"x" * NEIGHBOURHOOD_BYTES
+    near = {key: body + str(n).encode() for n, key in enumerate(keys)}
+    near[keys[users // 3]] = body + heard
+    taken = b"x" * ITEM_MEMORY_BYTES
+    items = {compound_key(f"item-{n}", "books"): taken + str(n).encode() for n in range(ITEMS)}
+    items[compound_key("item-7", "books")] = taken + to_json(who)
+    by_user: Any = SimpleNamespace(data=dict.fromkeys(keys, b""))
+    with clock.step("worker: keys of five tables"):
+        for _ in range(TABLES_BY_USER):
+            _expect(1, asyncio.run(keys_that_begin(by_user, who)))
+    held: Any = SimpleNamespace(data=items)
+    with clock.step(f"worker: {ITEMS:,} items' memories"):
+        _expect(1, asyncio.run(keys_that_hold(held, to_json(who))))
+    around: Any = SimpleNamespace(data=near)
+    with clock.step("worker: all neighbourhoods, once"):
+        _expect(1, asyncio.run(keys_that_hold(around, heard)))
+
+
+def _expect(count: int, found: list[bytes]) -> None:
+    if len(found) != count:
+        raise SystemExit(f"{len(found)} keys were found instead of {count}")
+
+
+def duckdb(users: int, who: str, folder: Path, clock: Clock) -> int:
+    """What the materializer does; the file's bytes."""
+    now = datetime.now(UTC)
+    with Store(folder / "live.duckdb", "sager.") as store:
+        print(f"filling DuckDB with {users:,} users ...", file=sys.stderr, flush=True)
+        fill(store._db, users, users)
+        publisher = Publisher(store, folder / "sager.duckdb", 1.0)
+        publisher.publish()
+        size = store.path.stat().st_size
+        with clock.step("materializer: a publication without it"):
+            publisher.publish()
+        request = ForgetRequest(event_id="r", occurred_at=now, user_id=who, actor="benchmark")
+        empty = Receipt(event_id="r", occurred_at=now, subject=subject_of(who))
+        receipt = with_scope(empty, request, Forgotten(event_id="r", until=now, actor="benchmark", done=True))
+        with clock.step("materializer: rows deleted"):
+            store.write(Batch(), {}, [receipt])
+        with clock.step("materializer: file written anew, published"):
+            publisher.publish()
+    for name in ("live.duckdb", "sager.duckdb"):
+        _must_not_hold(folder / name, who.encode())
+    return size
+
+
+def _must_not_hold(path: Path, text: bytes) -> None:
+    with path.open("rb") as file:
+        before = b""
+        for part in iter(lambda: file.read(1 << 24), b""):
+            if text in before + part:
+                raise SystemExit(f"{path} still holds {text!r}")
+            before = part[-len(text) :]
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, nargs="+", default=[100_000, 1_000_000])
+    parser.add_argument("--json", action="store_true", help="one JSON object per line instead of the table")
+    args = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    for users in args.users:
+        clock, who = Clock(), f"user-{users // 2:08}"
+        tables(users, who, clock)
+        folder = Path(tempfile.mkdtemp(prefix="sager-forget-"))
+        try:
+            size = duckdb(users, who, folder, clock)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        rows.append({"users": users, "duckdb_mib": round(size / 2**20), **clock.seconds})
+    tell: Callable[[dict[str, Any]], str] = json.dumps
+    if args.json:
+        print("\n".join(map(tell, rows)))
+        return
+    print("| | " + " | ".join(f"{row['users']:,} users" for row in rows) + " |\n|---|" + "---|" * len(rows))
+    for name in rows[0]:
+        if name != "users":
+            print(f"| {name} | " + " | ".join(str(row[name]) for row in rows) + " |")
+
+
+if __name__ == "__main__":
+    main()
