@@ -22,12 +22,12 @@ NOBODY = "none"
 """A tier before an attribute was there, or after it has gone."""
 
 OUTCOMES = {
-    "prior": ("counted", "repeated"),
+    "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
-    "contrast": tuple(outcome.value for outcome in Outcome),
-    "evolve": ("evolved", "commanded", "repeated", "frozen", "given-up"),
-    "propagate": ("told", "gathered", "repeated"),
-    "retrieve": ("heard", "repeated"),
+    "contrast": (*(outcome.value for outcome in Outcome), "forgotten"),
+    "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
+    "propagate": ("told", "gathered", "forgotten", "repeated"),
+    "retrieve": ("heard", "forgotten", "repeated"),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
 SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")
@@ -207,6 +207,7 @@ def start_at_zero() -> None:
     for outcome in filter(lambda one: one.refused, Outcome):
         DEAD_LETTERS.labels("contrast", outcome.value)
     DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
+    DEAD_LETTERS.labels("evolve", "log-incomplete")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
     for move in _TIER_MOVES:

@@ -53,7 +53,7 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return [nested(entry, extra) for entry in value]
     if not isinstance(value, dict):
         return value
-    free = {"metadata", "shares", "older", "older_known", "companions", "items"}
+    free = {"metadata", "shares", "older", "older_known", "companions", "items", "domains", "lines"}
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 
 
