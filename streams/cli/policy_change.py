@@ -9,6 +9,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
+from streams.cli.policy_reading import NoSuchVersion
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -24,10 +25,6 @@ Reason = Annotated[str, typer.Option(help="Why, for the log.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
 AtTier = Annotated[str, typer.Argument(help="low, medium or high.", metavar="TIER")]
 WAIT_SECONDS = 30.0
-
-
-class NoSuchVersion(StreamsError, LookupError):
-    """The log has no such version of the skill."""
 
 
 def register(group: typer.Typer) -> None:
@@ -212,7 +209,7 @@ def _carry_out(
             "user_id": user,
             "domain": domain,
             "action": action,
-            "actor": actor or _signed_in(),
+            "actor": actor or signed_in(),
             "reason": reason,
             **about,
         }
@@ -222,7 +219,12 @@ def _carry_out(
     _tell(command.event_id, diff, chosen, wait, as_json)
 
 
-def _signed_in() -> str:
+def signed_in() -> str:
+    """The name of who is signed in, for the log.
+
+    Raises:
+        StreamsError: nobody is.
+    """
     try:
         return getpass.getuser()
     except (OSError, KeyError) as error:  # a container's user may have no name
@@ -230,7 +232,7 @@ def _signed_in() -> str:
 
 
 def _tell(event_id: str, diff: "SkillDiff | None", chosen: "Settings", wait: float, as_json: bool) -> None:
-    from streams.cli.policy import change_of  # noqa: PLC0415
+    from streams.cli.policy_log import change_of  # noqa: PLC0415
 
     if diff is None:
         note(
