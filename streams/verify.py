@@ -160,7 +160,7 @@ class _Verification:
         return audit([decode(SkillDiff, records[version]) for version in sorted(records)], skill, self._key)
 
     def _compared(self, partition: int, held: _Partition) -> Iterator[tuple[Finding, datetime]]:
-        """What DuckDB holds of this partition against the topics; it may be behind, so only what it has. And of when."""
+        """What in DuckDB is not as on this partition, and of when it is. DuckDB may be behind: only what it has."""
         for name, version, document in self._documents("skill_diffs", partition):
             if copy_differs(held.log.get(name, {}), version, document):
                 there = "is not as in" if version in held.log.get(name, {}) else "is not in"

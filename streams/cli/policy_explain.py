@@ -72,6 +72,7 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         titles = read.titles(con, items)
         return told | {
             "kind": "seeded",
+            "occurred_at": diff.occurred_at.isoformat(),
             "tier_before": None,
             "tier_after": str(line.tier) if line else None,
             "source": line.source.value if line else None,
@@ -124,14 +125,14 @@ def _show(user: str, domain: str, attribute: str, skill: "PolicySkill | None", t
         "version", "when (UTC)", "what", "chosen", "from", "by", "why", title=printable(f"{attribute}: {state}")
     )
     for step in told:
-        when = step.get("occurred_at", "")[:19].replace("T", " ")
-        row(made, [step["version"], when, *_cells(step)])
+        when = step["occurred_at"][:19].replace("T", " ")
+        row(made, [step["version"], when, *_cells(step, attribute)])
     console().print(made)
     if line is None:
         note(f"the skill of {user} in {domain} has no such line now; these are the steps that led to that")
 
 
-def _cells(step: dict[str, Any]) -> list[str]:
+def _cells(step: dict[str, Any], attribute: str) -> list[str]:
     if step["kind"] == "seeded":
         newest = ", ".join(title or item for item, title in step["newest_items"].items())
         past = f"{step['interactions_before']} interactions before" + (f", the newest: {newest}" if newest else "")
@@ -144,8 +145,10 @@ def _cells(step: dict[str, Any]) -> list[str]:
         if ranking
         else ""
     )
+    is_same = step["attribute_id"] == attribute
+    what = step["change"].replace(f" {attribute}", "", 1) if is_same else step["change"]
     by = f"{step['actor']} (a person's command)" if step["actor"] else step["reasoner"]
-    return [step["change"], named or step["event_id"], shown, by, step["reason"]]
+    return [what, named or step["event_id"], shown, by, step["reason"]]
 
 
 def _unknown_line(diffs: "list[SkillDiff]", attribute: str) -> str:

@@ -65,7 +65,7 @@ def log(
         diffs = logged(con, user, domain)
         prompt, completion = read.prices(con)
     priced = settings(llm_price_prompt=prompt, llm_price_completion=completion)
-    costs = {
+    costs: dict[tuple[str, int], float] = {
         (d.domain, d.version): priced.llm_cost(d.reasoned_by.prompt_tokens, d.reasoned_by.completion_tokens)
         for d in diffs
     }

@@ -1,4 +1,4 @@
-"""What stands behind a version of a skill, out of the snapshot: the choice, the ranking it was made from, the history."""
+"""What stands behind a version of a skill, out of the snapshot: the choice, its ranking, the history before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -81,7 +81,8 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
         if digest_of(file) != told.sha256:
             raise NotPortable(f"{file} is not as it was exported: its SHA-256 is another")
         count = 0
-        for count, event in enumerate(_events(file, topic, manifest.user_id), 1):
+        for event in _events(file, topic, manifest.user_id):
+            count += 1
             if isinstance(event, PolicySkill):
                 if event.domain in skills:
                     raise NotPortable(f"{file}: two skills of one domain")

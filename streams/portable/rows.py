@@ -53,8 +53,8 @@ def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[
     """Every table that can have rows of theirs, and which of its rows those are."""
     for column, name_of in _COLUMNS.items():
         query = (
-            "SELECT table_name FROM duckdb_tables() t WHERE database_name = 'snapshot' AND EXISTS (FROM duckdb_columns() "
-            "c WHERE c.table_oid = t.table_oid AND c.database_name = 'snapshot' AND column_name = $1) ORDER BY table_name"
+            "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "
+            "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
         )
         for (table,) in con.execute(query, [column]).fetchall():
             yield table, f'"{column}" = {quoted(name_of(owner.user_id))}'
