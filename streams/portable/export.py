@@ -11,7 +11,7 @@ import orjson
 from confluent_kafka import Message
 from pydantic_core import to_json
 
-from schemas import TOPICS, BadRecord, Topic, encode
+from schemas import TOPICS, BadRecord, Model, Topic, decode, encode
 from streams.kafka import partition_of
 from streams.materializer import read
 from streams.portable.exceptions import NotPortable
@@ -114,15 +114,18 @@ def _lines(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in _messages(scanner, topic, owner, tell):
         key, value = message.key() or b"", message.value()
-        if topic.compact:
-            newest.pop(key, None)  # also where it is not theirs any more
-        if value is None or not owner.owns(topic, message.key(), value):
+        if value is None or not owner.owns(topic, key, value):
+            newest.pop(key, None)  # a tombstone, or an item that they are no taker of any more
             continue
-        line = _line(topic, owner, message, value)
-        if line is not None and topic.compact:
+        event, line = _line(topic, owner, message, value)
+        if not topic.compact:
+            yield from [(message, line)] if line is not None else []
+            continue
+        if event is not None:
+            key = topic.key_of(event)  # older releases keyed the log by user alone
+        newest.pop(key, None)
+        if line is not None:
             newest[key] = (message, line)
-        elif line is not None:
-            yield message, line
     yield from newest.values()
 
 
@@ -136,7 +139,8 @@ def _messages(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Itera
     yield from scanner.read(where, lambda done, total: tell(topic.base, done, total))
 
 
-def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
+def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[Model | None, bytes | None]:
+    """What a record says, and its line; no line where nothing of it is theirs."""
     place = {
         "partition": message.partition(),
         "offset": message.offset(),
@@ -144,10 +148,11 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes |
         "key": (message.key() or b"").decode(errors="replace"),
     }
     try:
-        own = owner.part_of(topic, value)
+        event = decode(topic.model, value)
     except BadRecord as error:
-        return to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
-    return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
+        return None, to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
+    own = owner.part_of(event, value)
+    return event, None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
 def _moment(sent_ms: int) -> datetime | None:

@@ -118,31 +118,36 @@ def take_in(
 
     Raises:
         NotPortable: there is nothing in it to import.
+        ValidationError: the user, the actor or the reason is none.
         NotProduced: the broker did not take everything.
     """
     skills = [skill for name, skill in bundle.skills.items() if domain in (None, name)]
     if not skills:
         there = ", ".join(sorted(bundle.skills)) or "none"
         raise NotPortable(f"{bundle.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}")
+    commands = [_command(skill, user, actor, reason) for skill in skills]
     done = Imported()
     if interactions:
         done.interactions = _send_interactions(settings, bundle, user, domain)
     with Commander(settings, user) as commander:
-        for skill in skills:
-            command = SkillCommand.model_validate(
-                {
-                    "event_id": uuid4().hex,
-                    "occurred_at": datetime.now(UTC),
-                    "user_id": user,
-                    "domain": skill.domain,
-                    "action": Action.IMPORT,
-                    "lines": skill.attributes,
-                    "actor": actor,
-                    "reason": reason,
-                }
-            )
-            done.diffs[skill.domain] = commander.carry_out(command, seconds)
+        for command in commands:
+            done.diffs[command.domain] = commander.carry_out(command, seconds)
     return done
+
+
+def _command(skill: PolicySkill, user: str, actor: str, reason: str) -> SkillCommand:
+    return SkillCommand.model_validate(
+        {
+            "event_id": uuid4().hex,
+            "occurred_at": datetime.now(UTC),
+            "user_id": user,
+            "domain": skill.domain,
+            "action": Action.IMPORT,
+            "lines": skill.attributes,
+            "actor": actor,
+            "reason": reason,
+        }
+    )
 
 
 def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: str | None) -> int:

@@ -78,13 +78,13 @@ class Owner:
             return key == self.user_id.encode()  # the log of older releases
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
-    def part_of(self, topic: Topic, value: bytes) -> Any:
+    def part_of(self, event: Model, value: bytes) -> Any:
         """What of a record is this person's, as JSON's values; None if nothing is.
 
-        Raises:
-            BadRecord: the record cannot be read.
+        Args:
+            event: what the record says.
+            value: its bytes.
         """
-        event = decode(topic.model, value)
         own = own_part(event, self.user_id)
         if own is None:
             return None
