@@ -49,9 +49,7 @@ def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
     for diff in diffs:
         follows = before.version if before is not None else 0
         if diff.base_version != follows or diff.version != follows + 1:
-            found.append(
-                Break(diff.version, f"it follows version {diff.base_version}, the log has {follows} before it")
-            )
+            found.append(Break(diff.version, f"it follows version {diff.base_version}, before it is {follows}"))
         if diff.chain is None:
             found.append(Break(diff.version, "it is not sealed"))
         elif not hmac.compare_digest(diff.chain, _seal(diff, before.chain if before else None, key)):

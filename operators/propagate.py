@@ -116,7 +116,18 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
     newest_first = list(reversed(memory.taken))
     chosen = [taken for taken in newest_first if taken.item_id == item_id]
     rest = [taken for taken in newest_first if taken.item_id != item_id]
+    hearing = [*chosen, *(rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest))]
+    return _touches(memory, hearing, limits)
+
+
+def all_touches(memory: Memory, limits: GraphLimits = GraphLimits()) -> list[Touch]:
+    """What every item in memory is to hear, after the items were told to forget this user, the newest first."""
+    return _touches(memory, list(reversed(memory.taken)), limits)
+
+
+def _touches(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> list[Touch]:
     liked = tastes(memory.taken)
+    newest_first = list(reversed(memory.taken))
     return [
         Touch(
             domain=memory.domain,
@@ -131,8 +142,63 @@ def touches(memory: Memory, item_id: str, limits: GraphLimits = GraphLimits()) -
                 tastes=liked,
             ),
         )
-        for taken in [*chosen, *(rest[2**step - 1] for step in range(limits.fan_out) if 2**step <= len(rest))]
+        for taken in hearing
     ]
+
+
+NOWHERE = "-"
+"""In a message about somebody to be forgotten, in the place of an item or a domain: it is for all of them."""
+
+
+def forgotten_touch(user_id: str, domain: str | None, at: datetime) -> Touch:
+    """Tells all items of a partition that this user took none of them; those of one domain, or all."""
+    return Touch(
+        domain=domain or "every",
+        item_id=NOWHERE,
+        taker=Taker(user_id=user_id, version=0, at=at, degree=0),
+        forgotten=True,
+        every_domain=domain is None,
+    )
+
+
+def without_taker(item: ItemMemory, user_id: str) -> ItemMemory | None:
+    """The item as if this user had never taken it; None where it knows nothing of them.
+
+    The epoch goes on, so that what the others are told next replaces what they were told.
+    """
+    kept = tuple(taker for taker in item.takers if taker.user_id != user_id)
+    if len(kept) == len(item.takers):
+        return None
+    return item.model_copy(update={"epoch": item.epoch + 1, "takers": kept})
+
+
+def forgotten_signal(touch: Touch) -> ItemSignal:
+    """Tells all neighbourhoods of a partition to forget the user of a forgotten touch."""
+    return ItemSignal(
+        user_id=touch.taker.user_id,
+        domain=touch.domain,
+        item_id=NOWHERE,
+        epoch=0,
+        takers=0,
+        forgotten=True,
+        every_domain=touch.every_domain,
+    )
+
+
+def without_neighbour(neighbourhood: Neighbourhood, neighbour: str) -> Neighbourhood | None:
+    """The neighbourhood without every signal that this neighbour had a part in; None where there is none.
+
+    Counts over several users cannot be taken apart, so the signal goes whole; its item tells again.
+    """
+    kept = tuple(
+        signal
+        for signal in neighbourhood.signals
+        if all(each.neighbour != neighbour for each in signal.crowd)
+        and all(neighbour not in taste.neighbours for taste in signal.tastes)
+    )
+    if len(kept) == len(neighbourhood.signals):
+        return None
+    return neighbourhood.model_copy(update={"epoch": neighbourhood.epoch + 1, "signals": kept})
 
 
 @dataclass(frozen=True)

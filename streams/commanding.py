@@ -1,11 +1,11 @@
-"""Sending a person's command, and waiting until a worker has carried it out."""
+"""Sending a person's command or request to forget, and waiting until a worker has carried it out."""
 
 import time
 from typing import Self
 
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import BadRecord, SkillCommand, SkillDiff, decode, encode, topic_of
+from schemas import BadRecord, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
 from streams.kafka import client_config, partition_of
 from streams.outbox import Outbox
 from streams.scan import REQUEST_SECONDS
@@ -54,6 +54,30 @@ class Commander:
         self._outbox.flush(FLUSH_SECONDS, "commands")
         self._log.assign([where])
         return self._answer(command, time.monotonic() + seconds)
+
+    def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
+        """Ask a worker to forget, and give the receipt that says it is done; None if none came within so many seconds.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+        where = TopicPartition(self._settings.topic(Receipt.TOPIC), self._partition)
+        _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
+        topic = topic_of(ForgetRequest)
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(request), encode(request), self._partition)
+        self._outbox.flush(FLUSH_SECONDS, "requests")
+        self._log.assign([where])
+        give_up = time.monotonic() + seconds
+        while time.monotonic() < give_up:
+            message = self._log.poll(0.2)
+            if message is None or message.error() is not None or message.value() is None:
+                continue
+            receipt = decode(Receipt, message.value())
+            scopes = (receipt.person, *receipt.domains.values(), *receipt.lines.values())
+            if any(scope and scope.done and scope.event_id == request.event_id for scope in scopes):
+                return receipt
+        return None
 
     def _answer(self, command: SkillCommand, give_up: float) -> SkillDiff | None:
         while time.monotonic() < give_up:

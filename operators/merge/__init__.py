@@ -6,6 +6,7 @@ after the limits were changed (invariant 1).
 """
 
 from operators.merge.commands import resolve_command
+from operators.merge.diffs import next_diff
 from operators.merge.folding import OutOfOrder, fold, holds, merge, start
 from operators.merge.incremental import resolve
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
@@ -20,6 +21,7 @@ __all__ = [
     "fold",
     "holds",
     "merge",
+    "next_diff",
     "resolve",
     "resolve_command",
     "resolve_replacement",

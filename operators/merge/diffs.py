@@ -10,6 +10,7 @@ from schemas import (
     Contrast,
     Evidence,
     Fact,
+    ForgetRequest,
     PolicySkill,
     SkillCommand,
     SkillDiff,
@@ -18,7 +19,7 @@ from schemas import (
 )
 
 
-def next_diff(skill: PolicySkill, event: Contrast | SkillCommand, **found: Any) -> SkillDiff:
+def next_diff(skill: PolicySkill, event: Contrast | SkillCommand | ForgetRequest, **found: Any) -> SkillDiff:
     """The diff that leads from this version to the next; the first one carries the seed."""
     return SkillDiff(
         event_id=event.event_id,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli import policy_change, policy_explain, policy_log, policy_portable, policy_verify
+from streams.cli import policy_change, policy_explain, policy_forget, policy_log, policy_portable, policy_verify
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy_reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
             "sager policy show ann --domain films --format skill > SKILL.md",
         ),
     )(show)
-    for module in (policy_log, policy_explain, policy_verify, policy_portable, policy_change):
+    for module in (policy_log, policy_explain, policy_verify, policy_portable, policy_change, policy_forget):
         module.register(group)
     app.add_typer(group, name="policy")
 

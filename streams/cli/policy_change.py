@@ -220,7 +220,7 @@ def _carry_out(
 
 
 def signed_in() -> str:
-    """The name of who is signed in, for the log.
+    """Who is signed in on this machine: the actor where none is named.
 
     Raises:
         StreamsError: nobody is.

@@ -4,6 +4,7 @@
 |---|---|
 | skill-diffs | a rebuild from the log gives the same skills |
 | skills, slim-skills, global-skills | the worker's tables and the apps go on where they were |
+| receipts | what was forgotten stays so |
 | interactions | priors, memories and what items know of their takers are made of them; the worker had them in tables |
 
 Skills keep their versions, and the materializer knows every row already, so that restoring changes nothing in DuckDB.
@@ -25,10 +26,12 @@ from schemas import (
     GlobalSkill,
     Interaction,
     PolicySkill,
+    Receipt,
     SkillDiff,
     SlimSkill,
     compound_key,
     decode,
+    diff_key,
     encode,
 )
 from streams.exceptions import NotProduced
@@ -65,6 +68,7 @@ class Record(NamedTuple):
     user_id: str | None
     key: bytes
     value: bytes
+    partition: int = 0
 
 
 def restore(settings: Settings) -> Restored:
@@ -103,6 +107,7 @@ class _Restorer:
             interactions=self._produce(self._interactions()),
         )
         self._produce(self._global_skills())
+        self._produce(self._receipts())
         try:
             self._outbox.flush(FLUSH_SECONDS, "records")
         except NotProduced as error:
@@ -126,8 +131,9 @@ class _Restorer:
         return found
 
     def _diffs(self) -> Iterator[Record]:
-        for user, text in self._rows("SELECT user_id, document FROM skill_diffs ORDER BY user_id, domain, version"):
-            yield Record(SkillDiff.TOPIC, user, user.encode(), text.encode())
+        log = "SELECT user_id, domain, version, document FROM skill_diffs ORDER BY user_id, domain, version"
+        for user, domain, version, text in self._rows(log):
+            yield Record(SkillDiff.TOPIC, user, diff_key(user, domain, version), text.encode())
         # Skills and diffs are two topics: at a kill one may have come further than the other, either one.
         query = (
             "SELECT user_id, document FROM skills s WHERE NOT EXISTS (FROM skill_diffs d WHERE d.user_id = s.user_id "
@@ -136,7 +142,8 @@ class _Restorer:
         for user, text in self._rows(query):
             last = decode(PolicySkill, text.encode()).last_diff
             if last is not None:
-                yield Record(SkillDiff.TOPIC, user, user.encode(), encode(last))
+                key = diff_key(last.user_id, last.domain, last.version)
+                yield Record(SkillDiff.TOPIC, user, key, encode(last))
 
     def _skills(self, forward: dict[tuple[str, str], PolicySkill]) -> Iterator[Record]:
         for user, domain, text in self._rows("SELECT user_id, domain, document FROM skills"):
@@ -182,6 +189,12 @@ class _Restorer:
         for domain, text in self._rows("SELECT domain, document FROM global_skills"):
             yield Record(GlobalSkill.TOPIC, None, domain.encode(), text.encode())
 
+    def _receipts(self) -> Iterator[Record]:
+        """On the partition of whom they are about, which nobody knows any more: so on every one."""
+        for subject, text in self._rows("SELECT subject, document FROM receipts"):
+            for partition in range(self._settings.partitions):
+                yield Record(Receipt.TOPIC, None, subject.encode(), text.encode(), partition)
+
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         con = self._con.cursor()
         con.execute("USE snapshot")
@@ -193,7 +206,9 @@ class _Restorer:
     def _produce(self, records: Iterator[Record]) -> int:
         count = 0
         for count, record in enumerate(records, 1):  # noqa: B007 - the count is the answer
-            partition = 0 if record.user_id is None else partition_of(record.user_id, self._settings.partitions)
+            partition = (
+                record.partition if record.user_id is None else partition_of(record.user_id, self._settings.partitions)
+            )
             self._outbox.send(self._settings.topic(record.topic), record.key, record.value, partition)
         return count
 

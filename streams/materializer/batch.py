@@ -29,6 +29,8 @@ class Batch:
         pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
         if isinstance(change, Drop):
             pending.dropped, pending.put = True, None
+        elif change.replaces:
+            pending.dropped, pending.put = True, change
         elif pending.put is None or _replaces(change, pending.put):
             pending.put = change
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from streams.materializer import analytics
-from streams.materializer.columns import Column, Table, moment, number, real, text
+from streams.materializer.columns import Column, Table, flag, moment, number, real, text
 from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 """Raised when a table changes; `MIGRATIONS` says how a file of the layout before comes to it."""
 
 SINK_OFFSETS = Table(
@@ -32,6 +32,7 @@ META = Table(
         real("llm_price_prompt", "US dollars per million prompt tokens, as configured at the last start"),
         real("llm_price_completion", "US dollars per million completion tokens, likewise"),
         text("queries", "Fingerprint of the views, macros and derivations in this file"),
+        flag("is_stained", "Whether free blocks of this file may still hold what was forgotten; the next one has none"),
     ),
 )
 SNAPSHOT_INFO = Table(

@@ -109,5 +109,27 @@ FROM_2: Final = (
 """Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept; what is
 derived is worked out at the next publication."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2}
+FROM_3: Final = (
+    "ALTER TABLE skill_diffs ADD COLUMN by_person BIGINT",
+    "ALTER TABLE skill_diffs ADD COLUMN frozen BOOLEAN",
+    "ALTER TABLE skill_diffs ADD COLUMN rolled_back_to BIGINT",
+    "ALTER TABLE skill_diffs ADD COLUMN rewritten BIGINT",
+    "ALTER TABLE skill_diffs ADD COLUMN chain VARCHAR",
+    "UPDATE skill_diffs SET by_person = 0, rewritten = 0",
+    "ALTER TABLE skills ADD COLUMN frozen BOOLEAN",
+    "UPDATE skills SET frozen = false",
+    "ALTER TABLE skill_commands ADD COLUMN value VARCHAR",
+    "ALTER TABLE skill_commands ADD COLUMN tier VARCHAR",
+    "ALTER TABLE skill_commands ADD COLUMN to_version BIGINT",
+    "ALTER TABLE meta ADD COLUMN is_stained BOOLEAN",
+    """
+    CREATE TABLE receipts (
+        subject VARCHAR, forgotten_until TIMESTAMP, actor VARCHAR, domains BIGINT, lines BIGINT, done BOOLEAN,
+        event_id VARCHAR, occurred_at TIMESTAMP, document VARCHAR,
+        logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (subject))
+    """,
+)
+"""What persons do to their skills, seals, and what was forgotten."""
+
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: FROM_3}
 """Statements by the layout that they lead away from, to the next one."""

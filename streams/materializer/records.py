@@ -58,6 +58,8 @@ class Put:
     table: Table
     row: Row
     children: tuple[list[Row], ...] = ()
+    replaces: bool = False
+    """Whether it takes the place of the row that is there, in a table that keeps the first one."""
 
     @property
     def key(self) -> Row:

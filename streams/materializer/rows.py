@@ -11,6 +11,7 @@ from operators.privacy import DEFAULT, Privacy
 from schemas import (
     TOPICS,
     BadRecord,
+    ChangeKind,
     Contrast,
     DeadLetter,
     GlobalSkill,
@@ -20,6 +21,7 @@ from schemas import (
     PolicySkill,
     Ranking,
     RankRequest,
+    Receipt,
     Selection,
     SkillCommand,
     SkillDiff,
@@ -30,14 +32,18 @@ from schemas import (
 )
 from streams.materializer import ranking_rows, ranking_tables, tables
 from streams.materializer.columns import Table
+from streams.materializer.forgetting import Barrier
 from streams.materializer.private import fit_to_keep
 from streams.materializer.records import Drop, Put, Record, Row, envelope, from_ms, utc
 
 _BIGINT = 2**63
+_BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
 
 
-def read(record: Record, privacy: Privacy = DEFAULT) -> Put | Drop:
-    """What becomes of one record. A compacted topic's record without a value is a tombstone.
+def read(record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = None) -> Put | Drop | None:
+    """What becomes of one record; None if it is of before its user was forgotten.
+
+    A compacted topic's record without a value is a tombstone.
 
     Raises:
         BadRecord: its bytes are not what the topic carries, or hold a number that no column can.
@@ -47,7 +53,10 @@ def read(record: Record, privacy: Privacy = DEFAULT) -> Put | Drop:
     if topic.compact and record.value is None:
         return Drop(table, _key_of_tombstone(topic, record.key))
     try:
-        put = build(fit_to_keep(decode(topic.model, record.value), privacy), record)
+        event = decode(topic.model, record.value)
+        if barrier is not None and barrier.covers(event):
+            return None
+        put = build(fit_to_keep(event, privacy), record)
     except BadRecord:
         raise
     except Exception as error:
@@ -66,15 +75,17 @@ def _check_numbers(put: Put) -> None:
                     raise BadRecord("invalid", "a number does not fit into 64 bits")
 
 
+_PARTS = {Key.USER_AND_DOMAIN: (str, str), Key.USER_DOMAIN_AND_VERSION: (str, str, int)}
+"""What the parts of a compound key are."""
+
+
 def _key_of_tombstone(topic: Topic, key: bytes | None) -> Row:
     try:
-        if topic.key is not Key.USER_AND_DOMAIN:
+        if topic.key not in _PARTS:
             if key:
                 return (key.decode(),)
-        elif isinstance(pair := orjson.loads(key or b""), list) and len(pair) == 2:  # noqa: PLR2004
-            user_id, domain = pair
-            if isinstance(user_id, str) and isinstance(domain, str):
-                return (user_id, domain)
+        elif isinstance(parts := orjson.loads(key or b""), list) and tuple(map(type, parts)) == _PARTS[topic.key]:
+            return tuple(parts)
     except ValueError:  # orjson's error and UnicodeDecodeError are both one
         pass
     raise BadRecord("invalid", f"a tombstone whose key is not {topic.key.value}")
@@ -138,8 +149,13 @@ def _skill_diff(event: SkillDiff, record: Record) -> Put:
         *record.provenance,
         by.prompt,
         by.gated,
+        sum(counts[kind.value] for kind in _BY_PERSON),
+        event.frozen,
+        event.rolled_back_to,
+        event.rewritten,
+        event.chain,
     )
-    return Put(tables.SKILL_DIFFS, row, (changes, refusals))
+    return Put(tables.SKILL_DIFFS, row, (changes, refusals), replaces=event.rewritten > 0)
 
 
 def _tier(tier: Tier | None) -> str | None:
@@ -182,6 +198,7 @@ def _skill(event: PolicySkill, record: Record) -> Put:
         utc(event.occurred_at),
         record.document,
         *record.provenance,
+        event.frozen,
     )
     return Put(tables.SKILLS, row, (attributes,))
 
@@ -206,7 +223,29 @@ def _slim_skill(event: SlimSkill, record: Record) -> Put:
 
 def _skill_command(event: SkillCommand, record: Record) -> Put:
     did = (event.action.value, event.attribute_id, event.actor, event.reason)
-    return Put(tables.SKILL_COMMANDS, (*envelope(event), event.domain, *did, *record.provenance))
+    line = event.line
+    value = line.value if line else event.value
+    tier = _tier(line.tier if line else event.tier)
+    row = (*envelope(event), event.domain, *did, *record.provenance, value, tier, event.to_version)
+    return Put(tables.SKILL_COMMANDS, row)
+
+
+def _receipt(event: Receipt, record: Record) -> Put:
+    person = event.person
+    scopes = [each for each in (person, *event.domains.values(), *event.lines.values()) if each is not None]
+    row = (
+        event.subject,
+        utc(person.until) if person else None,
+        person.actor if person else None,
+        len(event.domains),
+        len(event.lines),
+        all(each.done for each in scopes),
+        event.event_id,
+        utc(event.occurred_at),
+        record.document,
+        *record.provenance,
+    )
+    return Put(tables.RECEIPTS, row)
 
 
 def _global_skill(event: GlobalSkill, record: Record) -> Put:
@@ -252,6 +291,7 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (PolicySkill, tables.SKILLS, _skill),
         (SlimSkill, tables.SLIM_SKILLS, _slim_skill),
         (SkillCommand, tables.SKILL_COMMANDS, _skill_command),
+        (Receipt, tables.RECEIPTS, _receipt),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
     )

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
-from schemas import BadRecord
+from schemas import BadRecord, Receipt, decode
 from streams.materializer import metrics
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
+from streams.materializer.forgetting import Barrier
 from streams.materializer.health import MaterializerHealth
 from streams.materializer.records import Record, from_ms
 from streams.materializer.rows import read
@@ -75,6 +76,7 @@ class _Loop:
         self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
         self._health = health
         self._privacy = privacy_of(settings)
+        self._barrier = Barrier(store.receipts())
         self._dead_letters = DeadLetters(settings)
         self._done = store.offsets()
         self._next_check = 0.0
@@ -104,6 +106,7 @@ class _Loop:
         counts: Counter[str] = Counter()
         refused: list[tuple[Record, BadRecord]] = []
         stamps_ms: list[int] = []
+        receipts: list[Receipt] = []
         for message in messages:
             record = self._record(message)
             name = record.topic.name(self._settings.prefix)
@@ -112,11 +115,16 @@ class _Loop:
             if record.timestamp_ms:
                 stamps_ms.append(record.timestamp_ms)
             try:
-                batch.add(read(record, self._privacy))
+                change = read(record, self._privacy, self._barrier)
+                if change is not None:
+                    batch.add(change)
+                if record.topic.base == Receipt.TOPIC and record.value is not None:
+                    receipts.append(decode(Receipt, record.value))
+                    self._barrier.add(receipts[-1])
             except BadRecord as why:
                 refused.append((record, why))
         self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
-        rows = self._store.write(batch, offsets)
+        rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
         self._publisher.note(from_ms(max(stamps_ms)) if stamps_ms else None)
         seconds = time.perf_counter() - began

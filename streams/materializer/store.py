@@ -14,7 +14,8 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from streams.materializer import analytics, ddl, derived
+from schemas import Receipt
+from streams.materializer import analytics, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
@@ -101,12 +102,16 @@ class Store:
         """Notes what tokens cost, in US dollars per million, so that queries can tell costs."""
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
 
+    def receipts(self) -> list[str]:
+        """All receipts in the file, as JSON."""
+        return [document for (document,) in self._all("SELECT document FROM receipts")]
+
     def derive_all(self) -> None:
         """Lets the next publication work everything out anew that is derived."""
         derived.mark_all(self._db)
 
-    def write(self, batch: Batch, offsets: Offsets) -> dict[str, int]:
-        """Puts a batch and the offsets behind it into the file, in one transaction.
+    def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
+        """Puts a batch and the offsets behind it into the file, and takes out what receipts cover, in one transaction.
 
         Returns:
             How many rows came into each table; duplicates and older versions are not counted.
@@ -117,7 +122,10 @@ class Store:
             for table in TABLES:
                 if pending := batch.pending(table):
                     written |= self._apply(table, pending)
-            self._insert(derived.STALE_USERS, sorted(_users(batch)))
+            forgotten = forgetting.purge(self._db, receipts) if receipts else set[str]()
+            if receipts:
+                self._db.execute("UPDATE meta SET is_stained = true")
+            self._insert(derived.STALE_USERS, sorted(_users(batch) | {(user,) for user in forgotten}))
             rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]
             self._delete(ddl.SINK_OFFSETS, list(offsets))
             self._insert(ddl.SINK_OFFSETS, rows)
@@ -144,11 +152,41 @@ class Store:
             self._roll_back()
             raise
         self._all("FORCE CHECKPOINT")
+        if self._all("SELECT 1 FROM meta WHERE is_stained"):
+            self._write_anew()
+
+    def _write_anew(self) -> None:
+        """Puts all rows into a new file, which takes the place of this one: deleted rows stay in a file's free blocks.
+
+        Every table is copied, key and all, into a file made as for an empty one.
+        """
+        fresh = self.path.with_name(self.path.name + ".fresh")
+        _remove(fresh)
+        self._all(f"ATTACH {analytics.quoted(str(fresh))} AS fresh (ROW_GROUP_SIZE {_ROW_GROUP})")
+        try:
+            self._all("USE fresh")
+            self._run(ddl.statements())
+            for table in ddl.all_tables():
+                names = ", ".join(f'"{name}"' for name in table.names)
+                self._all(f"INSERT INTO fresh.{table.name} SELECT {names} FROM live.{table.name}")  # noqa: S608
+            self._run(analytics.statements())
+            self._all("UPDATE fresh.meta SET is_stained = false")
+            self._all("CHECKPOINT fresh")
+        except BaseException:
+            self._all("USE live")
+            self._all("DETACH fresh")
+            _remove(fresh)
+            raise
+        self._db.close()
+        fresh.replace(self.path)
+        _remove(self.path.with_name(self.path.name + ".wal"), fresh.with_name(fresh.name + ".wal"))
+        self._db = _open(self.path)
 
     def _apply(self, table: Table, pending: Mapping[Row, Pending]) -> dict[str, int]:
         """Deletes what was dropped, leaves out what must not replace a row that is there, puts the rest."""
         dropped = [key for key, wanted in pending.items() if wanted.dropped]
-        self._delete_with_children(table, dropped)
+        if self._delete_with_children(table, dropped):
+            self._db.execute("UPDATE meta SET is_stained = true")
         puts = [wanted.put for wanted in pending.values() if wanted.put is not None]
         stays = self._that_stay(table, puts)
         puts = [put for put in puts if put.key not in stays]
@@ -170,15 +208,17 @@ class Store:
         query = f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"  # noqa: S608
         return set(self._all(query))
 
-    def _delete_with_children(self, table: Table, keys: Sequence[Row]) -> None:
-        for each in (table, *table.children):
-            self._delete(each, keys, by=table)
+    def _delete_with_children(self, table: Table, keys: Sequence[Row]) -> int:
+        return sum(self._delete(each, keys, by=table) for each in (table, *table.children))
 
-    def _delete(self, table: Table, keys: Sequence[Row], by: Table | None = None) -> None:
-        if keys:
-            self._register(by or table, keys)
-            condition = _same_key(by or table)
-            self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608
+    def _delete(self, table: Table, keys: Sequence[Row], by: Table | None = None) -> int:
+        """How many rows that were."""
+        if not keys:
+            return 0
+        self._register(by or table, keys)
+        condition = _same_key(by or table)
+        [(count,)] = self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608
+        return int(count)
 
     def _insert(self, table: Table, rows: Sequence[Row]) -> int:
         if rows:
@@ -261,6 +301,11 @@ def _open(path: Path) -> duckdb.DuckDBPyConnection:
         con.close()
         raise
     return con
+
+
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _users(batch: Batch) -> set[Row]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+import orjson
 from confluent_kafka import Message, TopicPartition
 
 from operators.merge import OutOfOrder, merge
@@ -26,11 +27,19 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass
 class _Folded:
-    """One skill on its way. `seen` has a digest per version, so that a second diff of one is told from a repeat."""
+    """One skill on its way. `seen` has a digest per version, so that a second diff of one is told from a repeat.
+
+    `gap` says where the log has one, told once it is certain that nothing behind it makes it good.
+    """
 
     skill: PolicySkill | None = None
     seen: "array[int]" = field(default_factory=lambda: array("Q"))
-    broken: bool = False
+    gap: str = ""
+    rewritten: int = 0
+
+    @property
+    def broken(self) -> bool:
+        return bool(self.gap)
 
 
 @dataclass
@@ -113,11 +122,24 @@ class _Rebuild:
         for message in self._counted(SkillDiff.TOPIC, log, totals):
             end = int_of(message.offset()) + 1
             self._report.diffs += 1
-            if (diff := self._decoded(message)) is not None:
+            if message.value() is None:
+                self._forget(folded, message.key() or b"")
+            elif (diff := self._decoded(message)) is not None:
                 self._take(folded.setdefault(compound_key(diff.user_id, diff.domain), _Folded()), diff)
         return folded, end
 
+    def _forget(self, folded: dict[bytes, _Folded], key: bytes) -> None:
+        """A tombstone on the log: the skill was forgotten, with all versions before."""
+        try:
+            user_id, domain, _ = orjson.loads(key)
+            folded.pop(compound_key(user_id, domain), None)
+        except (ValueError, TypeError):
+            self._report.note(Finding.UNREADABLE, key, "a tombstone of nobody's")
+
     def _take(self, into: _Folded, diff: SkillDiff) -> None:
+        if diff.rewritten > into.rewritten and diff.base_version == 0:
+            # The log was written anew to leave a line out: what stood before is not there any more.
+            into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
         if into.broken:
             return
         key = compound_key(diff.user_id, diff.domain)
@@ -129,8 +151,7 @@ class _Rebuild:
         try:
             into.skill = merge(into.skill, diff)
         except OutOfOrder:
-            self._report.note(Finding.GAP, key, f"version {diff.version} follows {len(into.seen)}")
-            into.broken = True
+            into.gap = f"version {diff.version} follows {len(into.seen)}"
             return
         into.seen.append(digest)
 
@@ -151,6 +172,8 @@ class _Rebuild:
             if version > len(folded[key].seen if key in folded else ()):
                 ahead[key] = version
         for message in self._scanner.read([log]) if ahead else ():
+            if message.value() is None:
+                continue
             diff = self._decoded(message)
             key = compound_key(diff.user_id, diff.domain) if diff else b""
             if diff is not None and diff.version <= ahead.get(key, 0):
@@ -160,7 +183,9 @@ class _Rebuild:
     def _compare(self, folded: Mapping[bytes, _Folded], topics: _Topics) -> None:
         for key in folded.keys() | topics.skills.keys():
             each, held = folded.get(key, _Folded()), topics.skills.get(key)
-            if not each.broken:
+            if each.broken:
+                self._report.note(Finding.GAP, key, each.gap)
+            else:
                 self._report.note(*compared(key, each.skill, held))
         for key, value in topics.slim_skills.items():
             version, of_log = version_in(value), len(folded[key].seen) if key in folded else 0

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, six tables, six agents."""
+"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
 
 from pathlib import Path
 
@@ -42,6 +42,7 @@ def create(settings: Settings) -> Pipeline:
         memories=_table(app, settings, "memories"),
         item_memories=_table(app, settings, "item-memories"),
         neighbourhoods=_table(app, settings, "neighbourhoods"),
+        receipts=_table(app, settings, "receipts"),
         global_skills=GlobalSkills(settings),
     )
     prior.attach(pipeline)

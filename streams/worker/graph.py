@@ -29,6 +29,8 @@ async def propagate(
     key = compound_key(user_id, domain)
     # Interactions and contrasts of one user are handled by two agents.
     async with pipeline.lock("memories", key):
+        if pipeline.is_forgotten(user_id, domain, at, position.moment):
+            return
         memory = pipeline.read(pipeline.memories, key, Memory)
         if memory is not None and is_applied(memory.applied, position):
             return

@@ -66,6 +66,9 @@ class Intake:
             refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
             await ordered.submit(event, None, refuse)
             return
+        if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
+            await ordered.submit_alone(event, partial(self._handle, topic.base, event, record, position))
+            return
         owner = topic.owner_of(record)
         right = partition_of(owner, self._pipeline.settings.partitions)
         if right != position.partition:

@@ -88,6 +88,7 @@ TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
 )
 PRIVATE = Counter("sager_private", "What the privacy filter kept out of skills, prompts and rows, by kind.", ["kind"])
+FORGOTTEN = Counter("sager_forgotten", "Requests to forget that were carried out, by what was forgotten.", ["scope"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
 SKILL_CHARACTERS = Histogram(
     "sager_skill_characters",
@@ -167,6 +168,16 @@ DOMAINS = Names()
 ARMS = Names(arm.value for arm in Arm)
 
 
+_WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
+    PRIVATE: KINDS,
+    FORGOTTEN: ("person", "domain", "line"),
+    REFUSED: [refusal.value for refusal in Refusal],
+    FACETS_DROPPED: [reason.value for reason in Reason],
+    RANK_FALLBACKS: ("facets", "slim", "rank"),
+    REASONER_FAILURES: [action.value for action in OnLlmFailure],
+}
+
+
 def start_at_zero() -> None:
     """Make every label value that is known a series."""
     for stage, outcomes in OUTCOMES.items():
@@ -181,18 +192,11 @@ def start_at_zero() -> None:
     DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
-    for kind, before, after in _TIER_MOVES:
-        TIER_CHANGES.labels(kind, before, after)
-    for kind in KINDS:
-        PRIVATE.labels(kind)
-    for refusal in Refusal:
-        REFUSED.labels(refusal.value)
-    for reason in Reason:
-        FACETS_DROPPED.labels(reason.value)
-    for part in ("facets", "slim", "rank"):
-        RANK_FALLBACKS.labels(part)
-    for action in OnLlmFailure:
-        REASONER_FAILURES.labels(action.value)
+    for move in _TIER_MOVES:
+        TIER_CHANGES.labels(*move)
+    for metric, known in _WITH_ONE_LABEL.items():
+        for label in known:
+            metric.labels(label)
 
 
 def _make(label: str, *metrics: MetricWrapperBase) -> None:

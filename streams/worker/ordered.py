@@ -82,6 +82,14 @@ class KeyOrdered:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    async def submit_alone(self, event: Any, handle: Callable[[], Awaitable[None]]) -> None:
+        """Run `handle` when all earlier events are done, and begin no later one before it is."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+        await self.submit(event, None, handle)
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     async def _run(
         self,
         event: Any,

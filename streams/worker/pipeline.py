@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -19,7 +20,7 @@ from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
-from schemas import Candidate, ItemFacts, Model, Position, decode, encode
+from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
 from streams.privacy import privacy_of
 from streams.settings import Settings
@@ -47,8 +48,9 @@ class Pipeline:
         app: the Faust app.
         settings: the effective configuration.
         topics: Faust topics by the registry's names, raw bytes in and out.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods: the tables; keys and values are
-            bytes as on the changelog.
+        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts: the tables; keys and values
+            are bytes as on the changelog.
+        side_tables: tables of a person besides, keyed by user and domain, under locks by their names.
         global_skills: the domains' templates, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
@@ -62,7 +64,9 @@ class Pipeline:
     memories: DeliveredTable
     item_memories: DeliveredTable
     neighbourhoods: DeliveredTable
+    receipts: DeliveredTable
     global_skills: GlobalSkills
+    side_tables: tuple[DeliveredTable, ...] = ()
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
@@ -84,8 +88,23 @@ class Pipeline:
     @property
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
-        held = (self.skills, self.profiles, self.open_rankings, self.memories, self.item_memories, self.neighbourhoods)
-        return {table.name: table for table in held}
+        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.receipts)
+        return {table.name: table for table in (*of_users, self.item_memories, *self.side_tables)}
+
+    @property
+    def chain_key(self) -> bytes:
+        """The secret that seals versions; empty for none."""
+        secret = self.settings.chain_key
+        return secret.get_secret_value().encode() if secret else b""
+
+    def receipt(self, user_id: str) -> Receipt | None:
+        """What of this person was forgotten; None if nothing was."""
+        return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
+
+    def is_forgotten(self, user_id: str, domain: str | None, *moments: datetime) -> bool:
+        """Whether what happened at one of these moments is not to be known any more."""
+        receipt = self.receipt(user_id)
+        return receipt is not None and receipt.covers(domain, *moments)
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""
@@ -164,7 +183,25 @@ class Pipeline:
             table.hold(key, raw, sent)
             self._keep(key, raw, value)
 
-    async def send(self, event: Any, base: str, key: bytes | None, value: bytes, partition: int | None = None) -> None:
+    async def delete(self, table: DeliveredTable, event: Any, key: bytes) -> None:
+        """Remove a table's value, once its changelog has the tombstone; one that is not there too.
+
+        Raises:
+            Stale: the partition has moved; nothing was removed here.
+        """
+        sent = await self.insist(event, "table removal", partial(table.send_change, key, None))
+        if event.message.generation_id == self.generation():
+            table.drop(key, sent)
+        for kept in [name for name in self._decoded if name[1] == key]:
+            del self._decoded[kept]
+
+    async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
+        """Say on a compacted topic that what was under this key is gone."""
+        await self.send(event, base, key, None, partition)
+
+    async def send(
+        self, event: Any, base: str, key: bytes | None, value: bytes | None, partition: int | None = None
+    ) -> None:
         """Produce a record and wait until the broker has it, through outages.
 
         Raises:

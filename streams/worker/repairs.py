@@ -211,13 +211,18 @@ class EmbeddedApp(RepairedApp):
 class DeliveredTable(faust.Table):
     """Repair 4: a table that never holds what its changelog does not."""
 
-    async def send_change(self, key: bytes, value: bytes) -> Any:
-        """Send a value to the changelog, and wait until the broker has it; where it stands. It is not held yet."""
+    async def send_change(self, key: bytes, value: bytes | None) -> Any:
+        """Send a value, or a tombstone, to the changelog, and wait until the broker has it; where it stands."""
         return await self.send_changelog(self.partition_for_key(key), key, value)
 
     def hold(self, key: bytes, value: bytes, sent: Any) -> None:
         """Hold a value that the changelog has, and note up to where what is on disk has come."""
         self.data[key] = value
+        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
+
+    def drop(self, key: bytes, sent: Any) -> None:
+        """Hold a value no more of which the changelog has the tombstone."""
+        self.data.pop(key, None)
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
     def _on_changelog_sent(self, fut: Any) -> None:

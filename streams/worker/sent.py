@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
 
 from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
@@ -67,6 +68,10 @@ class Sent:
         """Whether this process has sent all of this version."""
         return self._here.get(compound_key(skill.user_id, skill.domain), 0) >= skill.version
 
+    def forget(self, key: bytes) -> None:
+        """The skill under this key is no more; versions begin anew."""
+        self._here.pop(key, None)
+
     async def newest(self, topic: str, partition: int, skill: PolicySkill) -> Newest | None:
         """The skill's newest record on a topic's partition; None if its end holds none.
 
@@ -121,9 +126,19 @@ def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicParti
     return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
 
 
+def _forget(tail: Tail, key: bytes) -> None:
+    """A tombstone: what was sent before it is no more, and its versions are given again."""
+    try:
+        owner, domain, *_ = orjson.loads(key)
+        tail.pop(compound_key(owner, domain), None)
+    except (ValueError, TypeError):
+        return
+
+
 def _add(tail: Tail, base: str, message: Message) -> None:
     value = message.value()
     if value is None:
+        _forget(tail, message.key() or b"")
         return
     try:
         if base == SkillDiff.TOPIC:

@@ -75,6 +75,9 @@ class Contrasts:
         held = False
         while True:
             async with lock:
+                domain = record.domain if isinstance(record, Ranking) else None
+                if self._pipeline.is_forgotten(record.user_id, domain, record.occurred_at, position.moment):
+                    return "forgotten"
                 state = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)
                 if state is not None and is_applied(state.applied, position):
                     return "repeated"

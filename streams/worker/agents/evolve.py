@@ -5,23 +5,28 @@ import time
 from functools import partial
 from typing import Any
 
+from operators.chain import seal
 from operators.evolve import validate
+from operators.forget import without_lines
 from operators.merge import holds, merge, resolve, resolve_command, resolve_replacement
 from operators.render import render
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import (
     Contrast,
+    ForgetRequest,
     PolicySkill,
     Position,
     SkillCommand,
     SkillDiff,
     SlimSkill,
     compound_key,
+    diff_key,
     encode,
 )
 from streams.settings import EvolveMode
 from streams.worker import metrics
+from streams.worker.forgetting import Forgetting, LogIncomplete
 from streams.worker.graph import propagate
 from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
@@ -42,12 +47,23 @@ class Evolve:
         self._pipeline = pipeline
         self._reasoning = reasoning
         self._sent = Sent(pipeline.settings, pipeline.generation)
-        handlers: dict[str, Handler] = {Contrast.TOPIC: self._on_contrast, SkillCommand.TOPIC: self._on_command}
+        self._forgetting = Forgetting(pipeline, self._apply, self._sent.forget)
+        handlers: dict[str, Handler] = {
+            Contrast.TOPIC: self._on_contrast,
+            SkillCommand.TOPIC: self._on_command,
+            ForgetRequest.TOPIC: self._on_forget_request,
+        }
         self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
+        moments = (contrast.occurred_at, position.moment)
+        receipt = self._pipeline.receipt(contrast.user_id)
+        if receipt is not None and receipt.covers(contrast.domain, *moments):
+            return "forgotten"
         # What older workers left on the topic was not filtered.
         chosen, _ = self._pipeline.privacy.item(contrast.chosen, contrast.domain)
+        if receipt is not None:
+            chosen = without_lines(chosen, contrast.user_id, contrast.domain, receipt, contrast.occurred_at)
         contrast = contrast.model_copy(update={"chosen": chosen})
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
@@ -94,17 +110,32 @@ class Evolve:
         )
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        skill = newest(self._pipeline, command)
+        pipeline = self._pipeline
+        if pipeline.is_forgotten(command.user_id, command.domain, command.occurred_at, position.moment):
+            return "forgotten"
+        skill = newest(pipeline, command)
         await self._complete(event, skill)
         if holds(skill, command.event_id, position):
             return "repeated"
-        pipeline = self._pipeline
         diff = resolve_command(skill, command, position, pipeline.merge_limits, pipeline.privacy)
         await self._apply(event, skill, diff)
         return "commanded"
 
+    async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
+        pipeline = self._pipeline
+        for key in [compound_key(request.user_id, request.domain)] if request.domain else []:
+            skill = pipeline.read(pipeline.skills, key, PolicySkill)
+            if skill is not None:
+                await self._complete(event, skill)
+        try:
+            return await self._forgetting.on_request(event, request, position)
+        except LogIncomplete as error:
+            await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+            return "given-up"
+
     async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
+        diff = seal(diff, skill.chain, self._pipeline.chain_key)
         evolved = merge(skill, diff)
         key = compound_key(skill.user_id, skill.domain)
         await self._pipeline.write(self._pipeline.skills, event, key, evolved)
@@ -141,7 +172,8 @@ class Evolve:
         send, partition = self._pipeline.send, event.message.partition
         sends = []
         if diff is not None:
-            sends.append(send(event, SkillDiff.TOPIC, skill.user_id.encode(), encode(diff), partition))
+            version = diff_key(skill.user_id, skill.domain, diff.version)
+            sends.append(send(event, SkillDiff.TOPIC, version, encode(diff), partition))
         if short is not None:
             key = compound_key(skill.user_id, skill.domain)
             sends.append(send(event, SlimSkill.TOPIC, key, encode(short), partition))

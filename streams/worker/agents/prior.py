@@ -3,6 +3,7 @@
 from typing import Any
 
 from operators.applied import is_applied
+from operators.forget import without_lines
 from operators.statinit import observe
 from schemas import Interaction, Position, Profile, compound_key
 from streams.worker.graph import propagate
@@ -15,7 +16,11 @@ def attach(pipeline: Pipeline) -> None:
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
+        moments = (interaction.occurred_at, position.moment)
         item = pipeline.facts_of(interaction.domain, interaction.item)
+        receipt = pipeline.receipt(interaction.user_id)
+        if receipt is not None:
+            item = without_lines(item, interaction.user_id, interaction.domain, receipt, interaction.occurred_at)
         await propagate(
             pipeline,
             event,
@@ -26,11 +31,15 @@ def attach(pipeline: Pipeline) -> None:
             interaction.event_id,
             position,
         )
-        profile = pipeline.read(pipeline.profiles, key, Profile)
-        if profile is not None and is_applied(profile.applied, position):
-            return "repeated"
-        observed = observe(profile, interaction, item.facts, position, pipeline.prior_limits)
-        await pipeline.write(pipeline.profiles, event, key, observed)
+        # Under a lock, and asked there: forgetting takes the profile away behind this agent's back.
+        async with pipeline.lock("profiles", key):
+            if pipeline.is_forgotten(interaction.user_id, interaction.domain, *moments):
+                return "forgotten"
+            profile = pipeline.read(pipeline.profiles, key, Profile)
+            if profile is not None and is_applied(profile.applied, position):
+                return "repeated"
+            observed = observe(profile, interaction, item.facts, position, pipeline.prior_limits)
+            await pipeline.write(pipeline.profiles, event, key, observed)
         return "counted"
 
     intake = Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction})

@@ -4,16 +4,39 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.propagate import on_touch
+from pydantic_core import to_json
+
+from operators.propagate import forgotten_signal, on_touch, without_taker
 from schemas import ItemMemory, ItemSignal, Position, Touch, compound_key, encode
+from streams.kafka import partition_of
 from streams.worker.intake import Intake
+from streams.worker.lookup import keys_that_hold
 from streams.worker.pipeline import Pipeline
 
 
 def attach(pipeline: Pipeline) -> None:
     """Add the agent to the worker."""
+    settings = pipeline.settings
+
+    async def forget(event: Any, touch: Touch) -> str:
+        """All items of this worker forget one taker, and the neighbourhoods are told to forget them too."""
+        name = to_json(touch.taker.user_id)
+        for key in await keys_that_hold(pipeline.item_memories, name):
+            held = pipeline.read(pipeline.item_memories, key, ItemMemory)
+            if held is None or not (touch.every_domain or held.domain == touch.domain):
+                continue
+            without = without_taker(held, touch.taker.user_id)
+            # Other partitions' items hear of it on their own partition, and there it is right to write them.
+            if without is not None and partition_of(held.item_id, settings.partitions) == event.message.partition:
+                await pipeline.write(pipeline.item_memories, event, key, without)
+        told = encode(forgotten_signal(touch))
+        sends = (pipeline.send(event, ItemSignal.TOPIC, None, told, each) for each in range(settings.partitions))
+        await asyncio.gather(*sends)
+        return "forgotten"
 
     async def on_item_touched(event: Any, touch: Touch, position: Position) -> str:
+        if touch.forgotten:
+            return await forget(event, touch)
         key = compound_key(touch.item_id, touch.domain)
         held = pipeline.read(pipeline.item_memories, key, ItemMemory)
         told = on_touch(held, touch, pipeline.graph_limits, datetime.now(UTC))

@@ -1,0 +1,133 @@
+"""What receipts do to the DuckDB file: rows of who was forgotten go, and none of before that come late is let in."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from schemas import Model, Receipt, decode, subject_of
+from streams.materializer.columns import Table
+from streams.materializer.records import utc
+from streams.materializer.tables import DEAD_LETTERS, TABLES
+
+SUBJECT = "sha256('sager ' || {})"
+"""What `schemas.subject_of` makes of a user's id, in SQL."""
+
+_OF_USERS = tuple(table for table in TABLES if table.key[0] == "user_id")
+
+
+class Barrier:
+    """Keeps out what was forgotten; what it knows it learned from receipts.
+
+    Args:
+        documents: the receipts that the file holds, as JSON.
+    """
+
+    def __init__(self, documents: Iterable[str] = ()) -> None:
+        self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
+
+    def add(self, receipt: Receipt) -> None:
+        """From now on it holds."""
+        self._receipts[receipt.subject] = receipt
+
+    def covers(self, event: Model) -> bool:
+        """Whether this event is of somebody, and of before, that was forgotten."""
+        user_id = getattr(event, "user_id", None)
+        if not self._receipts or user_id is None:
+            return False
+        receipt = self._receipts.get(subject_of(user_id))
+        return receipt is not None and receipt.covers(getattr(event, "domain", None), event.occurred_at)  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class _Scope:
+    """Rows of a user that are to go: all until a moment, of one domain or of any."""
+
+    user_id: str
+    domain: str | None
+    until: Any
+
+
+def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
+    """Delete what these receipts cover, inside the caller's transaction; whose rows those were."""
+    by_subject = {receipt.subject: receipt for receipt in receipts}
+    users = list(_users(con, by_subject))
+    for user_id, receipt in users:
+        for scope in _scopes(user_id, receipt):
+            _delete(con, scope)
+        if receipt.person is not None:
+            _delete_letters(con, user_id, utc(receipt.person.until))
+        for line in receipt.lines.values():
+            _blank(con, user_id, utc(line.until))
+    return {user_id for user_id, _ in users}
+
+
+def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
+    """Who the subjects are, of all that the file knows of."""
+    ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608
+    # A key that is no text is no user's id.
+    letters = "SELECT try_cast(key AS VARCHAR) AS id FROM dead_letters WHERE key IS NOT NULL"
+    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501
+    for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
+        yield user_id, receipts[subject]
+
+
+def _scopes(user_id: str, receipt: Receipt) -> Iterator[_Scope]:
+    for domain, forgotten in receipt.domains.items():
+        yield _Scope(user_id, domain, utc(forgotten.until))
+    if receipt.person is not None:
+        yield _Scope(user_id, None, utc(receipt.person.until))
+
+
+def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> None:
+    for table in _ordered():
+        condition = f"t.user_id = $user_id AND t.{_moment(table)} <= $until"
+        given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until}
+        if scope.domain is not None:
+            given["domain"] = scope.domain
+            of_domain = (
+                "t.domain = $domain"
+                if "domain" in table.names
+                # A selection names its ranking only; rankings go after it.
+                else "t.ranking_id IN (SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain)"
+            )
+            condition += f" AND {of_domain}"
+        same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
+        for child in table.children:
+            query = f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}"  # noqa: S608
+            con.execute(query, given).fetchall()
+        con.execute(f"DELETE FROM {table.name} t WHERE {condition}", given).fetchall()  # noqa: S608
+
+
+def _ordered() -> list[Table]:
+    return sorted(_OF_USERS, key=lambda table: "domain" in table.names)
+
+
+def _moment(table: Table) -> str:
+    return "occurred_at" if "occurred_at" in table.names else "updated_at"
+
+
+def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> None:
+    """Refused records of theirs: by their key, or by the id in their bytes, however broken these are."""
+    con.execute(
+        f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND "  # noqa: S608
+        "(try_cast(key AS VARCHAR) = $user_id OR contains(value::VARCHAR, to_json($user_id)::BLOB::VARCHAR))",
+        {"user_id": user_id, "until": until},
+    ).fetchall()
+
+
+def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> None:
+    """The words of commands, and those that rankings were injected: a forgotten line may have been one of them."""
+    given = {"user_id": user_id, "until": until}
+    con.execute(
+        "UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL "
+        "WHERE user_id = $user_id AND occurred_at <= $until",
+        given,
+    ).fetchall()
+    con.execute(
+        "UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' "
+        "WHERE user_id = $user_id AND occurred_at <= $until",
+        given,
+    ).fetchall()
+    con.execute("DELETE FROM ranking_facets WHERE user_id = $user_id AND occurred_at <= $until", given).fetchall()

@@ -1,0 +1,269 @@
+"""Forgetting in a worker: what it holds of a person, removed from tables, topics and, by the items, from others.
+
+The receipt is written first: from then on nothing that happened before is learned from, in whatever order it comes.
+It is marked as done last: after a crash in between the request comes again and is carried out to its end.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, TopicPartition
+
+from operators.chain import seal
+from operators.contrast import SLOTS
+from operators.forget import scrubbed_memory, scrubbed_profile, with_scope
+from operators.merge import OutOfOrder, fold, next_diff
+from operators.propagate import all_touches, forgotten_touch
+from operators.redact import placeholder, redacted
+from schemas import (
+    BadRecord,
+    Change,
+    ChangeKind,
+    Evidence,
+    ForgetRequest,
+    Forgotten,
+    Memory,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Profile,
+    ReasonedBy,
+    Receipt,
+    SkillDiff,
+    SlimSkill,
+    Touch,
+    compound_key,
+    decode,
+    diff_key,
+    encode,
+    subject_of,
+)
+from streams.kafka import partition_of
+from streams.scan import Scanner
+from streams.settings import Settings
+from streams.worker import metrics
+from streams.worker.lookup import keys_that_begin
+from streams.worker.pipeline import Pipeline
+from streams.worker.repairs import DeliveredTable
+
+AT_ONCE = 200
+"""Records of one request that are on their way at once."""
+
+Apply = Callable[[Any, PolicySkill, SkillDiff], Awaitable[None]]
+"""Writes and sends the next version of a skill."""
+
+
+class LogIncomplete(Exception):
+    """The log of a skill has gaps, and cannot be written anew."""
+
+
+class Forgetting:
+    """What becomes of a request to forget.
+
+    Args:
+        pipeline: the worker's parts.
+        apply: how the next version of a skill comes into the world.
+        drop: told the key of each skill that is no more.
+    """
+
+    def __init__(self, pipeline: Pipeline, apply: Apply, drop: Callable[[bytes], None]) -> None:
+        self._pipeline, self._apply, self._drop = pipeline, apply, drop
+
+    async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
+        """Carry out one request; its outcome's word.
+
+        Raises:
+            LogIncomplete: a line's history cannot be written anew. Nothing that was done is lost: it can be repeated.
+        """
+        pipeline = self._pipeline
+        receipt = pipeline.receipt(request.user_id) or Receipt(
+            event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
+        )
+        held = _scope(receipt, request)
+        until = min(max(request.occurred_at, position.moment), datetime.now(UTC))
+        if held is not None and held.event_id == request.event_id:
+            until = held.until
+        if held is not None and held.done and until <= held.until:
+            return "repeated"
+        scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor)
+        await self._write(event, request, receipt, scope)
+        versions = await (self._line(event, request, position) if request.line else self._all(event, request))
+        receipt = pipeline.receipt(request.user_id) or receipt
+        done = scope.model_copy(update={"done": True, "versions": versions})
+        await self._write(event, request, receipt, done)
+        kind = "line" if request.line else "domain" if request.domain else "person"
+        metrics.FORGOTTEN.labels(kind).inc()
+        return "forgotten"
+
+    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> None:
+        newer = with_scope(receipt, request, scope)
+        await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
+
+    async def _all(self, event: Any, request: ForgetRequest) -> int:
+        """Everything of one domain, or of all; how many versions are gone."""
+        pipeline, versions = self._pipeline, 0
+        for key in await self._keys(pipeline.skills, request):
+            versions += await self._skill(event, key)
+        for table in (pipeline.profiles, pipeline.memories, *pipeline.side_tables):
+            for key in await self._keys(table, request):
+                async with pipeline.lock(table.name, key):
+                    await pipeline.delete(table, event, key)
+        await self._open_rankings(event, request)
+        await self._everywhere(event, request)
+        return versions
+
+    async def _skill(self, event: Any, key: bytes) -> int:
+        pipeline, partition = self._pipeline, event.message.partition
+        skill = pipeline.read(pipeline.skills, key, PolicySkill)
+        if skill is None:
+            return 0
+        keys = [diff_key(skill.user_id, skill.domain, version) for version in range(1, skill.version + 1)]
+        await self._in_parts([pipeline.tombstone(event, SkillDiff.TOPIC, each, partition) for each in keys])
+        await pipeline.tombstone(event, SlimSkill.TOPIC, key, partition)
+        # Last: while it is there, a repeated request knows how many versions there were.
+        await pipeline.delete(pipeline.skills, event, key)
+        self._drop(key)
+        return skill.version
+
+    async def _open_rankings(self, event: Any, request: ForgetRequest) -> None:
+        pipeline = self._pipeline
+        for slot in range(SLOTS):
+            key = compound_key(request.user_id, slot)
+            async with pipeline.lock("open-rankings", key):
+                rings = pipeline.read(pipeline.open_rankings, key, OpenRankings)
+                if rings is None:
+                    continue
+                if request.domain is None:
+                    await pipeline.delete(pipeline.open_rankings, event, key)
+                    continue
+                kept = tuple(each for each in rings.rankings if each.domain != request.domain)
+                # Of what was answered nobody knows the domain.
+                rest = rings.model_copy(update={"rankings": kept, "answered": ()})
+                await pipeline.write(pipeline.open_rankings, event, key, rest)
+
+    async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
+        """Tell every partition's items; they tell every partition's neighbourhoods."""
+        pipeline = self._pipeline
+        raw = encode(forgotten_touch(request.user_id, request.domain, request.occurred_at))
+        sends = (
+            pipeline.send(event, Touch.TOPIC, None, raw, partition) for partition in range(pipeline.settings.partitions)
+        )
+        await asyncio.gather(*sends)
+
+    async def _line(self, event: Any, request: ForgetRequest, position: Position) -> int:
+        pipeline, line, domain = self._pipeline, request.line or "", request.domain or ""
+        key = compound_key(request.user_id, domain)
+        async with pipeline.lock("profiles", key):
+            profile = pipeline.read(pipeline.profiles, key, Profile)
+            if profile is not None:
+                await pipeline.write(pipeline.profiles, event, key, scrubbed_profile(profile, line))
+        skill = pipeline.read(pipeline.skills, key, PolicySkill)
+        versions = 0
+        if skill is not None and request.event_id not in skill.recent:
+            log = await self._log(event, skill)
+            versions = await self._rewrite(event, request, position, skill, redacted(log, line))
+        async with pipeline.lock("memories", key):
+            memory = pipeline.read(pipeline.memories, key, Memory)
+            if memory is not None:
+                scrubbed = scrubbed_memory(memory, line)
+                # Items hold what the person takes most: they forget it all, and hear again what is left.
+                await self._everywhere(event, request)
+                for touch in all_touches(scrubbed, pipeline.graph_limits):
+                    partition = partition_of(touch.item_id, pipeline.settings.partitions)
+                    name = compound_key(touch.item_id, touch.domain)
+                    await pipeline.send(event, Touch.TOPIC, name, encode(touch), partition)
+                await pipeline.write(pipeline.memories, event, key, scrubbed)
+        for table in pipeline.side_tables:
+            async with pipeline.lock(table.name, key):
+                if table.get(key) is not None:
+                    await pipeline.delete(table, event, key)
+        return versions
+
+    async def _log(self, event: Any, skill: PolicySkill) -> list[SkillDiff]:
+        async def ask() -> list[SkillDiff]:
+            return await asyncio.to_thread(read_log, self._pipeline.settings, event.message.partition, skill)
+
+        return await self._pipeline.insist(event, "reading a skill's log", ask)
+
+    async def _rewrite(
+        self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill, log: Sequence[SkillDiff]
+    ) -> int:
+        """Write the log anew without the line, and then the version in which the line is gone."""
+        pipeline, sealed = self._pipeline, [*log]
+        before = None
+        for place, diff in enumerate(log):
+            sealed[place] = seal(diff, before, pipeline.chain_key)
+            before = sealed[place].chain
+        try:
+            again = fold(sealed).get((skill.user_id, skill.domain))
+        except OutOfOrder as error:
+            raise LogIncomplete(str(error)) from error
+        if again is None or again.version != skill.version:
+            raise LogIncomplete(f"the log is at version {again.version if again else 0}, the skill at {skill.version}")
+        partition = event.message.partition
+        await self._in_parts(
+            [
+                pipeline.send(event, SkillDiff.TOPIC, diff_key(d.user_id, d.domain, d.version), encode(d), partition)
+                for d in sealed
+            ]
+        )
+        name = placeholder(request.line or "")
+        held = next((a for a in again.attributes if a.attribute_id == name), None)
+        gone = () if held is None else (Change(kind=ChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
+        diff = next_diff(
+            again,
+            request,
+            changes=gone,
+            evidence=Evidence(event_id=request.event_id),
+            is_contrast=False,
+            reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
+            source=position,
+        )
+        await self._apply(event, again, diff)
+        return len(sealed)
+
+    async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:
+        """The person's keys in a table, of one domain or all."""
+        if request.domain is not None:
+            return [compound_key(request.user_id, request.domain)]
+        return await keys_that_begin(table, request.user_id)
+
+    async def _in_parts(self, sends: Sequence[Awaitable[None]]) -> None:
+        for start in range(0, len(sends), AT_ONCE):
+            await asyncio.gather(*sends[start : start + AT_ONCE])
+
+
+def read_log(settings: Settings, partition: int, skill: PolicySkill) -> list[SkillDiff]:
+    """All versions of a skill as the log has them now, in order: of two records with one key the newer one.
+
+    Raises:
+        BrokerUnreachable: the broker does not answer.
+    """
+    start = orjson.dumps([skill.user_id, skill.domain])[:-1] + b","
+    found: dict[bytes, SkillDiff] = {}
+    with Scanner(settings) as scanner:
+        where = TopicPartition(settings.topic(SkillDiff.TOPIC), partition, OFFSET_BEGINNING)
+        for key, value in _records(scanner, where, start):
+            found.pop(key, None)
+            if value is not None:
+                try:
+                    found[key] = decode(SkillDiff, value)
+                except BadRecord:  # not of our making; the materializer dead-letters it
+                    continue
+    return sorted(found.values(), key=lambda diff: diff.version)
+
+
+def _records(scanner: Scanner, where: TopicPartition, start: bytes) -> Iterator[tuple[bytes, bytes | None]]:
+    for message in scanner.read([where]):
+        key = message.key() or b""
+        if key.startswith(start):
+            yield key, message.value()
+
+
+def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:
+    if request.line is not None:
+        return receipt.lines.get(request.line)
+    return receipt.person if request.domain is None else receipt.domains.get(request.domain)

@@ -1,0 +1,171 @@
+"""Forgotten means forgotten: every store, and the next prompt, are searched for what the person left."""
+
+import re
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operators.merge import fold
+from operators.propagate import neighbour_of
+from schemas import (
+    TOPICS,
+    Action,
+    ForgetRequest,
+    Neighbourhood,
+    PolicySkill,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    Stated,
+    Tier,
+    compound_key,
+    encode,
+    line_of,
+    subject_of,
+)
+from streams.commanding import Commander
+from streams.materializer import read
+from tests.harness import Harness
+from tests.openai_server import OpenAiServer, threaded
+from tests.worlds import slate
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+ANN = "ann-of-the-marsh"
+SAID = "zyxquill waltzes"
+WISHED = "something for a quokka evening"
+LINE = "preference:music:zyxquill-waltzes"
+TRACES = (ANN, neighbour_of(ANN), "zyxquill", "quokka")
+
+
+def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str = "") -> None:
+    shown = slate(number)
+    ranking = harness.events.ranking(user, "films", shown, instruction=asked)
+    harness.events.selection(ranking, shown[place]["item_id"])
+    harness.events.flush()
+
+
+def command(harness: Harness, action: Action, **about: Any) -> SkillDiff:
+    fields = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": ANN, "domain": "films"}
+    with Commander(harness.settings, ANN) as commander:
+        diff = commander.carry_out(SkillCommand(**fields, action=action, actor="advocate", **about), 60)
+    assert diff is not None, harness.logs()
+    return diff
+
+
+def forget(harness: Harness, **scope: Any) -> Receipt:
+    asked = ForgetRequest(
+        event_id=uuid.uuid4().hex, occurred_at=datetime.now(UTC), user_id=ANN, actor="advocate", **scope
+    )
+    with Commander(harness.settings, ANN) as commander:
+        receipt = commander.forget(asked, 60)
+    assert receipt is not None, harness.logs()
+    return receipt
+
+
+def world(harness: Harness, url: str) -> None:
+    """Ann and two others take the same films; she says more than they do, and some of it is refused."""
+    harness.worker(reasoner="llm", llm_base_url=url, llm_model="test-model", support_floor=2)
+    harness.materializer()
+    for user in (ANN, "bob", "cem"):
+        harness.events.interaction(user, "films", slate(1)[0])
+        for number in range(1, 4):
+            choose(harness, user, number, asked=WISHED if user == ANN else "")
+    harness.count(SkillDiff, 9)
+    command(harness, Action.ADD, line=Stated(dimension="music", value=SAID, tier=Tier.HIGH))
+    ranking = harness.events.ranking(ANN, "films", slate(5))
+    harness.events.selection(ranking, "no such film")
+    harness.events.flush()
+    harness.until(lambda out: bool(out.dead_letters), "the refused choice")
+    harness.until(lambda out: neighbour_of(ANN) in str(out.newest(Neighbourhood)), "others to hear of her")
+
+
+def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
+    """What compaction leaves of the compacted topics."""
+    found = {
+        (base, message.key()): message.value()
+        for base, records in harness.outputs.records.items()
+        if TOPICS[base].compact
+        for message in records
+    }
+    return {where: value for where, value in found.items() if value is not None}
+
+
+def traces(harness: Harness) -> list[str]:
+    """Where something of her is left, of the stores that are not bound to a retention."""
+    pattern = re.compile("|".join(map(re.escape, TRACES)).encode())
+    found = [f"{base} {key!r}" for (base, key), value in kept(harness).items() if pattern.search(key + value)]
+    folder = harness.settings.data_dir
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log"]
+    return found + [str(path.relative_to(folder)) for path in files if pattern.search(path.read_bytes())]
+
+
+def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> None:
+    with threaded(OpenAiServer()) as server:
+        world(harness, server.base_url)
+        harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(10,)])
+        assert traces(harness), "there is something to forget"
+
+        receipt = forget(harness)
+        assert receipt.person is not None
+        assert (receipt.subject, receipt.person.versions) == (subject_of(ANN), 4)
+        harness.duckdb("SELECT count(*) FROM receipts WHERE done", lambda rows: rows == [(1,)])
+        harness.until(lambda _: not harness.poll() and not traces(harness), f"traces to go: {traces(harness)}", 30)
+        with read.connect(harness.settings) as con:
+            columns = con.execute("SELECT table_name FROM duckdb_columns() WHERE column_name = 'user_id'").fetchall()
+            for (table,) in columns:
+                assert con.execute(f"SELECT count(*) FROM {table} WHERE user_id = '{ANN}'").fetchall() == [(0,)], table
+        assert b"advocate" in encode(receipt)
+        assert not any(trace in encode(receipt).decode() for trace in TRACES)
+
+        # What was under way, or is sent once more, of before: nothing is learned of it.
+        before = receipt.person.until
+        harness.events.interaction(ANN, "films", slate(1)[0], at=before)
+        harness.events.flush()
+        asked = len(server.bodies)
+        choose(harness, ANN, 7)
+        harness.until(
+            lambda out: any(d.user_id == ANN and d.event_id for d in out.values(SkillDiff)[10:]), "a new skill"
+        )
+        new = [d for d in harness.outputs.values(SkillDiff) if d.user_id == ANN and d.occurred_at > before]
+        assert [d.version for d in new] == [1], "versions begin anew"
+        assert new[0].seed == (), "nothing is left of what her history gave"
+        prompts = "".join(map(str, server.bodies[asked:]))
+        assert prompts
+        assert not re.search("zyxquill|quokka", prompts)
+
+
+def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harness) -> None:
+    with threaded(OpenAiServer()) as server:
+        world(harness, server.base_url)
+        before = command(harness, Action.PIN, attribute_id=LINE)
+        receipt = forget(harness, domain="films", line=line_of(ANN, "films", LINE))
+        assert list(receipt.lines) == [line_of(ANN, "films", LINE)]
+        harness.count(SkillDiff, 17)
+        harness.quiet()
+        left = kept(harness)
+        assert not [key for key, value in left.items() if b"zyxquill" in value]
+        assert not [path for path in harness.settings.data_dir.glob("*.duckdb") if _holds(harness, path, b"zyxquill")]
+
+        log = [
+            SkillDiff.model_validate_json(value)
+            for (base, key), value in left.items()
+            if base == SkillDiff.TOPIC and key.startswith(b'["' + ANN.encode())
+        ]
+        log.sort(key=lambda diff: diff.version)
+        assert [diff.version for diff in log] == list(range(1, before.version + 2))
+        skill = fold(log)[ANN, "films"]
+        assert encode(skill) == left[PolicySkill.TOPIC, compound_key(ANN, "films")]
+        assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
+
+
+def _holds(harness: Harness, path: Path, text: bytes) -> bool:
+    """Whether a file still holds this after some publications."""
+    for _ in range(40):
+        if text not in path.read_bytes():
+            return False
+        harness.quiet(0.5)
+    return True
