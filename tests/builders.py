@@ -163,8 +163,10 @@ def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: An
         Action.REWORD: {"value": "film noir"},
         Action.SET_TIER: {"tier": Tier.HIGH},
         Action.ROLL_BACK: {"to_version": 0, "lines": ()},
+        Action.IMPORT: {"lines": ()},
     }
-    about = {} if action in (Action.ADD, Action.FREEZE, Action.UNFREEZE, Action.ROLL_BACK) else _id(text)
+    of_no_line = (Action.ADD, Action.FREEZE, Action.UNFREEZE, Action.ROLL_BACK, Action.IMPORT)
+    about = {} if action in of_no_line else _id(text)
     named = {"attribute_id": about} if about else {}
     return SkillCommand(**{**fields, **named, **needed.get(action, {}), **more}, action=action)
 
