@@ -200,6 +200,8 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         assert {event.user_id for event in out.values(Interaction)} == {"anna"}
         sent = {row["value"]["event_id"] for row in records(tmp_path / "ann", "interactions")}
         assert {event.event_id for event in out.values(Interaction)} == sent
+        imported = verify(harness.settings)
+        assert (imported.findings, imported.versions) == ([], 1), "a worker's own log"
 
 
 # --- verifying
