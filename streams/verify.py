@@ -94,9 +94,9 @@ def verify(
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        MaterializerError: there is a snapshot that cannot be read.
+        MaterializerError: there is a snapshot that cannot be read, or is of another deployment.
     """
-    con = read.connect(settings) if settings.duckdb_file.exists() else None
+    con = read.connect_own(settings)
     try:
         with Scanner(settings) as scanner:
             return _Verification(settings, scanner, con, user, domain, tell).run()

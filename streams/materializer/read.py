@@ -38,6 +38,25 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     return con
 
 
+def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
+    """The same, for what is compared with the deployment's topics or joined to them; None where there is no snapshot.
+
+    Raises:
+        MaterializerError: the snapshot is of another deployment, and its people are others under the same ids.
+    """
+    if not settings.duckdb_file.exists():
+        return None
+    con = connect(settings)
+    [(prefix,)] = con.execute("SELECT prefix FROM meta").fetchall()
+    if prefix != settings.prefix:
+        con.close()
+        raise MaterializerError(
+            f"{settings.duckdb_file} belongs to the topic prefix {prefix!r}, not {settings.prefix!r}: set SAGER_PREFIX, "
+            "or SAGER_DATA_DIR to the folder of this deployment"
+        )
+    return con
+
+
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
     """From here on the connection reads its snapshot and nothing else: no files, no settings, no endless queries.
 

@@ -48,7 +48,7 @@ def export(
     Raises:
         NotPortable: the target is in use.
         NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
-        MaterializerError: the snapshot cannot be read.
+        MaterializerError: the snapshot cannot be read, or is of another deployment.
         OSError: the disk would not have it.
     """
     target = target.absolute()
@@ -76,8 +76,8 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
                 exported = _export_topic(scanner, topic, owner, folder, tell)
                 if exported is not None:
                     topics[topic.base] = exported
-    if settings.duckdb_file.exists():
-        con = read.connect(settings)
+    con = read.connect_own(settings)
+    if con is not None:
         try:
             told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)
             [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()

@@ -41,6 +41,7 @@ from streams import topics
 from streams.kafka import partition_of
 from streams.materializer import rows
 from streams.materializer.batch import Batch
+from streams.materializer.exceptions import MaterializerError
 from streams.materializer.records import Record
 from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
@@ -200,7 +201,9 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         assert {event.user_id for event in out.values(Interaction)} == {"anna"}
         sent = {row["value"]["event_id"] for row in records(tmp_path / "ann", "interactions")}
         assert {event.event_id for event in out.values(Interaction)} == sent
-        imported = verify(harness.settings)
+        with pytest.raises(MaterializerError, match="SAGER_PREFIX"):
+            verify(harness.settings)
+        imported = verify(harness.settings.model_copy(update={"data_dir": tmp_path / "there"}))
         assert (imported.findings, imported.versions) == ([], 1), "a worker's own log"
 
 
