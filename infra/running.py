@@ -49,10 +49,16 @@ class Running:
     def all(self) -> dict[str, float]:
         """Topics, then worker and materializer together; seconds from each one's start to its first good health.
 
+        What only a profile starts is left out: it needs what its user brings.
+
         Raises:
             DidNotRun: one of them failed, did not become healthy, or did not end as it should.
         """
-        ours = {name: service for name, service in services(variables()).items() if service.ours}
+        ours = {
+            name: service
+            for name, service in services(variables()).items()
+            if service.ours and "profiles" not in service.raw
+        }
         once = [service for service in ours.values() if not service.probe]
         lasting = [service for service in ours.values() if service.probe]
         for service in once:

@@ -30,6 +30,7 @@ from schemas.memory import (
     Touch,
 )
 from schemas.reasoned import ReasonedBy
+from schemas.shadow import ShadowOutcome, ShadowSkill
 from schemas.skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
@@ -110,6 +111,8 @@ __all__ = [
     "Refused",
     "SchemaError",
     "Selection",
+    "ShadowOutcome",
+    "ShadowSkill",
     "SkillCommand",
     "SkillDiff",
     "SlimSkill",

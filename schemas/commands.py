@@ -1,9 +1,9 @@
 """Commands by which people change a skill: the user, their advocate, an operator."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from schemas.base import Event, Model
 from schemas.fields import AttributeId, DomainField, Label, UserIdField
@@ -48,8 +48,27 @@ _NEEDED = {
 }
 
 
+def _conditions() -> dict[str, Any]:
+    """What each action needs, for validators that know only the JSON Schema."""
+    return {
+        "allOf": [
+            {
+                "if": {"properties": {"action": {"const": action.value}}, "required": ["action"]},
+                "then": {
+                    "required": sorted(needed),
+                    "properties": {name: {"not": {"type": "null"}} for name in sorted(needed)},
+                },
+            }
+            for action, needed in _NEEDED.items()
+            if needed
+        ]
+    }
+
+
 class SkillCommand(Event):
     """One act of a person on one skill; goes through the same merge as a contrast."""
+
+    model_config = ConfigDict(json_schema_extra=_conditions())
 
     TOPIC: ClassVar[str] = "skill-commands"
 

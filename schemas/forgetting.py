@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
 import orjson
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from schemas.base import Event, Model
 from schemas.fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
@@ -35,6 +35,12 @@ class ForgetRequest(Event):
     A topic of its own, kept for days where commands are kept for months; it quotes nothing of what is to be forgotten.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "if": {"required": ["line"], "properties": {"line": {"not": {"type": "null"}}}},
+            "then": {"required": ["domain"], "properties": {"domain": {"not": {"type": "null"}}}},
+        }
+    )
     TOPIC: ClassVar[str] = "forget-requests"
 
     user_id: UserIdField

@@ -24,6 +24,7 @@ from schemas.exceptions import UnknownTopic
 from schemas.forgetting import ForgetRequest, Receipt
 from schemas.items import Item
 from schemas.memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
+from schemas.shadow import ShadowOutcome, ShadowSkill
 from schemas.skills import GlobalSkill, SlimSkill
 from schemas.state import OpenRankings, Profile
 
@@ -167,6 +168,8 @@ _ALL = (
     Topic("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "the agent propagate", compact=True, internal=True),
     Topic("item-signals", ItemSignal, Key.USER, "the agent propagate", timedelta(days=7), internal=True),
     Topic("neighbourhoods", Neighbourhood, Key.USER_AND_DOMAIN, "the agent retrieve", compact=True, internal=True),
+    Topic("shadow-outcomes", ShadowOutcome, Key.USER, "the agent evolve", timedelta(days=30)),
+    Topic("shadow-skills", ShadowSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True, internal=True),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}

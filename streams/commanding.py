@@ -6,7 +6,7 @@ from typing import Self
 from confluent_kafka import Consumer, TopicPartition
 
 from schemas import BadRecord, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
-from streams.kafka import client_config, partition_of
+from streams.kafka import client_config, no_group, partition_of
 from streams.outbox import Outbox
 from streams.scan import REQUEST_SECONDS
 from streams.settings import Settings
@@ -20,18 +20,18 @@ class Commander:
     Args:
         settings: the deployment.
         user_id: whose skills the commands are about.
+        outbox: sends them; by default one of its own, whose first record takes a second, until it has its id.
     """
 
-    def __init__(self, settings: Settings, user_id: str) -> None:
+    def __init__(self, settings: Settings, user_id: str, outbox: Outbox | None = None) -> None:
         self._settings = settings
         self._partition = partition_of(user_id, settings.partitions)
-        self._outbox = Outbox(settings)
+        self._outbox = outbox or Outbox(settings)
         self._log = Consumer(
             client_config(
                 settings,
+                **no_group("commands"),
                 **{
-                    "group.id": "sager-commands-unused",  # librdkafka insists on one; it is never joined
-                    "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "allow.auto.create.topics": False,
                 },

@@ -2,6 +2,8 @@
 
 `/live` says whether the process should be started again, `/ready` whether it does its work. Both answer 200 or 503
 and tell why as JSON. A broker that is away makes a process unready, never dead: a restart would not help.
+
+Where there is a file of tokens, the metrics and the reasons are for who has one with the scope `operate`.
 """
 
 import json
@@ -16,6 +18,9 @@ from prometheus_client.exposition import ThreadingWSGIServer
 
 from streams import metrics
 from streams.exceptions import StreamsError
+from streams.http.exceptions import NotLetIn, TokensUnusable
+from streams.http.gate import Gate, gate_of
+from streams.http.tokens import Scope
 from streams.settings import Settings
 
 if TYPE_CHECKING:
@@ -44,13 +49,15 @@ def serve(settings: Settings, health: Health) -> None:
 
     Raises:
         PortTaken: that port cannot be listened on.
+        TokensUnusable: the file of tokens is not as it has to be.
     """
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
+    gate = gate_of(settings)
     kind = _ServerV6 if ":" in settings.metrics_host else ThreadingWSGIServer
     try:
-        server = make_server(settings.metrics_host, settings.metrics_port, application(health), kind, _Handler)
+        server = make_server(settings.metrics_host, settings.metrics_port, application(health, gate), kind, _Handler)
     except OSError as error:
         raise PortTaken(
             f"metrics and health cannot be served on {settings.metrics_host}:{settings.metrics_port} "
@@ -59,26 +66,55 @@ def serve(settings: Settings, health: Health) -> None:
     threading.Thread(target=server.serve_forever, name="health", daemon=True).start()
 
 
-def application(health: Health) -> "WSGIApplication":
-    """What is served, as a WSGI application."""
+def application(health: Health, gate: Gate | None = None) -> "WSGIApplication":
+    """What is served, as a WSGI application.
+
+    Args:
+        health: what the process knows of itself.
+        gate: who is told more than whether it lives and is ready; None is everybody.
+    """
     tell_metrics = make_wsgi_app()
     verdicts = {"/live": ("live", health.why_not_live), "/ready": ("ready", health.why_not_ready)}
 
     def answer(environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         path = environ["PATH_INFO"]
         if path == "/metrics":
-            told: Iterable[bytes] = tell_metrics(environ, start_response)
-            return told
-        status, body = _verdict(*verdicts[path]) if path in verdicts else _not_found()
-        start_response(status, [("Content-Type", "application/json"), ("Cache-Control", "no-store")])
+            refusal = _refusal(gate, environ)
+            if refusal is None:
+                told: Iterable[bytes] = tell_metrics(environ, start_response)
+                return told
+            status, body, headers = refusal
+        elif path in verdicts:
+            (status, body), headers = _verdict(*verdicts[path], knows=lambda: _refusal(gate, environ) is None), []
+        else:
+            (status, body), headers = _not_found(), []
+        start_response(status, [("Content-Type", "application/json"), ("Cache-Control", "no-store"), *headers])
         return [json.dumps(body).encode() + b"\n"]
 
     return answer
 
 
-def _verdict(word: str, ask: Callable[[], list[str]]) -> tuple[str, dict[str, Any]]:
+def _refusal(gate: Gate | None, environ: "WSGIEnvironment") -> tuple[str, dict[str, Any], list[tuple[str, str]]] | None:
+    """Why somebody is not told more; None if they are."""
+    if gate is None:
+        return None
+    try:
+        token = gate.enter(environ.get("HTTP_AUTHORIZATION"), environ.get("REMOTE_ADDR", "?"))
+    except NotLetIn as why:
+        if why.retry_seconds:
+            return "429 Too Many Requests", {"detail": "too often"}, [("Retry-After", str(int(why.retry_seconds) + 1))]
+        return "401 Unauthorized", {"detail": "send a token that is good"}, [("WWW-Authenticate", "Bearer")]
+    except TokensUnusable:
+        return "503 Service Unavailable", {"detail": "nobody can be let in at the moment"}, []
+    if Scope.OPERATE in token.scopes:
+        return None
+    return "403 Forbidden", {"detail": f"the scope {Scope.OPERATE.value} is needed"}, []
+
+
+def _verdict(word: str, ask: Callable[[], list[str]], knows: Callable[[], bool]) -> tuple[str, dict[str, Any]]:
     reasons = ask()
-    return "503 Service Unavailable" if reasons else "200 OK", {word: not reasons, "reasons": reasons}
+    body = {word: not reasons, "reasons": reasons} if knows() else {word: not reasons}
+    return "503 Service Unavailable" if reasons else "200 OK", body
 
 
 def _not_found() -> tuple[str, dict[str, Any]]:

@@ -55,13 +55,18 @@ def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
     }
 
 
+def unused_group(name: str) -> str:
+    """The group's name that librdkafka insists on where somebody reads without one; nobody ever joins it."""
+    return f"sager-{name}-unused"
+
+
 def no_group(name: str) -> dict[str, Any]:
     """Settings of a consumer that reads what it assigns to itself: it joins no group and commits nothing.
 
     Args:
         name: who reads; librdkafka insists on a group's name, and this becomes part of one that is never used.
     """
-    return {"group.id": f"sager-{name}-unused", "enable.auto.commit": False}
+    return {"group.id": unused_group(name), "enable.auto.commit": False}
 
 
 def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetadata]:

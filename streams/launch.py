@@ -128,6 +128,8 @@ class Local:
                 # What a store on disk holds would belong to a broker that is no more.
                 "store": Store.MEMORY,
                 "metrics_port": 0,
+                # We ask our children how they are, and have no token.
+                "http_tokens": None,
             }
         )
         first = settings.metrics_port

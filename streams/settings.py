@@ -201,6 +201,15 @@ class Settings(BaseSettings):
     )
     gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
 
+    shadow_name: str = Field(
+        default="shadow", pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$", description="The shadow arm's name."
+    )
+    shadow_share: float = Field(default=0.0, ge=0, le=1, description="Share of users whom the arm follows. [0: none]")
+    shadow_set: dict[str, str | int | float | bool | None] = Field(
+        default_factory=dict,
+        description='What it changes, as {"merge.weaken_window": 3}; `sager replay` lists what can be.',
+    )
+
     in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved and requests ranked at once.")
     slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
@@ -219,6 +228,24 @@ class Settings(BaseSettings):
     linger_seconds: float = Field(default=0.0, ge=0, description="How long the producer waits to fill a batch.")
     shutdown_seconds: float = Field(default=30.0, gt=0, description="Longest time for finishing what is in flight.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
+
+    http_tokens: Path | None = Field(
+        default=None, description="TOML file of the tokens of the HTTP API; with it, /metrics asks for one too."
+    )
+    http_host: str = Field(default="127.0.0.1", description="Where `sager serve` listens.")
+    http_port: int = Field(default=8088, ge=1, le=65_535, description="Its port.")
+    http_certificate: FilePath | None = Field(default=None, description="PEM file of its certificate, for TLS.")
+    http_key: FilePath | None = Field(
+        default=None, validate_default=True, description="PEM file of that certificate's private key."
+    )
+    http_rate: float = Field(default=20.0, gt=0, description="Requests a second that a token may make, on average.")
+    http_burst: int = Field(default=40, ge=1, description="Requests that a token may make at once, after a pause.")
+    http_failures: float = Field(
+        default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
+    )
+    http_wait_seconds: float = Field(
+        default=10.0, ge=0, le=60, description="Longest wait for a worker to carry out a change."
+    )
 
     metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics and health.")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
@@ -254,6 +281,13 @@ class Settings(BaseSettings):
     def _goes_with_a_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
         if "kafka_ssl_certificate" in info.data and (value is None) is not (info.data["kafka_ssl_certificate"] is None):
             raise PydanticCustomError("pair", "and SAGER_KAFKA_SSL_CERTIFICATE go together; one of them is not set")
+        return value
+
+    @field_validator("http_key")
+    @classmethod
+    def _goes_with_the_apis_certificate(cls, value: Path | None, info: ValidationInfo) -> Path | None:
+        if "http_certificate" in info.data and (value is None) is not (info.data["http_certificate"] is None):
+            raise PydanticCustomError("pair", "and SAGER_HTTP_CERTIFICATE go together; one of them is not set")
         return value
 
     @classmethod

@@ -13,9 +13,10 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+from operators import whatif
 from operators.contrast import on_ranking, on_selection, slot_of
 from operators.evolve import RulesReasoner, validate
-from operators.merge import fit_seed, merge, resolve, resolve_command, start
+from operators.merge import MergeLimits, fit_seed, merge, resolve, resolve_command, start
 from operators.propagate import hear, on_touch, touches, with_taken
 from operators.rank import facet_weights, rank
 from operators.retrieve import retrieve
@@ -41,9 +42,11 @@ from schemas import (
     RankRequest,
     ReasonedBy,
     Selection,
+    ShadowOutcome,
     SkillCommand,
     SkillDiff,
     SlimSkill,
+    derived_id,
     encode,
     topic_of,
 )
@@ -76,6 +79,7 @@ class AnalyticsWorld:
     diffs: list[SkillDiff] = field(default_factory=list)
     slims: list[SlimSkill] = field(default_factory=list)
     skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
+    shadows: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
     records: list[Record] = field(default_factory=list)
 
     def fill(self, store: Store) -> None:
@@ -237,7 +241,35 @@ class _Builder:
             told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
             proposal = replace(proposal, reasoned_by=told)
         source = _position(skill.version)
+        self._shadow(key, contrast, skill)
         self._learn(key, skill, resolve(skill, validate(proposal, skill, contrast), contrast, source))
+
+    def _shadow(self, key: tuple[str, str], contrast: Contrast, live: PolicySkill) -> None:
+        """An arm that believes at once what is new follows half of the users."""
+        if not whatif.in_share(key[0], "bold", 0.5):
+            return
+        skill = self._world.shadows.get(key, live)
+        outcome = ShadowOutcome(
+            event_id=derived_id("shadow", contrast.event_id),
+            occurred_at=contrast.occurred_at,
+            user_id=key[0],
+            domain=key[1],
+            arm="bold",
+            ranking_id=contrast.ranking_id,
+            candidates=1 + len(contrast.unchosen),
+            live_rank=whatif.place(contrast, live.attributes),
+            shadow_rank=whatif.place(contrast, skill.attributes),
+            live_version=live.version,
+            shadow_version=skill.version,
+            live_contrasts=live.contrasts,
+            shadow_contrasts=skill.contrasts,
+        )
+        proposal = RulesReasoner(discoveries=6, common_share=0.8).propose(contrast, skill)
+        limits = MergeLimits(discoveries=6, weaken_window=1)
+        self._world.shadows[key] = merge(
+            skill, resolve(skill, validate(proposal, skill, contrast), contrast, None, limits)
+        )
+        self._send(outcome, contrast.occurred_at)
 
     def _command(self, number: int, at: datetime) -> None:
         person = self._people[number]

@@ -158,15 +158,15 @@ def texts(attributes: Iterable[Attribute]) -> list[str]:
 
 def a_command(action: Action = Action.PIN, text: str = "genre: noir", **more: Any) -> SkillCommand:
     fields = {"event_id": a_name("command"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "actor": "ann"}
+    dimension, _, value = text.partition(": ")
     needed: dict[Action, dict[str, Any]] = {
-        Action.ADD: {"line": Stated(dimension=text.partition(": ")[0], value=text.partition(": ")[2])},
+        Action.ADD: {"line": Stated(dimension=dimension[:40], value=(value or text)[:120])},
         Action.REWORD: {"value": "film noir"},
         Action.SET_TIER: {"tier": Tier.HIGH},
         Action.ROLL_BACK: {"to_version": 0, "lines": ()},
         Action.IMPORT: {"lines": ()},
     }
-    of_no_line = (Action.ADD, Action.FREEZE, Action.UNFREEZE, Action.ROLL_BACK, Action.IMPORT)
-    about = {} if action in of_no_line else _id(text)
+    about = {} if action in (Action.ADD, Action.FREEZE, Action.UNFREEZE, Action.ROLL_BACK, Action.IMPORT) else _id(text)
     named = {"attribute_id": about} if about else {}
     return SkillCommand(**{**fields, **named, **needed.get(action, {}), **more}, action=action)
 

@@ -8,10 +8,12 @@ from urllib.error import HTTPError, URLError
 from prometheus_client.parser import text_string_to_metric_families
 
 
-def ask(port: int, path: str) -> tuple[int, Any]:
+def ask(port: int, path: str, token: str = "") -> tuple[int, Any]:
     """Status and body, decoded if it is JSON; status 0 where nobody answers."""
+    shown = {"Authorization": f"Bearer {token}"} if token else {}
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as reply:
+        asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=shown)
+        with urllib.request.urlopen(asked, timeout=5) as reply:
             status, kind, body = reply.status, reply.headers["Content-Type"], reply.read().decode()
     except HTTPError as refusal:
         with refusal:

@@ -50,15 +50,21 @@ class Prometheus:
         jobs: where to scrape, by job: `host:port`.
         rules: a folder of rule files.
         interval: seconds between scrapes, and between evaluations of the rules.
+        token: what it shows to whom it scrapes.
     """
 
-    def __init__(self, folder: Path, jobs: Mapping[str, Sequence[str]], rules: Path, interval: int = 1) -> None:
+    def __init__(
+        self, folder: Path, jobs: Mapping[str, Sequence[str]], rules: Path, interval: int = 1, token: str = ""
+    ) -> None:
         self._program = programs() / "prometheus"
         self._folder = folder
         self._port = free_port()
         self.log = folder / "prometheus.log"
         folder.mkdir(parents=True, exist_ok=True)
-        scrapes = [{"job_name": job, "static_configs": [{"targets": list(hosts)}]} for job, hosts in jobs.items()]
+        shown = {"authorization": {"credentials": token}} if token else {}
+        scrapes = [
+            {"job_name": job, "static_configs": [{"targets": list(hosts)}], **shown} for job, hosts in jobs.items()
+        ]
         told = {
             "global": {"scrape_interval": f"{interval}s", "evaluation_interval": f"{interval}s"},
             "rule_files": [f"{rules}/*.yml"],

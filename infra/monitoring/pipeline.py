@@ -1,6 +1,7 @@
 """The dashboard *Pipeline*: what comes, what goes wrong, how long it takes, and how full it is."""
 
 from infra.monitoring import alerts
+from infra.monitoring.http import HTTP
 from infra.monitoring.panels import COUNT, INSTANCE, OF, PER_SECOND, SECONDS, SHARE, Dashboard, Panel, Query
 from infra.monitoring.promql import per_second, quantiles, total
 
@@ -165,6 +166,7 @@ PIPELINE = Dashboard(
         ("Duration", DURATION),
         ("How full it is", FULL),
         ("DuckDB", DUCKDB),
+        ("HTTP API", HTTP),
     ),
     (INSTANCE,),
 )

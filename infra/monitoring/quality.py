@@ -126,6 +126,7 @@ SKILLS = (
         [
             Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}"),
             Query(rate("sager_private_total", "kind", of=OF), "kept out: {{kind}}"),
+            Query(rate("sager_forgotten_total", "scope", of=OF), "forgotten: {{scope}}"),
         ],
     ),
     Panel(
@@ -162,11 +163,52 @@ SKILLS = (
     ),
 )
 
+SHADOWED = f'{OF},domain=~"$domain"'
+
+
+def shadow_hit_rates() -> list[Query]:
+    """The share of choices that the live and the shadow skills would have shown among the first 1, 3 and 5."""
+    count = rate("sager_shadow_rank_count", "arm", of=SHADOWED)
+    hits = {k: rate("sager_shadow_rank_bucket", "arm", of=f'{SHADOWED},le="{k}.0"') for k in AT}
+    return [Query(f"{hits[k]} / {count}", f"{{{{arm}}}} H@{k}") for k in AT]
+
+
+SHADOW = (
+    Panel(
+        "Shadow arm: hit rates",
+        "`live` and `shadow:NAME` at the same choices of the same users, ranked by the same rule: whose skill puts "
+        "higher what was taken. shadow_arms in DuckDB tells whether a difference is chance.",
+        SHARE,
+        shadow_hit_rates(),
+        most=1,
+    ),
+    Panel(
+        "Shadow arm: NDCG",
+        "As its hit rates, and a place further up counts more.",
+        SHARE,
+        [
+            Query(
+                f"{rate('sager_shadow_ndcg_total', 'arm', 'at', of=SHADOWED)} / on (arm) group_left "
+                f"{rate('sager_shadow_rank_count', 'arm', of=SHADOWED)}",
+                "{{arm}} NDCG@{{at}}",
+            )
+        ],
+        most=1,
+    ),
+    Panel(
+        "Shadow arm: what becomes of events",
+        "unavailable, busy, stale, failed: the arm learned nothing from them, and falls behind the live skills. "
+        "Nothing at all: SAGER_SHADOW_SHARE is 0.",
+        PER_SECOND,
+        [Query(rate("sager_shadow_events_total", "outcome", of=OF), "{{outcome}}")],
+    ),
+)
+
 QUALITY = Dashboard(
     "sager-quality",
     "sager-streams: Policy quality",
     "Online figures: what users took of what they were shown. Domain and arm choose among choices, not among skills.",
-    (("What users take", ONLINE), ("Choices", CHOICES), ("Skills", SKILLS)),
+    (("What users take", ONLINE), ("Choices", CHOICES), ("Skills", SKILLS), ("Shadow arm", SHADOW)),
     (
         choice("domain", "domain", "label_values(sager_selection_rank_count, domain)"),
         choice("arm", "arm", 'label_values(sager_selection_rank_count{domain=~"$domain"}, arm)'),

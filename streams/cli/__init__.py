@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from streams.cli import (
+    acls,
     config,
     coverage,
     dead_letters,
@@ -19,9 +20,11 @@ from streams.cli import (
     policy,
     processes,
     rebuild,
+    replay,
     schema_files,
     slim,
     sql,
+    token,
     topics,
     up,
 )
@@ -67,7 +70,7 @@ def sager(
 
 for module in (
     *(demo, up, coverage, importing, policy, slim, sql, export, global_skill, processes, doctor, dead_letters, rebuild),
-    *(topics, config, schema_files, evaluation),
+    *(replay, topics, acls, token, config, schema_files, evaluation),
 ):
     module.register(app)
 

@@ -1,12 +1,12 @@
 """`sager dead-letters`: look at what was refused, and send it again."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streams.cli.errors import FAILED
+from streams.cli.moments import moment_ms
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 NEWEST = 20
 SHOWN_BYTES = 2_000
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LINE = 16
 
 Reason = Annotated[list[str] | None, typer.Option(help="Of this reason; may be given again.", metavar="REASON")]
@@ -222,23 +221,9 @@ def _chosen(
         reasons=frozenset(reason or ()),
         stages=frozenset(stage or ()),
         topics=frozenset(name if name.startswith(chosen.prefix) else chosen.topic(name) for name in topic or ()),
-        since_ms=_moment_ms(since) if since else 0,
+        since_ms=moment_ms(since) if since else 0,
         user=user,
     )
-
-
-def _moment_ms(text: str) -> int:
-    """A moment, or a time before now, in milliseconds since 1970."""
-    unit = _UNITS.get(text[-1:])
-    try:
-        if unit:
-            moment = datetime.now(UTC) - timedelta(**{unit: float(text[:-1])})
-        else:
-            moment = datetime.fromisoformat(text)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return max(0, int(moment.timestamp() * 1000))
-    except (ValueError, OverflowError):
-        raise typer.BadParameter(f"{text!r} is neither a time as 30m, 24h or 7d nor a moment as 2026-01-31") from None
 
 
 def _summary(found: "Found", replayed: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`sager worker` and `sager materialize`: the long-running processes of a deployment."""
+"""`sager worker`, `sager materialize` and `sager serve`: the long-running processes of a deployment."""
 
 import logging
 import signal
@@ -32,6 +32,11 @@ def register(app: typer.Typer) -> None:
             "sager materialize --bootstrap kafka:9092", "SAGER_DUCKDB=/data/sager.duckdb sager materialize"
         ),
     )(materialize)
+    app.command(
+        "serve",
+        short_help="Serve the HTTP API.",
+        epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve", "sager token new --name console --scope read-all"),
+    )(serve)
 
 
 def worker(bootstrap: Bootstrap = None) -> None:
@@ -74,6 +79,17 @@ def materialize(bootstrap: Bootstrap = None) -> None:
         signal.signal(name, end)
     serve(chosen, health)
     run(chosen, stop, health=health)
+
+
+def serve(bootstrap: Bootstrap = None) -> None:
+    """Serve the HTTP API: skills and their logs out of the newest DuckDB snapshot, and people's changes to Kafka.
+
+    Nobody is let in without a token of the file that SAGER_HTTP_TOKENS names; `sager token new` makes one.
+    """
+    chosen = _prepare(settings(bootstrap=bootstrap))
+    from streams.http.run import run  # noqa: PLC0415
+
+    run(chosen)
 
 
 def _prepare(chosen: "Settings") -> "Settings":

@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 from streams.doctor.findings import Finding, error, ok, warning
 from streams.exceptions import StreamsError
 from streams.materializer import ddl, read
+from streams.materializer.exceptions import AnotherDeployment
 from streams.settings import By, RankerName, RankSkill, ReasonerName, Settings, Store
 
 DISTRIBUTION = "sager-streams"
@@ -33,15 +34,15 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
         return
     try:
         with read.connect(settings) as con:
-            [(layout, prefix)] = con.execute("SELECT schema_version, prefix FROM meta").fetchall()
+            [(layout,)] = con.execute("SELECT schema_version FROM meta").fetchall()
             info = con.execute("SELECT epoch(published_at), records FROM snapshot_info").fetchall()
             offsets = con.execute("SELECT topic, kafka_partition, next_offset FROM sink_offsets").fetchall()
+    except AnotherDeployment as theirs:
+        found = f"{path} belongs to the prefix {theirs.found!r}, not {settings.prefix!r}"
+        yield error("DuckDB", found, "give each deployment its own SAGER_DATA_DIR")
+        return
     except (StreamsError, duckdb.Error, ValueError) as failed:
         yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it anew")
-        return
-    if prefix != settings.prefix:
-        todo = "give each deployment its own SAGER_DATA_DIR"
-        yield error("DuckDB", f"{path} belongs to the prefix {prefix!r}, not {settings.prefix!r}", todo)
         return
     if layout > ddl.LAYOUT_VERSION:
         found = f"{path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}"

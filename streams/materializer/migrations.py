@@ -131,5 +131,16 @@ FROM_3: Final = (
 )
 """What persons do to their skills, seals, and what was forgotten."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: FROM_3}
+FROM_3_SHADOW: Final = (
+    """
+    CREATE TABLE shadow_outcomes (
+        user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, arm VARCHAR, ranking_id VARCHAR,
+        candidates BIGINT, live_rank BIGINT, shadow_rank BIGINT, live_version BIGINT, shadow_version BIGINT,
+        live_contrasts BIGINT, shadow_contrasts BIGINT, logged_at TIMESTAMP, kafka_partition INTEGER,
+        kafka_offset BIGINT, PRIMARY KEY (user_id, event_id))
+    """,
+)
+"""What shadow arms were worth."""
+
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW)}
 """Statements by the layout that they lead away from, to the next one."""

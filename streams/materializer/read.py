@@ -7,7 +7,7 @@ import duckdb
 
 from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer.analytics import quoted
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.settings import Settings
 
 MEMORY = "2GB"
@@ -18,7 +18,7 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     """A read-only connection to the newest snapshot; it keeps its state when a newer one is published.
 
     Raises:
-        MaterializerError: there is no snapshot yet.
+        MaterializerError: there is no snapshot yet; as AnotherDeployment, it is another tenant's.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -32,9 +32,13 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     try:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
         con.execute("USE snapshot")
+        [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+    if found != settings.prefix:
+        con.close()
+        raise AnotherDeployment(path, found, settings.prefix)
     return con
 
 

@@ -23,6 +23,7 @@ from schemas import (
     RankRequest,
     Receipt,
     Selection,
+    ShadowOutcome,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -30,7 +31,7 @@ from schemas import (
     Topic,
     decode,
 )
-from streams.materializer import ranking_rows, ranking_tables, tables
+from streams.materializer import ranking_rows, ranking_tables, shadow_tables, tables
 from streams.materializer.columns import Table
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import fit_to_keep
@@ -294,6 +295,7 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (Receipt, tables.RECEIPTS, _receipt),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
+        (ShadowOutcome, shadow_tables.SHADOW_OUTCOMES, shadow_tables.shadow_outcome),
     )
 }
 

@@ -21,6 +21,7 @@ from streams.materializer.fields import (
     VERSION,
 )
 from streams.materializer.ranking_tables import CONTRASTS, RANK_REQUESTS, RANKINGS, SELECTIONS
+from streams.materializer.shadow_tables import SHADOW_OUTCOMES
 
 ITEMS = Table(
     "items",
@@ -273,5 +274,6 @@ TABLES = (
     RECEIPTS,
     GLOBAL_SKILLS,
     DEAD_LETTERS,
+    SHADOW_OUTCOMES,
 )
 """Every table that a record becomes a row of; their children come with them."""

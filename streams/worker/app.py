@@ -15,6 +15,7 @@ from streams.worker.models import models_of
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning import Reasoning, reasoner_of, replacer_of
 from streams.worker.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
+from streams.worker.shadow import shadow_of
 
 NEVER_SECONDS = 7 * 86_400.0
 BATCH_BYTES = 256 * 1024
@@ -43,6 +44,7 @@ def create(settings: Settings) -> Pipeline:
         item_memories=_table(app, settings, "item-memories"),
         neighbourhoods=_table(app, settings, "neighbourhoods"),
         receipts=_table(app, settings, "receipts"),
+        shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
     )
     prior.attach(pipeline)
@@ -50,9 +52,8 @@ def create(settings: Settings) -> Pipeline:
     contrast.attach(pipeline)
     propagate.attach(pipeline)
     retrieve.attach(pipeline)
-    evolve.attach(
-        pipeline, Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
-    )
+    reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
+    evolve.attach(pipeline, reasoning, shadow_of(pipeline))
     return pipeline
 
 

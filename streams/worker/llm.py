@@ -47,6 +47,13 @@ def llm_replacer(settings: Settings) -> Replacer:
     return LlmReplacer(shared_client(settings), count_tokens=count_tokens)
 
 
+def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:
+    """Reasoner and replacer of an arm beside the live one, with a client and a circuit breaker of its own."""
+    client = llm_client(settings, purpose)
+    reasoner = LlmReasoner(client, count_tokens=count_tokens)
+    return GatedReasoner(reasoner) if settings.gate else reasoner, LlmReplacer(client, count_tokens=count_tokens)
+
+
 def llm_models(settings: Settings) -> Models:
     """The models of the stages before a ranking."""
     client = shared_client(settings)
@@ -73,8 +80,14 @@ def shared_client(settings: Settings) -> LlmClient:
     return client
 
 
-def llm_client(settings: Settings) -> LlmClient:
-    """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted."""
+def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
+    """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted.
+
+    Args:
+        settings: the endpoint.
+        purpose: for what beside the live path, told before the prompt's name in the metrics. The state of such a
+            client's circuit is its own, and not told: it says nothing about the live path.
+    """
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
@@ -86,24 +99,25 @@ def llm_client(settings: Settings) -> LlmClient:
         attempts=settings.llm_attempts,
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
-        on_call=partial(_count, settings),
+        on_call=partial(_count, settings, purpose),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
             max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
             clock=time.monotonic,
             chance=random.random,
-            on_change=_tell,
+            on_change=(lambda _: None) if purpose else _tell,
         ),
     )
 
 
-def _count(settings: Settings, call: CallRecord) -> None:
-    metrics.LLM_CALLS.labels(call.name, call.outcome.value).inc()
-    metrics.LLM_TOKENS.labels(call.name, "prompt").inc(call.prompt_tokens)
-    metrics.LLM_TOKENS.labels(call.name, "completion").inc(call.completion_tokens)
-    metrics.LLM_COST.labels(call.name).inc(settings.llm_cost(call.prompt_tokens, call.completion_tokens))
-    metrics.LLM_SECONDS.labels(call.name).observe(call.latency_ms / 1000)
+def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
+    name = f"{purpose}:{call.name}" if purpose else call.name
+    metrics.LLM_CALLS.labels(name, call.outcome.value).inc()
+    metrics.LLM_TOKENS.labels(name, "prompt").inc(call.prompt_tokens)
+    metrics.LLM_TOKENS.labels(name, "completion").inc(call.completion_tokens)
+    metrics.LLM_COST.labels(name).inc(settings.llm_cost(call.prompt_tokens, call.completion_tokens))
+    metrics.LLM_SECONDS.labels(name).observe(call.latency_ms / 1000)
 
 
 def _tell(breaker: CircuitBreaker) -> None:

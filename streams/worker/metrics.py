@@ -30,6 +30,10 @@ OUTCOMES = {
     "retrieve": ("heard", "repeated"),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
+SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")
+"""What becomes of a shadow arm's events where all is well."""
+SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
+"""Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
 AT = (3, 5)
 """The depths at which NDCG is told, as in the paper's tables."""
@@ -107,6 +111,18 @@ SELECTION_RANK = Histogram(
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
 )
+SHADOW_EVENTS = Counter(
+    "sager_shadow_events", "Events that a shadow arm has finished, by what became of them.", ["outcome"]
+)
+SHADOW_RANK = Histogram(
+    "sager_shadow_rank",
+    "The place at which the live and the shadow skill would have put the chosen item, for the users of a shadow arm.",
+    ["domain", "arm"],
+    buckets=_RANKS,
+)
+SHADOW_NDCG = Counter(
+    "sager_shadow_ndcg", "Sum of NDCG@3 and NDCG@5 over the same choices, by domain and arm.", ["domain", "arm", "at"]
+)
 FACETS_DROPPED = Counter("sager_facets_dropped", "Facets that the quality filter refused, by reason.", ["why"])
 RANK_FALLBACKS = Counter(
     "sager_rank_fallbacks", "Parts of rankings for which the LLM had no answer: facets, slim or rank.", ["part"]
@@ -171,6 +187,7 @@ ARMS = Names(arm.value for arm in Arm)
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     PRIVATE: KINDS,
     FORGOTTEN: ("person", "domain", "line"),
+    SHADOW_EVENTS: (*SHADOW_OUTCOMES, *SHADOW_LOSSES),
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
     RANK_FALLBACKS: ("facets", "slim", "rank"),

@@ -48,9 +48,8 @@ class Pipeline:
         app: the Faust app.
         settings: the effective configuration.
         topics: Faust topics by the registry's names, raw bytes in and out.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts: the tables; keys and values
-            are bytes as on the changelog.
-        side_tables: tables of a person besides, keyed by user and domain, under locks by their names.
+        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts, shadow_skills: the tables;
+            keys and values are bytes as on the changelog.
         global_skills: the domains' templates, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
@@ -65,8 +64,8 @@ class Pipeline:
     item_memories: DeliveredTable
     neighbourhoods: DeliveredTable
     receipts: DeliveredTable
+    shadow_skills: DeliveredTable
     global_skills: GlobalSkills
-    side_tables: tuple[DeliveredTable, ...] = ()
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
@@ -90,6 +89,11 @@ class Pipeline:
         """All tables, by the registry's names."""
         of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.receipts)
         return {table.name: table for table in (*of_users, self.item_memories, *self.side_tables)}
+
+    @property
+    def side_tables(self) -> tuple[DeliveredTable, ...]:
+        """Tables of persons besides, keyed by user and domain and written under locks by their names."""
+        return (self.shadow_skills,)
 
     @property
     def chain_key(self) -> bytes:

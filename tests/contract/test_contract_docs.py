@@ -16,6 +16,7 @@ from prometheus_client.metrics import MetricWrapperBase
 from schemas import MAX_FACTS, Candidate, Fact
 from streams import metrics as common_metrics
 from streams.cli import app
+from streams.http import metrics as http_metrics
 from streams.materializer import metrics as materializer_metrics
 from streams.settings import Settings
 from streams.worker import metrics as worker_metrics
@@ -93,7 +94,7 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 def exported() -> dict[str, tuple[str, str, str]]:
     """Type, labels and description by the name under which Prometheus finds a metric."""
     found: dict[str, tuple[str, str, str]] = {}
-    for module in (common_metrics, worker_metrics, materializer_metrics):
+    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics):
         for metric in vars(module).values():
             if isinstance(metric, MetricWrapperBase):
                 (family,) = metric.describe()
@@ -180,7 +181,7 @@ def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
     assert wrong == []
 
 
-GROUPS = {"sager", "sager policy", "sager schemas", "sager global-skill", "sager dead-letters"}
+GROUPS = {"sager", "sager token", "sager policy", "sager schemas", "sager global-skill", "sager dead-letters"}
 
 
 def test_the_readme_shows_every_command() -> None:

@@ -147,14 +147,16 @@ class TestAsyncApi:
 
         assert {base for base, action in actions.items() if action == "receive"} == {
             "items", "interactions", "rank-requests", "rankings", "selections", "skill-commands",
+            "forget-requests",
         }  # fmt: skip
 
     def test_bindings_say_how_long_records_are_kept(self) -> None:
         channels = asyncapi()["channels"]
         kept = {base: channel["bindings"]["kafka"]["topicConfiguration"] for base, channel in channels.items()}
 
-        assert kept["skill-diffs"] == {"cleanup.policy": ["delete"], "max.message.bytes": 1_048_576, "retention.ms": -1}
-        assert kept["skills"] == {"cleanup.policy": ["compact"], "max.message.bytes": 1_048_576}
+        day = 24 * 3_600_000
+        assert kept["skills"] == {"cleanup.policy": ["compact"], "max.message.bytes": 1_048_576} == kept["skill-diffs"]
+        assert kept["skill-commands"]["retention.ms"] == 90 * day
 
     def test_document_is_plain_json_and_the_same_every_time(self) -> None:
         assert json.dumps(asyncapi()) == json.dumps(asyncapi())

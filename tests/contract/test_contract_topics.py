@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from schemas import TOPICS
+from schemas import TOPICS, diff_key
 
 DAY = timedelta(days=1)
 FOR_EVER = None
@@ -18,12 +18,15 @@ PUBLIC = {
     "rankings": (USER, "Ranking", 7 * DAY, False),
     "selections": (USER, "Selection", 30 * DAY, False),
     "contrasts": (USER, "Contrast", 30 * DAY, False),
-    "skill-diffs": (USER, "SkillDiff", FOR_EVER, False),
+    "skill-diffs": ("user_id, domain, version", "SkillDiff", FOR_EVER, True),
     "skills": (USER_DOMAIN, "PolicySkill", FOR_EVER, True),
     "slim-skills": (USER_DOMAIN, "SlimSkill", FOR_EVER, True),
     "skill-commands": (USER, "SkillCommand", 90 * DAY, False),
+    "forget-requests": (USER, "ForgetRequest", 7 * DAY, False),
+    "receipts": ("subject", "Receipt", FOR_EVER, True),
     "global-skills": ("domain", "GlobalSkill", FOR_EVER, True),
     "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),
+    "shadow-outcomes": (USER, "ShadowOutcome", 30 * DAY, False),
 }
 TABLES = {
     "profiles": (USER_DOMAIN, "Profile", FOR_EVER, True),
@@ -31,6 +34,7 @@ TABLES = {
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
     "neighbourhoods": (USER_DOMAIN, "Neighbourhood", FOR_EVER, True),
+    "shadow-skills": (USER_DOMAIN, "ShadowSkill", FOR_EVER, True),
 }
 GRAPH = {
     "item-touches": (ITEM_DOMAIN, "Touch", 7 * DAY, False),
@@ -51,8 +55,16 @@ def test_topic_is_keyed_and_kept_as_designed(base: str, expected: tuple[str, str
 
 
 def test_log_of_truth_is_kept_for_ever() -> None:
-    assert TOPICS["skill-diffs"].config()["retention.ms"] == "-1"
-    assert TOPICS["skill-diffs"].config()["cleanup.policy"] == "delete"
+    """Compacted by a key that no two versions share: only a tombstone, for what is forgotten, takes one away."""
+    assert TOPICS["skill-diffs"].config()["cleanup.policy"] == "compact"
+    assert diff_key("ann", "books", 1) != diff_key("ann", "books", 2)
+
+
+def test_what_is_forgotten_is_gone_from_compacted_topics_within_days() -> None:
+    """By default Kafka compacts a log once half of it is new, which may be never."""
+    for topic in TOPICS.values():
+        if topic.compact:
+            assert int(topic.config()["max.compaction.lag.ms"]) <= DAY / timedelta(milliseconds=1)
 
 
 def test_all_topics_of_users_have_the_same_partition_count() -> None:

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
 from streams import topics
-from streams.cli.dead_letters import _moment_ms
+from streams.cli.moments import moment_ms
 from streams.kafka import partition_of, producer_config
 from streams.launch import environment
 from streams.settings import Settings
@@ -103,9 +103,9 @@ class TestDeadLetters:
 def test_since_is_a_moment_or_a_time_before_now() -> None:
     day = 24 * 3600 * 1000
 
-    assert abs(_moment_ms("7d") - (time.time() * 1000 - 7 * day)) < 60_000
-    assert _moment_ms("2026-01-31T18:00") == datetime(2026, 1, 31, 18, tzinfo=UTC).timestamp() * 1000
-    assert _moment_ms("2026-01-31T18:00+01:00") == datetime(2026, 1, 31, 17, tzinfo=UTC).timestamp() * 1000
+    assert abs(moment_ms("7d") - (time.time() * 1000 - 7 * day)) < 60_000
+    assert moment_ms("2026-01-31T18:00") == datetime(2026, 1, 31, 18, tzinfo=UTC).timestamp() * 1000
+    assert moment_ms("2026-01-31T18:00+01:00") == datetime(2026, 1, 31, 17, tzinfo=UTC).timestamp() * 1000
 
 
 def test_rebuild_compares_writes_a_file_and_mends(settings: Settings, env: dict[str, str], tmp_path: Path) -> None:

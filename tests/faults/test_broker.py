@@ -17,7 +17,6 @@ from streams.worker.watchdog import SOURCES, Watchdog
 from tests.conftest import APACHE
 from tests.faults.load import Load
 from tests.faults.oracle import (
-    FULL,
     Run,
     assert_the_graph_knows_each_choice_once,
     assert_undisturbed,
@@ -32,7 +31,7 @@ pytestmark = [
     pytest.mark.skipif(not APACHE, reason="the embedded broker forgets everything when it ends"),
 ]
 
-ABSENT_SECONDS = 30.0 if FULL else 20.0
+ABSENT_SECONDS = 20.0
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -12,6 +12,7 @@ import pytest
 
 from schemas import Contrast
 from streams.embedded import free_port
+from streams.http import tokens
 from tests import probes
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
 from tests.harness import Harness
@@ -44,14 +45,17 @@ class Choices:
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
 
-    def spread(self, port: int) -> None:
+    def spread(self, port: int, ask: Callable[[], object]) -> None:
         """Send it evenly, since a rate needs two different values.
 
         Args:
             port: of the worker's metrics. The first few choices make the series, and are scraped before others count.
+            ask: asks the API something; called now and then.
         """
         for number in range(CHOICES):
             self._one(number)
+            if number % 10 == 0:
+                ask()
             if number == FIRST:
                 self._harness.until(
                     lambda _: probes.metric(port, "sager_selection_rank_count") > FIRST,
@@ -80,12 +84,22 @@ class Choices:
 @pytest.fixture
 def watched(harness: Harness) -> Iterator[tuple[Prometheus, float]]:
     """Prometheus, and since when it watches a deployment that has had load and an outage."""
-    ports = worker_port, materializer_port = free_port(), free_port()
+    ports = worker_port, materializer_port, serve_port = free_port(), free_port(), free_port()
     began, data = time.time(), harness.settings.data_dir
-    jobs = {"sager-worker": [f"127.0.0.1:{worker_port}"], "sager-materializer": [f"127.0.0.1:{materializer_port}"]}
+    jobs = {
+        "sager-worker": [f"127.0.0.1:{worker_port}"],
+        "sager-materializer": [f"127.0.0.1:{materializer_port}"],
+        "sager-http": [f"127.0.0.1:{serve_port}"],
+    }
+    token, known = tokens.new("prometheus", ["operate"], None, None)
+    tokens_file = data / "tokens.toml"
+    data.mkdir(parents=True, exist_ok=True)
+    tokens_file.touch(mode=0o600)
+    tokens_file.write_text(tokens.as_toml(known))
+    api = free_port()
     with (
         threaded(OpenAiServer(always=Act(delay=0.02), keep=False)) as server,
-        Prometheus(data, jobs, RULES) as prometheus,
+        Prometheus(data, jobs, RULES, token=token) as prometheus,
     ):
         harness.worker(
             metrics_port=worker_port,
@@ -101,11 +115,14 @@ def watched(harness: Harness) -> Iterator[tuple[Prometheus, float]]:
             llm_price_completion=4.0,
             llm_daily_budget=0.01,
             watchdog_seconds=8,
+            shadow_share=1.0,
+            shadow_set={"reasoner": "rules"},
         )
         harness.start("materialize", metrics_port=materializer_port)
+        harness.start("serve", http_tokens=tokens_file, http_port=api, metrics_port=serve_port)
         server.then(*[Do.ANSWER] * 30, *[Do.FAIL] * 5)
-        harness.until(lambda _: all(map(is_ready, ports)), "both to be ready")
-        Choices(harness).spread(worker_port)
+        harness.until(lambda _: all(map(is_ready, ports)), "all to be ready")
+        Choices(harness).spread(worker_port, lambda: probes.ask(api, "/v1/status", token))
         harness.count(Contrast, CHOICES)
         time.sleep(2.5)  # for one more scrape, and an evaluation of the rules after it
         yield prometheus, began

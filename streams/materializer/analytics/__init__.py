@@ -19,6 +19,7 @@ VIEWS = (
     "attribute_adoption",
     "slim_skill_tokens",
     "cold_start_age",
+    "shadow_arms",
 )
 """In the order of their creation: a view may use those before it."""
 MACROS = (

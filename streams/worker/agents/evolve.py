@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from operators.chain import seal
-from operators.evolve import validate
 from operators.forget import without_lines
-from operators.merge import holds, merge, resolve, resolve_command, resolve_replacement
+from operators.merge import holds, merge, resolve_command
 from operators.render import render
 from operators.slim import slim
 from operators.tokens import count_tokens
+from operators.whatif import Learner
 from schemas import (
     Contrast,
     ForgetRequest,
@@ -32,20 +32,29 @@ from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning import GivenUp, Reasoning
 from streams.worker.sent import Newest, Sent
+from streams.worker.shadow import Shadow
 from streams.worker.skills import newest
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning) -> None:
-    """Add the agent to the worker."""
-    Evolve(pipeline, reasoning).intake.attach()
+def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> None:
+    """Add the agent to the worker, with the shadow arm if there is one."""
+    Evolve(pipeline, reasoning, shadow).intake.attach()
 
 
 class Evolve:
     """The agent's two handlers, and the one way in which a diff comes into the world."""
 
-    def __init__(self, pipeline: Pipeline, reasoning: Reasoning) -> None:
+    def __init__(self, pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> None:
         self._pipeline = pipeline
-        self._reasoning = reasoning
+        settings = pipeline.settings
+        self._learner = Learner(
+            reasoning.reason,
+            reasoning.rewrite if settings.evolve_mode is EvolveMode.REPLACE else None,
+            pipeline.merge_limits,
+            pipeline.privacy,
+            settings.warmup_rounds,
+        )
+        self._shadow = shadow
         self._sent = Sent(pipeline.settings, pipeline.generation)
         self._forgetting = Forgetting(pipeline, self._apply, self._sent.forget)
         handlers: dict[str, Handler] = {
@@ -68,34 +77,25 @@ class Evolve:
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
         await self._complete(event, skill)
+        outcome = await self._learn(event, contrast, skill, position)
+        if self._shadow is not None:
+            # When all of the live skill is out; it waits for nothing of this.
+            self._shadow.choice(event, contrast, position, skill, is_repeated=outcome == "repeated")
+        return outcome
+
+    async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
         if holds(skill, contrast.event_id, position):
             return "repeated"
-        rounds = self._pipeline.settings.warmup_rounds
-        if skill.frozen or (rounds is not None and skill.contrasts >= rounds):
+        if self._learner.passes_over(skill):
             return "frozen"
         try:
-            diff = await self._diff(contrast, skill, position)
+            diff = await self._learner.diff(contrast, skill, position, lambda: newest(self._pipeline, contrast))
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
         await self._apply(event, newest(self._pipeline, contrast), diff)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
         return "evolved"
-
-    async def _diff(self, contrast: Contrast, skill: PolicySkill, position: Position) -> SkillDiff:
-        """Reason on the skill as it was read; resolve against the skill as it is when the answer comes.
-
-        Raises:
-            GivenUp: there is no answer.
-        """
-        pipeline, limits = self._pipeline, self._pipeline.merge_limits
-        if pipeline.settings.evolve_mode is EvolveMode.REPLACE:
-            replacement = await self._reasoning.rewrite(contrast, skill)
-            now = newest(pipeline, contrast)
-            return resolve_replacement(now, replacement, contrast, position, limits, pipeline.privacy)
-        proposal = await self._reasoning.reason(contrast, skill)
-        now = newest(pipeline, contrast)
-        return resolve(now, validate(proposal, now, contrast, pipeline.privacy), contrast, position, limits)
 
     async def _propagate(self, event: Any, contrast: Contrast, position: Position) -> None:
         await propagate(
@@ -119,6 +119,8 @@ class Evolve:
             return "repeated"
         diff = resolve_command(skill, command, position, pipeline.merge_limits, pipeline.privacy)
         await self._apply(event, skill, diff)
+        if self._shadow is not None:
+            self._shadow.command(event, command, position)
         return "commanded"
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:

@@ -8,7 +8,7 @@ import pytest
 from materializer_builders import at, diff, rows, skill, write
 
 from streams.materializer import read, snapshot
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
@@ -170,3 +170,11 @@ def test_skills_and_diffs_come_back_as_they_were(store, publisher, settings):
     assert read.skill(con, "ann", "films") == read.skill(con, "' OR true --") == []
     assert read.diffs(con, "ann") == read.diffs(con, "ann", "books") == [diff(1), diff(2)]
     con.close()
+
+
+def test_a_snapshot_of_another_tenant_is_refused(store, publisher, settings):
+    publisher.publish_if_due()
+
+    with pytest.raises(AnotherDeployment, match=r"belongs to the prefix 'sager\.', not 'acme\.'"):
+        read.connect(settings.model_copy(update={"prefix": "acme."}))
+    read.connect(settings).close()

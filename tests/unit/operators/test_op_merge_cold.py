@@ -156,6 +156,8 @@ class TestRoom:
         assert self.evict(*lines, keep=2) == ["genre: a", "genre: b"]
 
 
+OWN = (ChangeKind.REINFORCED, ChangeKind.DISCOVERED, ChangeKind.ADDED, ChangeKind.REWORDED)
+"""What the user chose, or said."""
 UNCONFIRMED = st.builds(from_fact, FACT, st.sampled_from(Tier), st.just(Source.GLOBAL), support=st.just(0))
 OTHERS = st.builds(from_fact, FACT, st.sampled_from(Tier), st.sampled_from(list(Source)), support=st.integers(1, 9))
 SEEDS = st.lists(UNCONFIRMED | UNCONFIRMED | OTHERS, max_size=12, unique_by=lambda a: a.attribute_id).map(tuple)
@@ -174,7 +176,9 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
 
     for diff, skill in zip(stream.log, stream.skills, strict=True):
         contrasts += diff.is_contrast
-        confirmed |= {c.attribute_id for c in diff.changes if c.kind in (ChangeKind.REINFORCED, ChangeKind.DISCOVERED)}
+        confirmed |= {c.attribute_id for c in diff.changes if c.kind in OWN}
+        back = [c.discovered for c in diff.changes if c.kind is ChangeKind.RESTORED and c.discovered]
+        confirmed |= {a.attribute_id for a in back if a.support or a.source is not Source.GLOBAL}
         unpinned = {a.attribute_id for a in skill.attributes if not a.pinned}
         if diff.is_contrast and contrasts >= limits.global_patience:
             assert unpinned <= confirmed

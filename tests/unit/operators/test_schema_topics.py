@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from schemas import TOPICS, Contrast, GlobalSkill, Item, PolicySkill, UnknownTopic, compound_key, topic_of
-from schemas.topics import Key, Topic, by_name
+from schemas.topics import COMPACTION, Key, Topic, by_name
 from tests.builders import NOW, a_candidate, a_contrast, a_skill, an_interaction, open_rankings
 
 
@@ -73,7 +73,7 @@ def test_only_templates_are_read_whole_by_every_process() -> None:
         ),
         (
             Topic("t", PolicySkill, Key.USER, "x", compact=True, max_message_bytes=5),
-            {"cleanup.policy": "compact", "max.message.bytes": "5"},
+            {"cleanup.policy": "compact", "max.message.bytes": "5", **COMPACTION},
         ),
     ],
     ids=["kept for a week", "kept for ever", "compacted"],

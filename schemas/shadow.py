@@ -1,0 +1,52 @@
+"""A shadow arm's record: the skill that it keeps beside the live one, and how both ranked what was chosen from."""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from schemas.base import Event, Model
+from schemas.diffs import PolicySkill
+from schemas.fields import DomainField, Identifier, UserIdField
+
+Rank = Annotated[int, Field(ge=1)]
+
+
+class ShadowSkill(Model):
+    """What a shadow arm has learned of one user in one domain; nobody but the arm reads it.
+
+    `arm` and `knobs` say which arm and with what changed: another one starts again from the live skill.
+    """
+
+    TOPIC: ClassVar[str] = "shadow-skills"
+
+    user_id: UserIdField
+    domain: DomainField
+    arm: Identifier
+    knobs: Identifier = Field(description="Fingerprint of what the arm changes.")
+    live_version: int = Field(
+        default=0,
+        ge=0,
+        description="The live skill's version at the last choice: one that has gone back was forgotten.",
+    )
+    skill: PolicySkill
+
+
+class ShadowOutcome(Event):
+    """At which place the live and the shadow skill would have put what the user chose, before either learned from it.
+
+    Both rank the same candidates with the deterministic ranker. `event_id` follows from the arm and the contrast.
+    """
+
+    TOPIC: ClassVar[str] = "shadow-outcomes"
+
+    user_id: UserIdField
+    domain: DomainField
+    arm: Identifier
+    ranking_id: Identifier
+    candidates: int = Field(ge=1)
+    live_rank: Rank
+    shadow_rank: Rank
+    live_version: int = Field(ge=0, description="The live skill's version that ranked.")
+    shadow_version: int = Field(ge=0, description="The shadow skill's.")
+    live_contrasts: int = Field(default=0, ge=0, description="How many choices the live skill had learned from.")
+    shadow_contrasts: int = Field(default=0, ge=0, description="And the shadow skill: fewer where it missed some.")

@@ -1,0 +1,51 @@
+"""`sager token new`: a token for the HTTP API."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from streams.cli.options import AsJson, examples
+from streams.cli.output import note, print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(no_args_is_help=True, help="Tokens of the HTTP API.", epilog=examples(*_EXAMPLES))
+    group.command("new", epilog=examples(*_EXAMPLES))(new)
+    # A group with one command would be taken for that command.
+    group.callback()(lambda: None)
+    app.add_typer(group, name="token")
+
+
+_EXAMPLES = (
+    "sager token new --name console --scope read-all >> tokens.toml",
+    "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
+    "sager token new --name prometheus --scope operate --json",
+)
+
+
+def new(
+    name: Annotated[str, typer.Option(help="Who has it: the actor of what is changed with it.", metavar="NAME")],
+    scope: Annotated[
+        list[str], typer.Option(help="read-user, read-all, change-user or operate; may be repeated.", metavar="SCOPE")
+    ],
+    user: Annotated[
+        str | None, typer.Option(help="Whom read-user and change-user are about; * is everybody.", metavar="USER")
+    ] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days that it is good for. [for ever]", metavar="N")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token: its lines for the file of tokens on stdout, and itself, this once, on stderr.
+
+    The file has only its hash; who loses it needs a new one. With --json: both, on stdout.
+    """
+    from streams.http import tokens  # noqa: PLC0415
+
+    expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
+    secret, made = tokens.new(name, scope, user, expires)
+    if as_json:
+        print_json({"token": secret, "lines": tokens.as_toml(made)})
+        return
+    print(tokens.as_toml(made))
+    note(f"the token, shown this once: {secret}")

@@ -1,0 +1,206 @@
+"""The API's routes: what each needs, what it asks, and what it answers."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import Field, TypeAdapter, ValidationError
+
+from schemas import SkillDiff
+from schemas.fields import DomainField, UserIdField
+from streams.http import metrics
+from streams.http.commands import Changes, command_of
+from streams.http.gate import Gate
+from streams.http.middleware import TOKEN, answering
+from streams.http.problems import Problem, not_valid
+from streams.http.snapshot import Snapshot
+from streams.http.tokens import Scope, Token
+from streams.http.work import Threads
+from streams.settings import Settings
+
+BODY_BYTES = 16 * 1024
+"""The largest body that is read; a command takes some hundred bytes."""
+BODY_SECONDS = 10.0
+"""So long it may take to come."""
+LAST, MOST_LAST = 20, 200
+PAGE, MOST_PAGE = 100, 1_000
+READING, READING_WAITING = 4, 64
+CHANGING, CHANGING_WAITING = 8, 8
+"""Commands wait for a worker, each with a consumer of its own."""
+LET_GO_SECONDS = 10.0
+"""How often a snapshot that is not the newest any more is let go of."""
+
+_USER: TypeAdapter[str] = TypeAdapter(UserIdField)
+_DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
+_LAST: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_LAST)])
+_PAGE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_PAGE)])
+
+Allows = Callable[[Token, str], bool]
+"""Whether a token may do it with this user; the user is empty where the route names none."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """One route of the API.
+
+    Attributes:
+        method: HTTP's.
+        path: the template.
+        needs: the scopes of which one is needed, for people.
+        allows: whether a token has it.
+        handler: answers it.
+    """
+
+    method: str
+    path: str
+    needs: tuple[Scope, ...]
+    allows: Allows
+    handler: Handler
+
+
+class Api:
+    """Answers requests.
+
+    Args:
+        settings: the deployment.
+        gate: who is let in.
+    """
+
+    def __init__(self, settings: Settings, gate: Gate) -> None:
+        self._settings, self._gate = settings, gate
+        self.snapshot = Snapshot(settings)
+        self._changes = Changes(settings)
+        self._reading = Threads("read", READING, READING_WAITING)
+        self._changing = Threads("change", CHANGING, CHANGING_WAITING)
+        one, all_users, change = (Scope.READ_USER, Scope.READ_ALL), (Scope.READ_ALL,), (Scope.CHANGE_USER,)
+        self.routes = (
+            Route("GET", "/v1/users", all_users, lambda token, _: Scope.READ_ALL in token.scopes, self._users),
+            Route("GET", "/v1/users/{user}/skills", one, Token.may_read, self._skills),
+            Route("GET", "/v1/users/{user}/skills/{domain}", one, Token.may_read, self._skill),
+            Route("GET", "/v1/users/{user}/log", one, Token.may_read, self._log),
+            Route("POST", "/v1/users/{user}/commands", change, Token.may_change, self._command),
+            Route(
+                "GET", "/v1/status", (Scope.OPERATE,), lambda token, _: Scope.OPERATE in token.scopes, self._status
+            ),
+        )  # fmt: skip
+
+    def application(self) -> web.Application:
+        """All of it, for aiohttp."""
+        app = web.Application(middlewares=[answering(self._gate)], client_max_size=BODY_BYTES)
+        for route in self.routes:
+            app.router.add_route(route.method, route.path, _guarded(route))
+            metrics.SECONDS.labels(route.path)
+        app.cleanup_ctx.append(self._letting_go)
+        app.on_cleanup.append(self._close)
+        return app
+
+    async def _users(self, request: web.Request) -> web.Response:
+        after = _checked(_USER, request.query["after"], "after") if "after" in request.query else ""
+        most = _checked(_PAGE, request.query.get("limit", PAGE), "limit")
+        found = await self._reading.run(partial(self.snapshot.users, after, most))
+        return _json({"users": found, "next": found[-1] if len(found) == most else None})
+
+    async def _skills(self, request: web.Request) -> web.Response:
+        user = _user_of(request)
+        found = await self._reading.run(partial(self.snapshot.skills, user))
+        if not found:
+            raise Problem(404, "no skill of this user is in the snapshot")
+        return _json({"skills": [_plain(skill) for skill in found]})
+
+    async def _skill(self, request: web.Request) -> web.Response:
+        user, domain = _user_of(request), _checked(_DOMAIN, request.match_info["domain"], "domain")
+        found = await self._reading.run(partial(self.snapshot.skills, user, domain))
+        if not found:
+            raise Problem(404, "no skill of this user in this domain is in the snapshot")
+        return _json(_plain(found[0]))
+
+    async def _log(self, request: web.Request) -> web.Response:
+        user = _user_of(request)
+        domain = _checked(_DOMAIN, request.query["domain"], "domain") if "domain" in request.query else None
+        last = _checked(_LAST, request.query.get("last", LAST), "last")
+        found = await self._reading.run(partial(self.snapshot.log, user, domain, last))
+        if not found:
+            raise Problem(404, "no version of such a skill is in the snapshot")
+        return _json({"diffs": [diff.model_dump(mode="json") for diff in found]})
+
+    async def _command(self, request: web.Request) -> web.Response:
+        user, token = _user_of(request), request[TOKEN]
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await request.read()
+        making = partial(command_of, body, user, token.name, self.snapshot.history)
+        command = await self._reading.run(making)
+        diff = await self._changing.run(partial(self._changes.carry_out, command))
+        if diff is None:
+            return _json({"event_id": command.event_id, "carried_out": False}, 202)
+        refused = [each.model_dump(mode="json") for each in diff.refused]
+        if refused and not diff.changes:
+            raise Problem(409, "the command was refused", event_id=command.event_id, refused=refused)
+        told = {"event_id": command.event_id, "carried_out": True, "version": diff.version, "refused": refused}
+        return _json({**told, **_what_changed(diff, token.may_read(user))})
+
+    async def _status(self, _: web.Request) -> web.Response:
+        found = await self._reading.run(self.snapshot.status)
+        return _json({"prefix": self._settings.prefix, "snapshot": found})
+
+    async def _letting_go(self, _: web.Application) -> AsyncIterator[None]:
+        """Beside the requests, of which there may be none for hours."""
+
+        async def now_and_then() -> None:
+            while True:
+                await asyncio.sleep(LET_GO_SECONDS)
+                await asyncio.to_thread(self.snapshot.let_go)
+
+        task = asyncio.create_task(now_and_then())
+        yield
+        task.cancel()
+
+    async def _close(self, _: web.Application) -> None:
+        for threads in (self._reading, self._changing):
+            threads.close()
+        self.snapshot.close()
+
+
+def _guarded(route: Route) -> Handler:
+    """The handler behind the question whether the token may; asked before anything is looked up."""
+
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        if not route.allows(request[TOKEN], request.match_info.get("user", "")):
+            metrics.AUTH_FAILURES.labels("scope").inc()
+            needs = " or ".join(route.needs)
+            raise Problem(403, f"this token is not good for that: it needs the scope {needs}, for that user")
+        return await route.handler(request)
+
+    return guarded
+
+
+def _what_changed(diff: SkillDiff, may_read: bool) -> dict[str, Any]:
+    """The diff, for who may read the user: a skill's first one has all lines that it started with."""
+    return {"diff": diff.model_dump(mode="json")} if may_read else {}
+
+
+def _plain(skill: Any) -> dict[str, Any]:
+    plain: dict[str, Any] = skill.model_dump(mode="json", exclude={"last_diff"})
+    return plain
+
+
+def _user_of(request: web.Request) -> str:
+    user: str = _checked(_USER, request.match_info["user"], "user")
+    return user
+
+
+def _checked(adapter: "TypeAdapter[Any]", value: Any, name: str) -> Any:
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        problem = not_valid(error)
+        problem.more["errors"] = [{**each, "field": name} for each in problem.more["errors"]]
+        raise problem from None
+
+
+def _json(body: Any, status: int = 200) -> web.Response:
+    return web.Response(status=status, body=orjson.dumps(body), content_type="application/json")

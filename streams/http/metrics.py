@@ -1,0 +1,26 @@
+"""What the HTTP API tells Prometheus. Labels are closed sets: never a user, a token or a token's name."""
+
+from prometheus_client import Counter, Histogram
+
+REQUESTS = Counter(
+    "sager_http_requests", "Requests to the HTTP API, by route and status.", ["method", "route", "status"]
+)
+SECONDS = Histogram(
+    "sager_http_seconds",
+    "From a request to its answer, by route.",
+    ["route"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+AUTH_FAILURES = Counter(
+    "sager_http_auth_failures", "Requests without a good token, by what was wrong with it, those for metrics included.",
+    ["reason"],
+)  # fmt: skip
+RATE_LIMITED = Counter("sager_http_rate_limited", "Requests that came too often, by who was counted.", ["by"])
+
+NO_ROUTE = "other"
+"""The route of a path that there is not."""
+
+for _reason in ("missing", "not-bearer", "unknown", "scope"):
+    AUTH_FAILURES.labels(_reason)
+for _by in ("token", "address"):
+    RATE_LIMITED.labels(_by)

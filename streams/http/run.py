@@ -1,0 +1,101 @@
+"""`sager serve`: the API until a signal comes."""
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import ssl
+
+from aiohttp import web
+
+from streams import shutdown
+from streams.health import serve as tell_health
+from streams.http.api import Api
+from streams.http.exceptions import CannotServe, TokensUnusable
+from streams.http.gate import Gate
+from streams.http.health import ApiHealth
+from streams.http.tokens import TokensFile
+from streams.kafka import client_config
+from streams.settings import Settings
+
+logger = logging.getLogger("sager.http")
+
+
+def run(settings: Settings) -> None:
+    """Serve until SIGTERM or SIGINT; what was begun is answered first.
+
+    Raises:
+        TokensUnusable: there is no file of tokens, or it is not as it has to be.
+        CannotServe: the certificate or the port cannot be used.
+        SecurityMisconfigured: a file that Kafka's TLS needs is not what it has to be.
+    """
+    if settings.http_tokens is None:
+        raise TokensUnusable(
+            "nobody could be let in: set SAGER_HTTP_TOKENS to a file of tokens, and put into it what "
+            "`sager token new --name NAME --scope read-all` prints"
+        )
+    tokens = TokensFile(settings.http_tokens)
+    tokens.all()
+    client_config(settings)  # refuses what is wrong with it now, and not at the first command
+    tls = _tls(settings)
+    if tls is None and not _is_loopback(settings.http_host):
+        logger.warning(
+            "tokens and what is told of users cross the network in the open on %s: set SAGER_HTTP_CERTIFICATE and "
+            "SAGER_HTTP_KEY, or put a proxy in front that speaks TLS",
+            settings.http_host,
+        )
+    health = ApiHealth(settings, tokens)
+    tell_health(settings, health)
+    asyncio.run(_serve(settings, Api(settings, Gate(tokens, settings)), health, tls))
+
+
+async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLContext | None) -> None:
+    ended = asyncio.Event()
+
+    def end() -> None:
+        shutdown.begin(settings.shutdown_seconds)
+        health.ends()
+        ended.set()
+
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(name, end)
+    # No log of requests: paths name users.
+    runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=settings.shutdown_seconds)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.http_host, settings.http_port, ssl_context=tls)
+        try:
+            await site.start()
+        except OSError as error:
+            raise CannotServe(
+                f"{settings.http_host}:{settings.http_port} cannot be listened on ({error.strerror}): set "
+                "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
+            ) from error
+        health.serves()
+        logger.info("serving on %s:%s", settings.http_host, settings.http_port)
+        await ended.wait()
+    finally:
+        await runner.cleanup()
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.http_certificate is None:
+        return None
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # Without a password OpenSSL would ask for it on the terminal.
+        context.load_cert_chain(settings.http_certificate, settings.http_key, lambda: "")
+    except OSError as error:  # ssl.SSLError is one
+        raise CannotServe(
+            f"SAGER_HTTP_CERTIFICATE ({settings.http_certificate}) and SAGER_HTTP_KEY ({settings.http_key}) cannot be "
+            "used: they must be PEM files that belong together, the key without a password"
+        ) from error
+    return context
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

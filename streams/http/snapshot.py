@@ -1,0 +1,105 @@
+"""The newest DuckDB snapshot, kept open between requests and opened again when a newer one has taken its name."""
+
+import threading
+
+import duckdb
+
+from schemas import PolicySkill, SkillDiff, decode
+from streams.materializer import read
+from streams.settings import Settings
+
+QUERY_MS = 10_000
+"""The longest that one question may take."""
+NO_FILE = (0, 0)
+
+_LOG = """
+    SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain)
+    QUALIFY row_number() OVER (PARTITION BY domain ORDER BY version DESC) <= $3
+    ORDER BY domain, version
+"""
+_USERS = "SELECT DISTINCT user_id FROM skills WHERE user_id > $1 ORDER BY user_id LIMIT $2"
+_STATUS = "SELECT published_at, newest_record_at, records FROM snapshot_info"
+
+
+class Snapshot:
+    """Answers questions about users. For any thread; each question is asked of one snapshot as a whole.
+
+    Args:
+        settings: where the file is, and whose it must be.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._con: duckdb.DuckDBPyConnection | None = None
+        self._file = NO_FILE
+
+    def skills(self, user: str, domain: str | None = None) -> list[PolicySkill]:
+        """The user's skills, in the domains' order; of one domain if named.
+
+        Raises:
+            MaterializerError: there is no snapshot, or it is of another deployment. All of these may raise it.
+        """
+        with self._newest() as con:
+            return read.skill(con, user, domain)
+
+    def log(self, user: str, domain: str | None, last: int) -> list[SkillDiff]:
+        """The newest so many diffs of each of the user's skills, by domain and version."""
+        with self._newest() as con:
+            rows = con.execute(_LOG, [user, domain, last]).fetchall()
+        return [decode(SkillDiff, text.encode()) for (text,) in rows]
+
+    def history(self, user: str, domain: str) -> list[SkillDiff]:
+        """All diffs of one skill."""
+        with self._newest() as con:
+            return read.diffs(con, user, domain)
+
+    def users(self, after: str, most: int) -> list[str]:
+        """The ids of users who have a skill, in their order, behind this one."""
+        with self._newest() as con:
+            return [name for (name,) in con.execute(_USERS, [after, most]).fetchall()]
+
+    def status(self) -> dict[str, object]:
+        """Of when the snapshot is, and how many records it holds."""
+        with self._newest() as con:
+            [(published, newest, records)] = con.execute(_STATUS).fetchall()
+        return {
+            "published_at": None if published is None else f"{published.isoformat()}Z",
+            "newest_record_at": None if newest is None else f"{newest.isoformat()}Z",
+            "records": records,
+        }
+
+    def let_go(self) -> None:
+        """Close a file that is not the newest any more: it takes up disk, and may hold who has been forgotten."""
+        with self._lock:
+            if self._con is not None and self._there() != self._file:
+                self._con.close()
+                self._con, self._file = None, NO_FILE
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._con is not None:
+                self._con.close()
+            self._con, self._file = None, NO_FILE
+
+    def _there(self) -> tuple[int, int]:
+        path = self._settings.duckdb_file
+        found = path.stat() if path.exists() else None
+        return (found.st_ino, found.st_mtime_ns) if found else NO_FILE
+
+    def _newest(self) -> duckdb.DuckDBPyConnection:
+        """A connection of our own to the newest snapshot: an older one lives until the last that asks it is done."""
+        with self._lock:
+            file = self._there()
+            if self._con is None or file != self._file:
+                fresh = read.connect(self._settings)
+                fresh.execute(f"SET memory_limit = '{read.MEMORY}'")
+                if self._con is not None:
+                    self._con.close()
+                self._con, self._file = fresh, file
+            cursor = self._con.cursor()
+            # Both are each connection's own.
+            cursor.execute("USE snapshot")
+            cursor.execute(f"SET max_execution_time = {QUERY_MS}")
+            return cursor

@@ -1,0 +1,211 @@
+"""Tokens: random, known to us by their hash alone, each with a name, scopes and perhaps a user and an end.
+
+They stand in a TOML file that is read again when it changes, so that a token is revoked by taking out its lines:
+
+    [[token]]
+    name = "console"
+    sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+    scopes = ["read-all"]
+"""
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import stat
+import tomllib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from schemas.fields import Label, UserIdField, UtcDatetime
+from streams.http.exceptions import TokensUnusable
+
+EVERYBODY = "*"
+"""Instead of a user: whoever has the token acts for all of them."""
+FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
+"""32 random bytes. What looks otherwise was not made by us and is not looked up, so that nobody chooses a weak one."""
+RANDOM_BYTES = 32
+_OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
+
+logger = logging.getLogger("sager.http")
+
+
+class Scope(StrEnum):
+    """What a token is good for."""
+
+    READ_USER = "read-user"
+    READ_ALL = "read-all"
+    CHANGE_USER = "change-user"
+    OPERATE = "operate"
+
+
+OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER})
+
+
+class Token(BaseModel):
+    """What we know of a token.
+
+    Attributes:
+        name: the actor, in whose name changes are made.
+        sha256: of the token, in hexadecimal.
+        scopes: what it is good for.
+        user: whom the scopes of a user are about; EVERYBODY for an app that acts for all.
+        expires: from when on it is good for nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Label
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    scopes: Annotated[frozenset[Scope], Field(min_length=1)]
+    user: UserIdField | None = None
+    expires: UtcDatetime | None = None
+
+    @model_validator(mode="after")
+    def _names_its_user(self) -> Self:
+        about_one = bool(self.scopes & OF_A_USER)
+        if about_one is not (self.user is not None):
+            raise ValueError(
+                f"read-user and change-user need a user, or {EVERYBODY!r} for all"
+                if about_one
+                else "only read-user and change-user are about a user"
+            )
+        return self
+
+    def may_read(self, user: str) -> bool:
+        """Whether it may see what is known of this user."""
+        return Scope.READ_ALL in self.scopes or (Scope.READ_USER in self.scopes and self._is_about(user))
+
+    def may_change(self, user: str) -> bool:
+        """Whether it may change this user's skills."""
+        return Scope.CHANGE_USER in self.scopes and self._is_about(user)
+
+    def _is_about(self, user: str) -> bool:
+        return self.user in (EVERYBODY, user)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    token: tuple[Token, ...] = ()
+
+    @model_validator(mode="after")
+    def _has_each_once(self) -> Self:
+        if len({token.sha256 for token in self.token}) < len(self.token):
+            raise ValueError("the same sha256 stands there twice")
+        return self
+
+
+class TokensFile:
+    """The tokens of a file, as it is now.
+
+    Args:
+        path: the file; it may change at any time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._seen: tuple[int, ...] = ()
+        self._tokens: tuple[Token, ...] = ()
+        self._wrong = ""
+
+    def all(self) -> tuple[Token, ...]:
+        """Every token, expired ones too.
+
+        Raises:
+            TokensUnusable: the file is not as it has to be; what it said before does not count any more, or a token
+                that was to be revoked would go on.
+        """
+        before = self._wrong
+        try:
+            found = self._path.stat()
+            seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
+            if seen != self._seen:
+                self._tokens, self._wrong = (), _too_open(self._path, found.st_mode)
+                if not self._wrong:
+                    self._read()
+                self._seen = seen
+        except OSError as error:
+            self._seen, self._wrong = (), f"{self._path} cannot be read: {error.strerror}"
+        if self._wrong and self._wrong != before:
+            logger.error("nobody is let in: %s", self._wrong)
+        if self._wrong:
+            raise TokensUnusable(f"SAGER_HTTP_TOKENS: {self._wrong}")
+        return self._tokens
+
+    def _read(self) -> None:
+        try:
+            self._tokens = _File.model_validate(tomllib.loads(self._path.read_text(encoding="utf-8"))).token
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self._wrong = f"{self._path} is no TOML: {error}"
+        except ValidationError as error:
+            told = error.errors(include_url=False, include_context=False, include_input=False)
+            self._wrong = f"{self._path}: " + "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in told[:3])
+
+
+def _too_open(path: Path, mode: int) -> str:
+    if mode & _OPEN_TO_OTHERS:
+        return f"{path} can be read by everybody, or written by others than its owner: chmod 640 {path}, or 600"
+    return ""
+
+
+def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
+    """The token that was presented; None if it is none of these, or expired.
+
+    Every entry is compared, and each in constant time: how long it takes tells nobody how near a guess was.
+    """
+    shown = hash_of(presented)
+    found = None
+    for token in tokens:
+        if hmac.compare_digest(token.sha256, shown):
+            found = token
+    if found is None or not FORM.fullmatch(presented):
+        return None
+    expired = found.expires is not None and found.expires <= (now or datetime.now(UTC))
+    return None if expired else found
+
+
+def hash_of(token: str) -> str:
+    """The hash by which a token is known."""
+    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
+
+
+def new(name: str, scopes: Iterable[str], user: str | None, expires: datetime | None) -> tuple[str, Token]:
+    """A new token, and what is to be known of it.
+
+    Raises:
+        ValidationError: the name, the scopes and the user do not go together.
+    """
+    secret = f"sager_{secrets.token_urlsafe(RANDOM_BYTES)}"
+    known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
+    return secret, Token.model_validate({**known, "expires": expires})
+
+
+def as_toml(token: Token) -> str:
+    """The lines for the file."""
+    lines = [
+        "[[token]]",
+        f"name = {_quoted(token.name)}",
+        f'sha256 = "{token.sha256}"',
+        f"scopes = [{', '.join(_quoted(scope) for scope in Scope if scope in token.scopes)}]",
+    ]
+    if token.user is not None:
+        lines.append(f"user = {_quoted(token.user)}")
+    if token.expires is not None:
+        lines.append(f"expires = {token.expires.isoformat(timespec='seconds')}")
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    r"""As a basic string of TOML.
+
+    >>> _quoted('say "so"')
+    '"say \\"so\\""'
+    """
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

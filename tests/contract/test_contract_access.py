@@ -1,0 +1,96 @@
+"""docs/access.md next to the code: what each role may do on Kafka, and what each request needs over HTTP."""
+
+from pathlib import Path
+
+import pytest
+
+from schemas import TOPICS
+from streams.acls.roles import ROLES, Kind, Operation, Role, by_resource, commands, grants, union
+from streams.http.api import Api
+from streams.http.gate import Gate
+from streams.http.tokens import Scope, TokensFile
+from streams.materializer.rows import PUBLIC_TOPICS
+from streams.settings import Settings
+from tests.contract.test_contract_docs import ROOT, table
+
+PAGE = ROOT / "docs" / "access.md"
+SETTINGS = Settings(prefix="acme.", app_id="acme")
+
+
+def told(names: tuple[str, ...]) -> str:
+    """Topics as the table has them."""
+    if len(names) <= len(TOPICS) / 2:
+        return ", ".join(names) or "nothing"
+    internal = any(TOPICS[name].internal for name in names)
+    others = [name for name, topic in TOPICS.items() if name not in names and (internal or not topic.internal)]
+    return " but ".join(filter(None, ["all" if internal else "all public", ", ".join(others)]))
+
+
+def test_the_table_of_roles_is_what_is_granted() -> None:
+    rows = [[cell.removesuffix(" |").strip("| ") for cell in row] for row in table(PAGE, "role")]
+
+    assert rows == [
+        [role, told(access.reads), told(access.writes), ", ".join(access.joins).replace("{app_id}", "SAGER_APP_ID")]
+        for role, access in ROLES.items()
+    ]
+
+
+def test_the_table_of_requests_is_what_is_asked_for() -> None:
+    rows = {row[0].partition("?")[0]: row[1] for row in table(PAGE, "request")}
+    api = Api(SETTINGS, Gate(TokensFile(Path()), SETTINGS))
+
+    assert rows == {f"{route.method} {route.path}": " or ".join(route.needs) for route in api.routes}
+
+
+def test_the_table_of_scopes_has_each() -> None:
+    assert [row[0] for row in table(PAGE, "scope")] == list(Scope)
+
+
+# --- what can be said of the rules without a broker
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_rule_reaches_beyond_the_tenant(role: Role) -> None:
+    names = {kind: {grant.name for grant in grants(role, SETTINGS) if grant.kind is kind} for kind in Kind}
+
+    assert names[Kind.TOPIC] <= {topic.name("acme.") for topic in TOPICS.values()}
+    shared = {name for name in names[Kind.GROUP] if name.startswith("sager-") and name.endswith("-unused")}
+    assert names[Kind.GROUP] - shared <= {"acme", "acme-app", "acme-materializer"}
+    assert {grant.operation for grant in grants(role, SETTINGS) if grant.name in shared} <= {Operation.DESCRIBE}
+    assert len(set(grants(role, SETTINGS))) == len(grants(role, SETTINGS))
+
+
+def test_changelogs_are_for_workers_and_the_operator_alone() -> None:
+    internal = {topic.name("acme.") for topic in TOPICS.values() if topic.internal}
+    touch = {
+        role
+        for role in Role
+        for grant in grants(role, SETTINGS)
+        if grant.name in internal and grant.operation in (Operation.READ, Operation.WRITE)
+    }
+
+    assert touch == {Role.WORKER, Role.OPERATOR}
+
+
+def test_a_new_topic_is_open_to_those_whom_it_must_be_open_to_and_closed_to_all_others() -> None:
+    """By construction: the worker, the materializer and the operator take theirs from the registry."""
+    assert set(ROLES[Role.WORKER].reads) == set(TOPICS) - {"items", "dead-letters"}
+    assert set(ROLES[Role.MATERIALIZER].reads) == {topic.base for topic in PUBLIC_TOPICS}
+    assert not any(TOPICS[base].internal for base in ROLES[Role.MATERIALIZER].reads)
+    assert set(ROLES[Role.OPERATOR].writes) == set(TOPICS)
+
+
+def test_the_commands_for_kafkas_tool_say_all_that_is_granted() -> None:
+    wanted = union([Role.APP, Role.ADVOCATE], SETTINGS)
+
+    said = set()
+    for line in commands(wanted, "User:the shop", "kafka:9092"):
+        assert "--allow-principal 'User:the shop'" in line
+        words = line.split()
+        operations = [words[n + 1] for n, word in enumerate(words) if word == "--operation"]
+        for kind in Kind:
+            names = [words[n + 1] for n, word in enumerate(words) if word == f"--{kind.value}"]
+            said |= {(kind, name, operation) for name in names for operation in operations}
+
+    assert said == {(grant.kind, grant.name, grant.operation) for grant in wanted}
+    assert by_resource(wanted)[Kind.TOPIC, "acme.skill-commands"] == (Operation.WRITE,)

@@ -1,0 +1,246 @@
+"""The access rules of each role, on an Apache Kafka that allows nothing else: all can do their work, and no more."""
+
+import os
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+from typer.testing import CliRunner, Result
+
+from infra.kafka.kafka import Kafka, KafkaUnavailable
+from infra.kafka.secured import OpensslUnavailable, Secured
+from schemas import TOPICS, SkillDiff
+from streams import topics
+from streams.acls.broker import RulesRefused, compare, create
+from streams.acls.roles import Grant, Kind, Operation, Role, grants
+from streams.cli import app
+from streams.client import EventProducer, SlimSkills
+from streams.exceptions import TopicsDiffer
+from streams.kafka import client_config, no_group, producer_config
+from streams.launch import environment
+from streams.settings import Settings
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
+
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "false",
+    # Who comes by the plain listener: the broker itself, and the tests' own harness.
+    "super.users": "User:ANONYMOUS;User:admin",
+}
+ADMIN = "admin"
+DENIED, DONE = "TOPIC_AUTHORIZATION_FAILED", "done"
+USER, DOMAIN = "ann", "films"
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """A deployment whose roles are users of their own, and a neighbour of whom they must know nothing."""
+
+    harness: Harness
+    secured: str
+    files: Secured
+    neighbour: Settings
+
+    def as_role(self, role: str, settings: Settings | None = None) -> Settings:
+        """The settings with which a role comes."""
+        return Settings(**{**(settings or self.harness.settings).model_dump(exclude_unset=True), **self.user(role)})
+
+    def user(self, role: str) -> dict[str, Any]:
+        return {
+            "bootstrap": self.secured,
+            "kafka_security_protocol": "SASL_SSL",
+            "kafka_sasl_username": role,
+            "kafka_sasl_password": self.files.users[role],
+            "kafka_ssl_ca": self.files.ca,
+        }
+
+
+def deployment(bootstrap: str, folder: Path, name: str) -> Settings:
+    name = f"{name}{uuid.uuid4().hex[:6]}"
+    return Settings(
+        bootstrap=bootstrap,
+        prefix=f"{name}.",
+        app_id=name,
+        data_dir=folder / name,
+        partitions=1,
+        session_seconds=6,
+        rebalance_seconds=8,
+        publish_seconds=0.5,
+        batch_seconds=0.2,
+    )
+
+
+@pytest.fixture(scope="module", name="tenants")
+def _tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    folder = tmp_path_factory.mktemp("acls")
+    try:
+        files = Secured(folder / "pem", {name: uuid.uuid4().hex for name in (ADMIN, *Role)})
+        kafka = Kafka(1, AUTHORIZER, log=folder / "kafka.log", secured=files)
+    except (KafkaUnavailable, OpensslUnavailable) as why:
+        if os.environ.get("SAGER_TEST_REQUIRE_KAFKA"):
+            pytest.fail(f"a secured Apache Kafka is required here: {why}")
+        pytest.skip(f"a secured Apache Kafka cannot be started: {why}")
+    with kafka:
+        neighbour = deployment(kafka.bootstrap, folder, "b")
+        theirs = [NewTopic(neighbour.topic(base), 1, 1) for base in ("skill-diffs", "skill-commands")]
+        plain = topics.admin(neighbour)
+        for made in plain.create_topics(theirs).values():
+            made.result(15)
+        with Harness(deployment(kafka.bootstrap, folder, "a")) as harness:
+            tenants = Tenants(harness, kafka.secured, files, neighbour)
+            client = topics.admin(tenants.as_role(ADMIN))
+            for role in Role:
+                create(client, f"User:{role}", grants(role, harness.settings))
+            harness.worker(**tenants.user(Role.WORKER))
+            harness.start("materialize", **tenants.user(Role.MATERIALIZER))
+            yield tenants
+
+
+def sager(settings: Settings, *words: str) -> Result:
+    """The command line, as somebody with these settings runs it."""
+    return CliRunner().invoke(app, [*words], env={**environment(settings), "COLUMNS": "200"})
+
+
+def written(settings: Settings, base: str) -> str:
+    """What comes of a record on its way to a topic: done, or the name of Kafka's error."""
+    told: list[str] = []
+    producer = Producer(producer_config(settings))
+    producer.produce(
+        settings.topic(base),
+        b"{}",
+        partition=0,
+        on_delivery=lambda error, _: told.append(error.name() if error else DONE),
+    )
+    producer.flush(15)
+    return told[0] if told else "nothing"
+
+
+def read(settings: Settings, base: str) -> str:
+    """What comes of reading a topic from its beginning: done, also where it is empty, or the name of Kafka's error."""
+    name = settings.topic(base)
+    consumer = Consumer(client_config(settings, **no_group("scan"), **{"enable.partition.eof": True}))
+    try:
+        if (unseen := consumer.list_topics(name, timeout=10).topics[name].error) is not None:
+            return str(unseen.name())
+        consumer.assign([TopicPartition(name, 0, OFFSET_BEGINNING)])
+        for _ in range(50):
+            message = consumer.poll(0.2)
+            error = message.error() if message is not None else None
+            if message is not None and (error is None or error.name() == "_PARTITION_EOF"):
+                return DONE
+            if error is not None and error.name() == DENIED:
+                return DENIED
+    finally:
+        consumer.close()
+    return "nothing"
+
+
+def test_each_role_can_do_its_work(tenants: Tenants) -> None:
+    harness, shop = tenants.harness, tenants.as_role(Role.APP)
+
+    with EventProducer(settings=shop) as events:
+        for number in range(4):
+            shown = slate(number)
+            events.selection(events.ranking(USER, DOMAIN, shown), shown[3]["item_id"])
+        asked = events.rank_request(USER, DOMAIN, slate(9), "something calm")
+    diffs = harness.count(SkillDiff, 4).diffs
+    harness.until(
+        lambda out: any(r.ranking_id == asked.request_id for r in out.values(TOPICS["rankings"].model)), "the ranking"
+    )
+    with SlimSkills(settings=shop) as slim:
+        assert slim.skill(USER, DOMAIN) is not None
+    line = diffs[-1].changes[0].attribute_id
+    pinned = sager(
+        tenants.as_role(Role.ADVOCATE), "policy", "pin", USER, line, "--domain", DOMAIN, "--actor", "their advocate"
+    )
+    assert pinned.exit_code == 0, pinned.stderr
+    last = harness.count(SkillDiff, 5).diffs[-1]
+    assert last.reasoned_by.reasoner == "command by their advocate"
+    harness.assert_all_stores_agree()
+    assert harness.outputs.dead_letters == []
+    forgotten = sager(tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann")
+    assert forgotten.exit_code == 0, forgotten.stderr
+    doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
+    assert doctor.exit_code == 0, doctor.stdout
+
+
+def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
+    reads = {
+        Role.APP: ("skill-diffs", "contrasts", "memories", "skills", "selections"),
+        Role.ADVOCATE: ("interactions", "contrasts", "profiles"),
+        Role.SERVE: ("skills", "memories"),
+        Role.MATERIALIZER: ("profiles", "memories"),
+        Role.ANALYST: ("slim-skills",),
+    }
+    writes = {
+        Role.APP: ("skills", "skill-diffs", "skill-commands", "slim-skills"),
+        Role.MATERIALIZER: ("skills", "skill-diffs"),
+        Role.ADVOCATE: ("selections", "skills"),
+        Role.SERVE: ("selections",),
+        Role.WORKER: ("items", "global-skills"),
+    }
+
+    wrong = [f"{role} reads {b}" for role, bs in reads.items() for b in bs if read(tenants.as_role(role), b) != DENIED]
+    wrong += [
+        f"{role} writes {base}: {told}"
+        for role, bases in writes.items()
+        for base in bases
+        if (told := written(tenants.as_role(role), base)) != DENIED
+    ]
+
+    assert wrong == []
+    assert read(tenants.as_role(Role.APP), "slim-skills") == DONE, "the question itself must be able to succeed"
+    with pytest.raises(RulesRefused, match="as Kafka's administrator"):
+        compare(topics.admin(tenants.as_role(Role.OPERATOR)), "User:app", ())
+
+
+def test_no_role_reaches_into_another_tenant(tenants: Tenants) -> None:
+    theirs = {role: tenants.as_role(role, tenants.neighbour) for role in Role}
+
+    told = {role: (read(each, "skill-diffs"), written(each, "skill-commands")) for role, each in theirs.items()}
+    seen = {
+        role: [name for name in topics.admin(each).list_topics(timeout=10).topics if name.startswith(each.prefix)]
+        for role, each in theirs.items()
+    }
+
+    assert set(told.values()) <= {(DENIED, DENIED), (DENIED, "CLUSTER_AUTHORIZATION_FAILED")}, told
+    assert not any(seen.values()), "a tenant's topics are not even known to be there"
+    with pytest.raises(TopicsDiffer, match="grant the user Create"):
+        topics.ensure(theirs[Role.WORKER])
+
+
+def test_a_check_tells_what_is_missing_and_what_is_there_besides(tenants: Tenants) -> None:
+    settings = tenants.as_role(ADMIN)
+    whole = AclBinding(
+        *(ResourceType.TOPIC, settings.prefix, ResourcePatternType.PREFIXED, "User:guest", "*"),
+        *(AclOperation.READ, AclPermissionType.ALLOW),
+    )
+    client = topics.admin(settings)  # held by name: its futures die with it
+    client.create_acls([whole])[whole].result(15)
+
+    good = sager(settings, "acls", "worker", "--principal", "User:worker", "--check")
+    bad = sager(settings, "acls", "advocate", "--principal", "User:guest", "--check")
+    mended = sager(settings, "acls", "advocate", "--principal", "User:guest", "--apply")
+    found = compare(client, "User:guest", grants(Role.ADVOCATE, settings))
+
+    assert (good.exit_code, good.stdout) == (0, ""), good.stderr
+    assert bad.exit_code == 1
+    assert f"missing: {Grant(Kind.TOPIC, settings.topic('skill-commands'), Operation.WRITE)}" in bad.stdout
+    assert f"besides: User:guest: allow read on topic {settings.prefix}* (prefixed)" in bad.stdout
+    assert mended.exit_code == 0, mended.stderr
+    assert found.missing == ()

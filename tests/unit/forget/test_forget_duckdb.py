@@ -1,0 +1,88 @@
+"""Receipts in DuckDB: whose rows go, whose stay, and that what comes late is not let in again."""
+
+from datetime import timedelta
+
+import pytest
+
+from operators.forget import with_scope
+from schemas import TOPICS, ForgetRequest, Forgotten, Receipt, decode, encode, subject_of
+from streams.materializer.batch import Batch
+from streams.materializer.forgetting import Barrier
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.store import Store
+from tests.analytics_world import build
+
+WHO = "person-003"
+
+
+def user_tables(store):
+    query = "SELECT DISTINCT table_name FROM duckdb_columns() WHERE column_name = 'user_id' ORDER BY 1"
+    return [name for (name,) in store._db.execute(query).fetchall()]
+
+
+def count(store, table, condition):
+    return store._db.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchall()[0][0]
+
+
+def receipt_of(domain, until):
+    request = ForgetRequest(event_id="r", occurred_at=until, user_id=WHO, domain=domain, actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(WHO))
+    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+
+
+def take(store, records, barrier):
+    batch, receipts = Batch(), []
+    for record in records:
+        change = read(record, barrier=barrier)
+        if change is not None:
+            batch.add(change)
+        if record.topic.base == Receipt.TOPIC:
+            receipts.append(decode(Receipt, record.value))
+            barrier.add(receipts[-1])
+    store.write(batch, {}, receipts)
+
+
+def as_record(receipt):
+    return Record(TOPICS["receipts"], 0, 0, 0, receipt.subject.encode(), encode(receipt))
+
+
+@pytest.mark.parametrize("domain", [None, "films"])
+@pytest.mark.parametrize("order", ["receipt last", "receipt first", "receipt between"])
+def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, domain, order):
+    records = build().records
+    until = max(decode(r.topic.model, r.value).occurred_at for r in records if r.topic.base == "selections")
+    record = as_record(receipt_of(domain, until + timedelta(days=1)))
+    middle = {"receipt last": len(records), "receipt first": 0, "receipt between": len(records) // 2}[order]
+    with Store(tmp_path / "whole.duckdb", "sager.") as store:
+        take(store, records, Barrier())
+        store.checkpoint(until.replace(tzinfo=None), None)
+        others = {t: count(store, t, f"user_id <> '{WHO}'") for t in user_tables(store)}
+        assert count(store, "outcomes", f"user_id = '{WHO}'")
+        own = {t: count(store, t, f"user_id = '{WHO}' AND domain <> 'films'") for t in ("rankings", "skill_diffs")}
+    with Store(tmp_path / "forgotten.duckdb", "sager.") as store:
+        barrier = Barrier()
+        take(store, records[:middle], barrier)
+        take(store, [record], barrier)
+        # A process that starts again knows its receipts from the file.
+        take(store, records[middle:] + records[:50], Barrier(store.receipts()))
+        store.checkpoint(until.replace(tzinfo=None), None)
+        store.checkpoint(until.replace(tzinfo=None), None)
+        for table in user_tables(store):
+            assert count(store, table, f"user_id <> '{WHO}'") == others[table], table
+            if domain is None:
+                assert count(store, table, f"user_id = '{WHO}'") == 0, table
+        if domain:
+            assert {t: count(store, t, f"user_id = '{WHO}' AND domain <> 'films'") for t in own} == own
+            assert count(store, "rankings", f"user_id = '{WHO}' AND domain = 'films'") == 0
+            assert count(store, "skills", f"user_id = '{WHO}' AND domain = 'films'") == 0
+    if domain is None:
+        assert WHO.encode() not in (tmp_path / "forgotten.duckdb").read_bytes()
+
+
+def test_what_happens_after_is_kept(tmp_path):
+    records = build().records
+    first = min(decode(r.topic.model, r.value).occurred_at for r in records if r.topic.base == "selections")
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *records], Barrier())
+        assert count(store, "selections", f"user_id = '{WHO}'") > 0

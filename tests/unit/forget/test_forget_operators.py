@@ -1,0 +1,162 @@
+"""Forgetting as pure functions: what a receipt covers, and state without one line."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.attributes import fact_id
+from operators.chain import breaks, seal
+from operators.forget import scrubbed_memory, scrubbed_profile, with_scope, without_lines
+from operators.merge import fold, resolve_command, start
+from operators.propagate import neighbour_of, on_touch, signal_to, touches, with_taken, without_neighbour, without_taker
+from operators.redact import placeholder, redacted
+from operators.statinit import observe
+from schemas import (
+    Action,
+    Fact,
+    ForgetRequest,
+    Forgotten,
+    ItemFacts,
+    Neighbourhood,
+    Receipt,
+    SkillDiff,
+    encode,
+    line_of,
+    subject_of,
+)
+from schemas.forgetting import MAX_DOMAINS, MAX_LINES
+from tests.builders import DOMAIN, NOW, USER, a_command, an_attribute, an_interaction
+
+NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
+LINE = line_of(USER, DOMAIN, fact_id(NOIR))
+START = datetime(2026, 1, 1, tzinfo=UTC)
+EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
+
+
+def asked(number: int, domain: str | None, line: str | None) -> tuple[ForgetRequest, Forgotten]:
+    at = START + timedelta(hours=number)
+    request = ForgetRequest(
+        event_id=f"r{number}", occurred_at=at, user_id=USER, domain=domain, line=line, actor="advocate"
+    )
+    return request, Forgotten(event_id=f"r{number}", until=at, actor="advocate", done=True)
+
+
+SCOPES = st.lists(
+    st.tuples(st.none() | st.sampled_from(["books", "films"]), st.booleans(), st.integers(0, 400)), max_size=400
+)
+
+
+@given(SCOPES)
+def test_a_receipt_covers_for_ever_what_was_asked(scopes: list[tuple[str | None, bool, int]]) -> None:
+    receipt, told = EMPTY, []
+    for number, (domain, is_line, which) in enumerate(scopes):
+        line = line_of(USER, domain, f"a:b:{which}") if is_line and domain else None
+        request, scope = asked(number, domain, line)
+        receipt = with_scope(receipt, request, scope)
+        told.append((domain, line, scope.until))
+    for domain, line, until in told:
+        if line is None:
+            assert receipt.covers(domain or "music", until)
+        else:
+            assert receipt.covers_line(line, until) or receipt.covers(domain, until)
+    assert len(receipt.lines) <= MAX_LINES
+    assert len(receipt.domains) <= MAX_DOMAINS
+    assert USER not in encode(receipt).decode()
+
+
+def test_what_comes_later_is_nobodys_business_of_a_receipt() -> None:
+    receipt = with_scope(EMPTY, *asked(5, "books", None))
+
+    assert receipt.covers("books", START + timedelta(hours=5))
+    assert not receipt.covers("books", START + timedelta(hours=6))
+    assert not receipt.covers("films", START)
+    assert not receipt.covers(None, START), "of which domain it is, is not known"
+
+
+def test_a_forgotten_line_is_not_in_older_choices_any_more() -> None:
+    receipt = with_scope(EMPTY, *asked(5, DOMAIN, LINE))
+    item = ItemFacts(item_id="i", title="", facts=(NOIR, SAGA))
+
+    assert without_lines(item, USER, DOMAIN, receipt, START).facts == (SAGA,)
+    assert without_lines(item, USER, DOMAIN, receipt, START + timedelta(hours=6)).facts == (NOIR, SAGA)
+    assert without_lines(item, "bob", DOMAIN, receipt, START).facts == (NOIR, SAGA)
+
+
+@given(st.lists(st.sampled_from([(NOIR,), (SAGA,), (NOIR, SAGA), ()]), min_size=1, max_size=30))
+def test_a_profile_and_a_memory_know_a_line_no_more(choices: list[tuple[Fact, ...]]) -> None:
+    profile, memory = None, None
+    for number, facts in enumerate(choices):
+        profile = observe(profile, an_interaction(), facts)
+        item = ItemFacts(item_id=f"i{number}", title="", facts=facts)
+        memory = with_taken(memory, USER, DOMAIN, item, NOW, f"e{number}")
+    assert profile is not None
+    assert memory is not None
+
+    assert "noir" not in encode(scrubbed_profile(profile, LINE)).decode()
+    assert scrubbed_profile(profile, LINE).interactions == profile.interactions
+    assert "noir" not in encode(scrubbed_memory(memory, LINE)).decode()
+    assert [each.item_id for each in scrubbed_memory(memory, LINE).taken] == [each.item_id for each in memory.taken]
+
+
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from([*Action]), st.sampled_from(["genre: noir", "genre: saga", "mood: dark"])), max_size=12
+)
+
+
+@given(ACTIONS)
+def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions: list[tuple[Action, str]]) -> None:
+    skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
+    for action, text in actions:
+        log.append(resolve_command(skill, a_command(action, text, reason="noir is what I said")))
+        skill = fold(log)[USER, DOMAIN]
+    again = redacted(log, LINE)
+
+    told = "".join(encode(diff).decode() for diff in again if speaks_of_it(log[diff.version - 1]))
+    assert f'"{fact_id(NOIR)}"' not in told
+    assert '"noir"' not in told
+    assert "what I said" not in told
+    assert [diff.version for diff in again] == [diff.version for diff in log]
+    if log:
+        known = {line.attribute_id: line for line in fold(again)[USER, DOMAIN].attributes}
+        held = {line.attribute_id: line for line in skill.attributes}
+        assert set(known) == {placeholder(LINE) if name == fact_id(NOIR) else name for name in held}
+        assert [a for name, a in known.items() if name in held] == [a for name, a in held.items() if name in known]
+    assert redacted(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
+
+
+def speaks_of_it(diff: SkillDiff) -> bool:
+    return f'"{fact_id(NOIR)}"' in encode(diff).decode()
+
+
+def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
+    skill, log, before = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command()), [], None
+    for action in (Action.PIN, Action.UNPIN, Action.FREEZE):
+        log.append(seal(resolve_command(skill, a_command(action)), before, b"secret"))
+        skill, before = fold(log)[USER, DOMAIN], log[-1].chain
+    assert breaks(log, b"secret") == []
+    assert breaks(log, b"") != []
+    assert [found.version for found in breaks(redacted(log, LINE), b"secret")] == [1, 2, 3]
+
+
+def test_items_and_neighbourhoods_forget_who_took_them() -> None:
+    item = None
+    for user in (USER, "bob", "cem"):
+        memory = with_taken(None, user, DOMAIN, ItemFacts(item_id="i", title="", facts=(NOIR,)), NOW, f"e-{user}")
+        told = on_touch(item, touches(memory, "i")[0])
+        assert told is not None
+        item = told.item
+    assert item is not None
+    signal = signal_to(item, "bob")
+    assert signal is not None
+    near = Neighbourhood(user_id="bob", domain=DOMAIN, signals=(signal,))
+
+    rest = without_taker(item, USER)
+    assert rest is not None
+    assert USER not in encode(rest).decode()
+    assert rest.epoch > item.epoch, "what is told next replaces what was told"
+    assert without_taker(rest, USER) is None
+    gone = without_neighbour(near, neighbour_of(USER))
+    assert gone is not None
+    assert neighbour_of(USER) not in encode(gone).decode()
+    assert without_neighbour(gone, neighbour_of(USER)) is None

@@ -1,0 +1,145 @@
+"""A snapshot of two users, a file of tokens, and the API in front of both, served from a thread over real HTTP."""
+
+import asyncio
+import json
+import threading
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from http.client import HTTPConnection
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Self
+
+from aiohttp import web
+
+from operators.merge import merge, resolve_command, start
+from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
+from streams.embedded import free_port
+from streams.http import tokens
+from streams.http.api import Api
+from streams.http.gate import Gate
+from streams.materializer.batch import Batch
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.snapshot import copy_and_rename
+from streams.materializer.store import Store
+from streams.settings import Settings
+from tests.builders import NOW, a_command
+
+USERS, DOMAINS, VERSIONS = ("ann", "bob"), ("books", "films"), 3
+MS = int(NOW.timestamp() * 1000)
+
+
+def history(user: str, domain: str, versions: int = VERSIONS) -> tuple[PolicySkill, list[SkillDiff]]:
+    """A skill to which lines were added one by one, and its diffs."""
+    commands = [
+        a_command(Action.ADD, f"genre: number {n}", user_id=user, domain=domain, actor="advocate")
+        for n in range(versions)
+    ]
+    skill, diffs = start(user, domain, (), commands[0]), []
+    for command in commands:
+        diffs.append(resolve_command(skill, command))
+        skill = merge(skill, diffs[-1])
+    return skill, diffs
+
+
+def publish(file: Path, prefix: str = "sager.", users: tuple[str, ...] = USERS) -> Path:
+    """A snapshot with these users, as the materializer publishes it."""
+    batch = Batch()
+    for user in users:
+        for domain in DOMAINS:
+            skill, diffs = history(user, domain)
+            for offset, event in enumerate((skill, *diffs)):
+                topic = topic_of(type(event))
+                batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event))))
+    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
+        store.write(batch, {})
+        store.checkpoint(NOW.replace(tzinfo=None), None)
+        copy_and_rename(store.path, file)
+    return file
+
+
+@cache
+def published() -> Path:
+    """The snapshot, the same at every call; two tests must not both replace it."""
+    return publish(Path(mkdtemp(prefix="sager-http-")) / "sager.duckdb")
+
+
+class Tokens:
+    """A file of tokens, written anew at each change."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "tokens.toml"
+        self._lines: dict[str, str] = {}
+        self.write()
+
+    def make(
+        self, *scopes: str, user: str | None = None, name: str = "console", expires: datetime | None = None
+    ) -> str:
+        secret, known = tokens.new(name, scopes, user, expires)
+        self._lines[secret] = tokens.as_toml(known)
+        self.write()
+        return secret
+
+    def revoke(self, secret: str) -> None:
+        del self._lines[secret]
+        self.write()
+
+    def write(self, text: str | None = None, mode: int = 0o600) -> None:
+        fresh = self.path.with_suffix(".new")
+        fresh.write_text("\n".join(self._lines.values()) if text is None else text)
+        fresh.chmod(mode)
+        fresh.rename(self.path)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer."""
+
+    status: int
+    headers: dict[str, str]
+    text: str = field(repr=False)
+
+    @property
+    def body(self) -> Any:
+        return json.loads(self.text)
+
+
+class Served:
+    """The API on a port of its own, as a context manager."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.port = free_port()
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    async def _start(self) -> None:
+        settings = self._settings
+        gate = Gate(tokens.TokensFile(settings.http_tokens or Path()), settings)
+        self._runner = web.AppRunner(Api(settings, gate).application(), access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+
+    def ask(self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            connection.request(method, path, body, headers)
+            reply = connection.getresponse()
+            return Reply(reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read().decode())
+        finally:
+            connection.close()

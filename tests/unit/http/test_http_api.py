@@ -1,0 +1,289 @@
+"""The API over real HTTP, in front of a real snapshot: who gets what, and what everybody else is told."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
+from prometheus_client import generate_latest
+
+from streams.http.commands import command_of
+from streams.http.problems import Problem
+from streams.http.snapshot import Snapshot
+from streams.http.tokens import Scope
+from streams.settings import Settings
+
+SECRET_USER = "whom-no-log-may-name"
+READ = {
+    "/v1/users": {Scope.READ_ALL},
+    "/v1/users/ann/skills": {Scope.READ_ALL, Scope.READ_USER},
+    "/v1/users/ann/skills/books": {Scope.READ_ALL, Scope.READ_USER},
+    "/v1/users/ann/log": {Scope.READ_ALL, Scope.READ_USER},
+    "/v1/status": {Scope.OPERATE},
+}
+COMMANDS = "/v1/users/ann/commands"
+
+
+@pytest.fixture
+def file(tmp_path):
+    return Tokens(tmp_path)
+
+
+@pytest.fixture
+def settings(file, tmp_path):
+    return Settings(duckdb=published(), http_tokens=file.path, data_dir=tmp_path, http_rate=1_000, http_burst=1_000)
+
+
+@pytest.fixture
+def api(settings):
+    with Served(settings) as served:
+        yield served
+
+
+def assert_problem(reply, status):
+    assert reply.status == status
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert reply.headers["cache-control"] == "no-store"
+    assert reply.body["status"] == status
+    assert "Traceback" not in reply.text
+
+
+# --- what there is
+
+
+def test_a_users_skills_and_their_log_are_those_of_the_snapshot(api, file):
+    token = file.make("read-all")
+
+    skills = api.ask("/v1/users/ann/skills", token)
+    films = api.ask("/v1/users/ann/skills/films", token)
+    newest = api.ask("/v1/users/ann/log?domain=books&last=2", token)
+    status = api.ask("/v1/status", file.make("operate"))
+
+    assert skills.headers["cache-control"] == "no-store"
+    assert [skill["domain"] for skill in skills.body["skills"]] == list(DOMAINS)
+    assert "last_diff" not in films.body
+    assert films.body == skills.body["skills"][1]
+    assert [line["value"] for line in films.body["attributes"]] == ["number 0", "number 1", "number 2"]
+    assert [diff["version"] for diff in newest.body["diffs"]] == [VERSIONS - 1, VERSIONS]
+    assert {diff["reasoned_by"]["reasoner"] for diff in newest.body["diffs"]} == {"command by advocate"}
+    assert len(api.ask("/v1/users/ann/log", token).body["diffs"]) == len(DOMAINS) * VERSIONS
+    assert status.body["prefix"] == "sager."
+    assert status.body["snapshot"]["published_at"] == "2026-01-01T12:00:00Z"
+
+
+def test_users_are_listed_page_by_page(api, file):
+    token = file.make("read-all")
+
+    first = api.ask("/v1/users?limit=1", token).body
+    second = api.ask(f"/v1/users?limit=1&after={first['next']}", token).body
+
+    assert (first["users"], second["users"]) == (["ann"], ["bob"])
+    assert api.ask("/v1/users", token).body == {"users": list(USERS), "next": None}
+
+
+def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_path):
+    own = publish(tmp_path / "own.duckdb", users=("ann",))
+    token = file.make("read-all")
+    with Served(Settings(duckdb=own, http_tokens=file.path)) as api:
+        assert api.ask("/v1/users", token).body["users"] == ["ann"]
+        publish(own, users=("ann", "bob"))
+        assert api.ask("/v1/users", token).body["users"] == ["ann", "bob"]
+        publish(own, prefix="other.")
+        assert_problem(api.ask("/v1/users", token), 503)
+        own.unlink()
+        assert_problem(api.ask("/v1/users", token), 503)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
+def test_a_snapshot_that_was_replaced_is_let_go_of(settings, tmp_path):
+    def held():
+        links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return [link for link in links if link.startswith(str(tmp_path))]
+
+    own = publish(tmp_path / "own.duckdb", users=("ann",))
+    snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
+    assert snapshot.users("", 9) == ["ann"]
+    snapshot.let_go()
+    assert held() == [str(own)]
+
+    publish(own, users=("bob",))
+    assert held() == [f"{own} (deleted)"]
+    snapshot.let_go()
+    assert held() == []
+    assert snapshot.users("", 9) == ["bob"]
+    snapshot.close()
+
+
+# --- who gets it
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope):
+    about = {"user": "ann"} if scope in (Scope.READ_USER, Scope.CHANGE_USER) else {}
+    token = file.make(scope, **about)
+
+    told = {path: api.ask(path, token).status for path in READ}
+    # A body that asks for nothing is refused only once the token has been found good.
+    changed = api.ask(COMMANDS, token, "POST", b"{}").status
+
+    assert told == {path: 200 if scope in needed else 403 for path, needed in READ.items()}
+    assert changed == (422 if scope is Scope.CHANGE_USER else 403)
+
+
+def test_a_token_of_one_user_learns_nothing_of_others_not_even_whether_there_are_any(api, file):
+    token = file.make("read-user", "change-user", user="ann")
+
+    there, nowhere = api.ask("/v1/users/bob/skills", token), api.ask("/v1/users/nobody/skills", token)
+
+    assert_problem(there, 403)
+    assert there.text == nowhere.text
+    assert api.ask("/v1/users/bob/commands", token, "POST", b"{}").status == 403
+    assert api.ask("/v1/users/%61nn/skills", token).status == 200, "the same name, written otherwise"
+    assert api.ask("/v1/users/ann%2F..%2Fbob/skills", token).status == 403
+    assert api.ask("/v1/users", token).status == 403
+
+
+def test_a_token_for_all_users_reads_each_and_lists_none(api, file):
+    token = file.make("read-user", user="*")
+
+    assert [api.ask(f"/v1/users/{user}/skills", token).status for user in USERS] == [200, 200]
+    assert api.ask("/v1/users", token).status == 403
+
+
+def test_who_has_no_good_token_is_told_so_and_nothing_else(api, file):
+    good = file.make("read-all")
+    expired = file.make("read-all", expires=datetime(2026, 1, 1, tzinfo=UTC))
+
+    for path in (*READ, COMMANDS, "/nowhere"):
+        reply = api.ask(path)
+        assert_problem(reply, 401)
+        assert reply.headers["www-authenticate"] == "Bearer"
+    for wrong in (expired, good[:-1], "sager_", "x" * 5_000):
+        reply = api.ask("/v1/users", wrong)
+        assert_problem(reply, 401)
+        assert reply.headers["www-authenticate"].startswith("Bearer")
+    assert api.ask(f"/v1/users?access_token={good}").status == 401
+    assert api.ask("/v1/users", Authorization=f"Basic {good}").status == 401
+    assert api.ask("/v1/users", Authorization=f"bearer {good}").status == 200
+
+
+def test_a_token_is_revoked_without_a_restart(api, file):
+    token, other = file.make("read-all"), file.make("read-all")
+    assert api.ask("/v1/users", token).status == 200
+
+    file.revoke(token)
+    assert [api.ask("/v1/users", each).status for each in (token, other)] == [401, 200]
+    file.write("nonsense")
+    assert_problem(api.ask("/v1/users", other), 503)
+
+
+# --- how often
+
+
+def test_whoever_comes_too_often_is_told_when_to_come_again(file, tmp_path):
+    limited = Settings(duckdb=published(), http_tokens=file.path, http_rate=0.1, http_burst=2, http_failures=3)
+    token, other = file.make("operate"), file.make("operate")
+    with Served(limited) as api:
+        told = [api.ask("/v1/status", token) for _ in range(3)]
+        failed = [api.ask("/v1/status", "sager_guess") for _ in range(5)]
+        assert api.ask("/v1/status", other).status == 200, "whose token is good is not kept out by others' failures"
+
+    assert [reply.status for reply in told] == [200, 200, 429]
+    assert_problem(told[-1], 429)
+    assert 9 <= int(told[-1].headers["retry-after"]) <= 11
+    assert [reply.status for reply in failed] == [401] * 3 + [429] * 2
+    assert int(failed[-1].headers["retry-after"]) >= 1
+
+
+# --- what is refused
+
+
+def test_what_is_not_there_or_not_valid_is_told_as_a_problem(api, file):
+    token = file.make("read-all", "change-user", "operate", user="*")
+
+    for path in ("/v1/users/nobody/skills", "/v1/users/ann/skills/music", "/v1/users/nobody/log", "/v2"):
+        assert_problem(api.ask(path, token), 404)
+    for path in (
+        f"/v1/users/{'x' * 257}/skills",
+        "/v1/users/a%00b/skills",
+        "/v1/users/ann/skills/No%20Domain",
+        "/v1/users/ann/log?last=0",
+        "/v1/users/ann/log?last=1000000",
+        "/v1/users/ann/log?last=many",
+        "/v1/users?limit=-1",
+    ):
+        assert_problem(api.ask(path, token), 422)
+    wrong_method = api.ask("/v1/users", token, "DELETE")
+    assert_problem(wrong_method, 405)
+    assert "GET" in wrong_method.headers["allow"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"{", 400),
+        (b"[" * 10_000, 400),
+        (b"[]", 422),
+        (b'{"action": "pin", "domain": "films"}', 422),
+        (b'{"action": "destroy", "domain": "films"}', 422),
+        (b'{"action": "freeze", "domain": "FILMS"}', 422),
+        (b'{"action": "roll-back", "domain": "films"}', 422),
+        (b'{"action": "roll-back", "domain": "films", "to_version": 99}', 409),
+        (b'{"reason": "' + b"x" * 20_000 + b'"}', 413),
+    ],
+)
+def test_a_body_that_asks_for_nothing_possible_is_refused(api, file, body, status):
+    assert_problem(api.ask(COMMANDS, file.make("change-user", user="ann"), "POST", body), status)
+
+
+@pytest.mark.parametrize("field", ["actor", "user_id", "event_id", "occurred_at", "lines", "schema_version"])
+def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, file, field):
+    body = {"action": "freeze", "domain": "films", field: "somebody else"}
+
+    reply = api.ask(COMMANDS, file.make("change-user", user="ann"), "POST", json.dumps(body).encode())
+
+    assert_problem(reply, 422)
+    assert field in reply.body["detail"]
+
+
+def test_a_command_is_in_the_name_of_the_token_and_a_roll_back_takes_its_lines_from_the_log():
+    diffs = history("ann", "films")[1]
+    body = b'{"action": "roll-back", "domain": "films", "to_version": 1, "reason": "so wished"}'
+
+    made = command_of(body, "ann", "console", lambda *_: diffs)
+
+    assert (made.user_id, made.actor, made.reason) == ("ann", "console", "so wished")
+    assert [line.value for line in made.lines or ()] == ["number 0"]
+    with pytest.raises(Problem):
+        command_of(body, "ann", "console", lambda *_: [])
+
+
+# --- what is told to nobody
+
+
+def test_neither_users_nor_tokens_are_in_logs_or_metrics(api, file, caplog, monkeypatch):
+    def fail(self, user, domain=None):
+        raise ValueError(f"a defect that quotes {user}")
+
+    caplog.set_level(logging.DEBUG)
+    token = file.make("read-all", "change-user", user="*", name="unmistakable")
+    path = f"/v1/users/{SECRET_USER}"
+
+    statuses = [
+        api.ask(f"{path}/skills", token).status,
+        api.ask(f"{path}/commands", token, "POST", b"{}").status,
+        api.ask(path).status,
+    ]
+    monkeypatch.setattr(Snapshot, "skills", fail)
+    broken = api.ask(f"{path}/skills", token)
+
+    assert statuses == [404, 422, 401]
+    assert_problem(broken, 500)
+    told = caplog.text + generate_latest().decode() + broken.text
+    assert 'sager_http_requests_total{method="GET",route="/v1/users/{user}/skills",status="404"}' in told
+    assert "/v1/users/{user}/skills failed with ValueError" in told
+    assert [secret for secret in (SECRET_USER, token, token[-20:], "unmistakable") if secret in told] == []

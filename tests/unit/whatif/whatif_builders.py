@@ -1,0 +1,67 @@
+"""A live side without a broker: choices and commands go in, a log comes out, as the agent `evolve` writes it."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from operators.evolve import RulesReasoner
+from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, holds, merge, resolve_command, start
+from operators.whatif import Held, HeldCommand, Learner, Moment, Series, Side, replay, series
+from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
+from tests.builders import DOMAIN, USER, a_contrast, a_position, an_attribute
+
+SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))
+GENRES = ("noir", "saga", "farce", "epic", "satire")
+
+
+def learner(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None) -> Learner:
+    return Learner(RulesReasoner().reason, limits=limits, warmup_rounds=rounds)
+
+
+def a_choice(number: int, genre: str) -> Contrast:
+    """Of five items, one of each genre; each with an author of its own."""
+    others = [[f"genre: {other}", f"author: {other} {number}"] for other in GENRES if other != genre]
+    chosen = [f"genre: {genre}", f"author: {genre} {number}"]
+    return a_contrast(chosen, others, ranking_id=f"r{number}")
+
+
+@dataclass
+class LiveSide:
+    """What a worker does with the events of one user, and what it leaves behind."""
+
+    learner: Learner = field(default_factory=learner)
+    seed: tuple[Attribute, ...] = SEED
+    held: list[Held] = field(default_factory=list)
+    commands: dict[str, HeldCommand] = field(default_factory=dict)
+    diffs: list[SkillDiff] = field(default_factory=list)
+    skill: PolicySkill | None = None
+
+    def choose(self, contrast: Contrast) -> None:
+        position = a_position(len(self.held))
+        self.held.append(Held(contrast.event_id, encode(contrast), position))
+        skill = self.skill or start(USER, DOMAIN, self.seed, contrast)
+        if not holds(skill, contrast.event_id, position) and not self.learner.passes_over(skill):
+            self._learn(skill, asyncio.run(self.learner.diff(contrast, skill, position)))
+
+    def command(self, command: SkillCommand) -> None:
+        position = a_position(len(self.commands), topic="sager.skill-commands")
+        self.commands[command.event_id] = HeldCommand(command, position)
+        skill = self.skill or start(USER, DOMAIN, self.seed, command)
+        self._learn(skill, resolve_command(skill, command, position, self.learner.limits))
+
+    def _learn(self, skill: PolicySkill, diff: SkillDiff) -> None:
+        self.skill = merge(skill, diff)
+        self.diffs.append(diff)
+
+    def series(self, forgotten: int = 0) -> Series:
+        """What is left of it where Kafka keeps the first choices no more."""
+        return series(self.diffs, self.held[forgotten:], self.commands, self.learner.passes_over)
+
+    def folded(self) -> PolicySkill:
+        return fold(self.diffs)[USER, DOMAIN]
+
+
+def replayed(told: Series, other: Learner | None = None) -> list[Moment]:
+    async def collect() -> list[Moment]:
+        return [moment async for moment in replay(told, lambda skill, _: skill.attributes, Side(other or learner()))]
+
+    return asyncio.run(collect())
