@@ -55,8 +55,8 @@ def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
     if prefix != settings.prefix:
         con.close()
         raise MaterializerError(
-            f"{settings.duckdb_file} belongs to the topic prefix {prefix!r}, not {settings.prefix!r}: set SAGER_PREFIX, "
-            "or SAGER_DATA_DIR to the folder of this deployment"
+            f"{settings.duckdb_file} belongs to the topic prefix {prefix!r}, not {settings.prefix!r}: set SAGER_PREFIX "
+            "or SAGER_DATA_DIR as for this deployment"
         )
     return con
 
