@@ -82,7 +82,7 @@ def _front_matter(skill: PolicySkill) -> list[str]:
     who, domain = as_data(skill.user_id, 80), skill.domain
     description = (
         f"How the user {who} decides in the domain {domain}. Use it whenever something of this domain is ranked, "
-        f"recommended or chosen for this user, and for nobody else; the request at hand comes first."
+        f"recommended or chosen for this user, and for nobody else. The request at hand comes first."
     )
     return [
         "---",

@@ -68,8 +68,8 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
     told: dict[str, Any] = {"version": diff.version, "attribute_id": step.attribute_id}
     if change is None:
         line = step.seeded
-        past, items = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
-        titles = read.titles(con, items)
+        past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
+        titles = read.titles(con, list(newest))
         return told | {
             "kind": "seeded",
             "occurred_at": diff.occurred_at.isoformat(),
@@ -78,7 +78,7 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
             "source": line.source.value if line else None,
             "support": line.support if line else 0,
             "interactions_before": past,
-            "newest_items": {item: titles.get(item) for item in items},
+            "newest_items": {item: title or titles.get(item) for item, title in newest.items()},
         }
     item = diff.evidence.item_id
     ranking = choice and {

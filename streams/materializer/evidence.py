@@ -6,6 +6,8 @@ from datetime import datetime
 
 import duckdb
 
+NEWEST = 5
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -50,8 +52,8 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
     }
 
 
-def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, list[str]]:
-    """What a seed can rest on: how many interactions there were until a moment, and the newest items of them.
+def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, dict[str, str]]:
+    """What a seed can rest on: how many interactions there were until a moment, and the titles of the newest, by item.
 
     Args:
         con: a connection of `read.connect`.
@@ -60,8 +62,8 @@ def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datet
         until: naive, in UTC.
     """
     query = (
-        "SELECT item_id FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
+        "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
         "ORDER BY occurred_at DESC, item_id"
     )
-    items = [item for (item,) in con.execute(query, [user, domain, until]).fetchall()]
-    return len(items), items[:5]
+    taken = con.execute(query, [user, domain, until]).fetchall()
+    return len(taken), dict(taken[:NEWEST])
