@@ -1,9 +1,10 @@
-"""A skill as it was: versions by folding the log up to them."""
+"""A skill as it was: versions by folding the log up to them, what differs between two, and how a line came about."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from operators.merge import fold, start
-from schemas import PolicySkill, SkillDiff
+from schemas import Attribute, Change, ChangeKind, PolicySkill, SkillDiff
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
@@ -22,3 +23,80 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
     if not upto or upto[-1].version != version:
         return None
     return fold(upto)[first.user_id, first.domain]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two versions of a skill.
+
+    Attributes:
+        added: lines that only the second has, in its order.
+        gone: lines that only the first has, in its order.
+        changed: lines that both have and that say something else: as they were, as they are.
+    """
+
+    added: tuple[Attribute, ...]
+    gone: tuple[Attribute, ...]
+    changed: tuple[tuple[Attribute, Attribute], ...]
+
+
+def difference(first: PolicySkill, second: PolicySkill) -> Difference:
+    """What differs; a change of when and by what a line was confirmed last is none."""
+    before = {line.attribute_id: line for line in first.attributes}
+    after = {line.attribute_id: line for line in second.attributes}
+    both = [(before[name], line) for name, line in after.items() if name in before]
+    return Difference(
+        added=tuple(line for name, line in after.items() if name not in before),
+        gone=tuple(line for name, line in before.items() if name not in after),
+        changed=tuple((old, new) for old, new in both if changes_of(old, new)),
+    )
+
+
+def changes_of(old: Attribute, new: Attribute) -> dict[str, tuple[object, object]]:
+    """The fields of a line that people go by and that are others now, each before and after."""
+    named = ("tier", "value", "pinned", "support", "contradictions", "source")
+    return {
+        name: (getattr(old, name), getattr(new, name)) for name in named if getattr(old, name) != getattr(new, name)
+    }
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happened to a line.
+
+    Attributes:
+        diff: the version in which it happened.
+        attribute_id: the line's id then, which is another one before it was reworded.
+        change: what happened; None where the line came with the seed.
+        seeded: the line as the seed has it.
+    """
+
+    diff: SkillDiff
+    attribute_id: str
+    change: Change | None
+    seeded: Attribute | None = None
+
+
+def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
+    """All that a line rests on, oldest first; with what happened to it under the words that it had before.
+
+    Args:
+        diffs: all diffs of one user and domain, in order.
+        attribute_id: the line's id; one that is gone has its steps too.
+    """
+    found: list[Step] = []
+    name = attribute_id
+    for diff in reversed(diffs):
+        of_line = [change for change in diff.changes if change.attribute_id == name]
+        found += [Step(diff, name, change) for change in reversed(of_line)]
+        found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
+        name = _words_before(diff, name) or name
+    return found[::-1]
+
+
+def _words_before(diff: SkillDiff, name: str) -> str | None:
+    """The id of the line that this diff put under another name, if that is what it did."""
+    if not any(change.kind is ChangeKind.ADDED and change.attribute_id == name for change in diff.changes):
+        return None
+    gone = [c.attribute_id for c in diff.changes if c.kind is ChangeKind.REWORDED and c.after is None]
+    return gone[0] if gone else None

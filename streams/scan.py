@@ -13,6 +13,8 @@ from streams.settings import Settings
 
 SILENT_SECONDS = 30.0
 REQUEST_SECONDS = 10.0
+POLL_SECONDS = 0.05
+"""A batch is waited for so long, and so is the end of each partition that is read."""
 
 Tell = Callable[[int, int], None]
 """Is told how many records have been read, and about how many there are."""
@@ -110,7 +112,7 @@ class Scanner:
         self._consumer.assign(list(where))
         unread, done, heard = {(each.topic, each.partition) for each in where}, 0, time.monotonic()
         while unread:
-            for message in self._consumer.consume(2_000, 0.2):
+            for message in self._consumer.consume(2_000, POLL_SECONDS):
                 error = message.error()
                 if error is None:
                     done += 1

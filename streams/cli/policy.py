@@ -1,143 +1,137 @@
-"""`sager policy show` and `sager policy log`: a user's skill and how it came about, from the DuckDB snapshot."""
+"""`sager policy show`, and the group of all verbs about one user's skill."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli import policy_change, policy_forget
-from streams.cli.options import AsJson, Domain, User, examples, settings
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli import policy_change, policy_explain, policy_forget, policy_log, policy_portable, policy_verify
+from streams.cli.options import AsJson, Domain, User, examples
+from streams.cli.output import console, print_json, printable, row, table
+from streams.cli.policy_reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from rich.console import Console
 
-    from schemas import Attribute, Change, PolicySkill, SkillDiff
+    from schemas import Attribute, PolicySkill
 
-LAST = 20
-_SIGNS = {
-    "discovered": "+",
-    "reinforced": "↑",
-    "weakened": "↓",
-    "removed": "-",
-    "evicted": "-",
-    "pinned": "*",
-    "unpinned": "*",
-    "added": "+",
-    "reworded": "~",
-    "set": "=",
-    "restored": "<",
-}
+MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 
 
-class UnknownUser(StreamsError, LookupError):
-    """The snapshot has no skill of this user."""
+class Format(StrEnum):
+    """How a skill is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SKILL = "skill"
+
+
+class WhichSkill(StreamsError, ValueError):
+    """One skill was asked for, and the user has several."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="A user's policy skill, and the log of its changes.",
-        epilog=examples("sager policy show ann", "sager policy log ann --domain films"),
+        help="A user's policy skill, the log of its changes, and what the user may do about both.",
+        epilog=examples(
+            "sager policy show ann", "sager policy log ann --domain films", "sager policy export ann --to ann"
+        ),
     )
-    group.command("show", epilog=examples("sager policy show ann", "sager policy show ann --domain films --json"))(show)
     group.command(
-        "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
-    )(log)
-    policy_change.register(group)
-    policy_forget.register(group)
+        "show",
+        epilog=examples(
+            "sager policy show ann",
+            "sager policy show ann --domain films --at 2026-01-31",
+            "sager policy show ann --domain films --format skill > SKILL.md",
+        ),
+    )(show)
+    for module in (policy_log, policy_explain, policy_verify, policy_portable, policy_change, policy_forget):
+        module.register(group)
     app.add_typer(group, name="policy")
 
 
-def show(user: User, domain: Domain = None, as_json: AsJson = False) -> None:
+def show(
+    user: User,
+    domain: Domain = None,
+    at: Annotated[
+        datetime | None, typer.Option(help="As it was at this moment, in UTC.", formats=MOMENTS, metavar="TIME")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="As it was at this version; 0: the seed.", min=0)] = None,
+    layout: Annotated[
+        Format, typer.Option("--format", help="skill: a SKILL.md that an agent can load.", metavar="text|json|skill")
+    ] = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
     """Print the skill of a user: what draws them, how sure we are, and why.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
-    from streams.materializer import read  # noqa: PLC0415
-
-    with _snapshot() as con:
-        skills = read.skill(con, user, domain)
-        if not skills:
-            raise UnknownUser(_unknown(con, user, domain))
-    if as_json:
+    if at is not None and version is not None:
+        raise typer.BadParameter("--at and --version both say which version: give one of them")
+    with snapshot() as con:
+        skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
+    if as_json or layout is Format.JSON:
         print_json([skill.model_dump(mode="json", exclude={"last_diff"}) for skill in skills])
-        return
-    out = console()
-    for skill in skills:
-        _show_skill(out, skill)
+    elif layout is Format.SKILL:
+        _print_document(skills)
+    else:
+        out = console()
+        for skill in skills:
+            _show_skill(out, skill)
 
 
-def log(
-    user: User,
-    domain: Domain = None,
-    last: Annotated[
-        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print how the skill of a user came about: what each event changed, on which evidence, by which reasoner.
-
-    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs.
-    """
+def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":
     from streams.materializer import read  # noqa: PLC0415
 
-    with _snapshot() as con:
-        diffs = read.diffs(con, user, domain)
-        if not diffs:
-            raise UnknownUser(_unknown(con, user, domain))
-    most = last if last is not None else 0 if as_json else LAST
-    shown = [diff for each in _by_domain(diffs) for diff in each[-most:]]
-    if as_json:
-        print_json([diff.model_dump(mode="json") for diff in shown])
-        return
-    out = console()
-    for each in _by_domain(shown):
-        _show_log(out, each)
-    if len(shown) < len(diffs):
-        note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
+    skills = read.skill(con, user, domain)
+    if not skills:
+        raise UnknownUser(unknown(con, user, domain))
+    return skills
 
 
-@contextmanager
-def _snapshot() -> "Iterator[DuckDBPyConnection]":
+def _then(
+    con: "DuckDBPyConnection", user: str, domain: str | None, at: datetime | None, version: int | None
+) -> "list[PolicySkill]":
+    """The skills by folding the log up to a version, or to the one that was in force."""
+    from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
-    con = read.connect(settings())
-    try:
-        yield con
-    finally:
-        con.close()
-
-
-def _unknown(con: "DuckDBPyConnection", user: str, domain: str | None) -> str:
-    """Why there is nothing, and what to try."""
-    domains = [name for (name,) in con.execute("SELECT domain FROM skills WHERE user_id = $1", [user]).fetchall()]
-    if domains:
-        return f"{user!r} has no skill in the domain {domain!r}, but in {', '.join(sorted(domains))}"
-    [(past,)] = con.execute("SELECT count(*) FROM interactions WHERE user_id = $1", [user]).fetchall()
-    if past:
-        return (
-            f"{user!r} has {past} interactions but no skill yet: one starts with the first selection from a ranking. "
-            "If there was one just now, the snapshot is some seconds behind"
+    diffs = by_domain(logged(con, user, domain))
+    in_force = read.versions_at(con, user, at.replace(tzinfo=None)) if at is not None else dict.fromkeys(diffs, version)
+    found = [
+        skill
+        for name, each in diffs.items()
+        if (wanted := in_force.get(name)) is not None and (skill := at_version(each, wanted)) is not None
+    ]
+    if not found:
+        first = min(diff.occurred_at for each in diffs.values() for diff in each)
+        raise NoSuchVersion(
+            f"{user!r} has no version {version}: `sager policy log {user}` has them all"
+            if at is None
+            else f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
+            f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
         )
-    nearest = con.execute(
-        "SELECT user_id FROM skills GROUP BY user_id "
-        "ORDER BY jaro_winkler_similarity(user_id, $1) DESC, user_id LIMIT 5",
-        [user],
-    ).fetchall()
-    if not nearest:
-        return "nobody has a skill yet: one starts with the first selection from a ranking. `sager demo` shows how"
-    return f"there is no user {user!r}. The nearest ids: {', '.join(name for (name,) in nearest)}"
+    return found
+
+
+def _print_document(skills: "list[PolicySkill]") -> None:
+    from operators.skill_document import skill_document  # noqa: PLC0415
+
+    if len(skills) > 1:
+        domains = ", ".join(skill.domain for skill in skills)
+        raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+    print(skill_document(skills[0]), end="")
 
 
 def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     from operators.render import SECTIONS  # noqa: PLC0415
 
-    title = f"{skill.user_id} · {skill.domain} · version {skill.version}"
+    title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     caption = f"learned from {skill.contrasts} contrasts, the last of them at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
     made = table(
         "section", "dimension", "value", "tier", "source", "support", "against", "evidence", title=printable(title)
@@ -163,64 +157,3 @@ def _line(line: "Attribute") -> list[object]:
     items = [str(e.item_id or e.event_id) for e in line.evidence]
     source = f"{line.source.value}, pinned" if line.pinned else line.source.value
     return [line.dimension, line.value, line.tier, source, line.support, line.contradictions or "", ", ".join(items)]
-
-
-def _by_domain(diffs: "Sequence[SkillDiff]") -> "list[list[SkillDiff]]":
-    found: dict[str, list[SkillDiff]] = {}
-    for diff in diffs:
-        found.setdefault(diff.domain, []).append(diff)
-    return list(found.values())
-
-
-def _show_log(out: "Console", diffs: "Sequence[SkillDiff]") -> None:
-    first = diffs[0]
-    made = table(
-        "version",
-        "when (UTC)",
-        "what changed",
-        "why",
-        "evidence",
-        "reasoner",
-        title=printable(f"{first.user_id} · {first.domain}"),
-    )
-    for diff in diffs:
-        changes = [*_seeded(diff), *((change_of(change), change.reason) for change in diff.changes)] or [
-            ("no change", "")
-        ]
-        if diff.refused:
-            changes.append(
-                (f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", "")
-            )
-        for place, (what, why) in enumerate(changes):
-            head = [diff.version, f"{diff.occurred_at:%Y-%m-%d %H:%M:%S}"] if not place else ["", ""]
-            tail = [_evidence(diff), _reasoner(diff)] if not place else ["", ""]
-            row(made, [*head, what, why, *tail])
-    out.print(made)
-
-
-def _seeded(diff: "SkillDiff") -> list[tuple[str, str]]:
-    return [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
-
-
-def change_of(change: "Change") -> str:
-    """One change as a line: what, from which tier to which."""
-    line = f"{_SIGNS[change.kind.value]} {change.attribute_id}"
-    if change.kind.value in ("pinned", "unpinned"):
-        return f"{line} {change.kind.value}"
-    if change.before is not None and change.after == change.before:
-        return f"{line} {change.before}, {change.kind.value}"
-    if change.after is None:
-        return f"{line} {change.before}, {change.kind.value}"
-    return f"{line} {change.before or 'new'} → {change.after}"
-
-
-def _evidence(diff: "SkillDiff") -> str:
-    item = diff.evidence.item_id
-    return f"{item} ({diff.evidence.event_id})" if item else str(diff.evidence.event_id)
-
-
-def _reasoner(diff: "SkillDiff") -> str:
-    by = diff.reasoned_by
-    tokens = f", {by.prompt_tokens} + {by.completion_tokens} tokens" if by.prompt_tokens else ""
-    fallback = f" instead, because {by.fallback}" if by.fallback else ""
-    return f"{by.model or by.reasoner}{tokens}{fallback}"

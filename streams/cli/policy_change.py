@@ -1,7 +1,10 @@
 """`sager policy add`, `reword`, `remove`, `set-tier`, `pin`, `freeze`, `roll-back` ...: what a person may change."""
 
+import functools
 import getpass
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +12,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
+from streams.cli.policy_reading import NoSuchVersion
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -26,8 +30,42 @@ AtTier = Annotated[str, typer.Argument(help="low, medium or high.", metavar="TIE
 WAIT_SECONDS = 30.0
 
 
-class NoSuchVersion(StreamsError, LookupError):
-    """The log has no such version of the skill."""
+@dataclass(frozen=True)
+class Change:
+    """What every verb is given, as options of Typer; the verb's own arguments come with it."""
+
+    user: User
+    domain: InDomain
+    actor: Actor = None
+    reason: Reason = ""
+    wait: Wait = WAIT_SECONDS
+    bootstrap: Bootstrap = None
+    as_json: AsJson = False
+
+    def carry_out(self, action: str, **about: Any) -> None:
+        """Send a command, wait for what comes of it, and tell."""
+        import uuid  # noqa: PLC0415
+        from datetime import UTC, datetime  # noqa: PLC0415
+
+        from schemas import SkillCommand  # noqa: PLC0415
+        from streams.commanding import Commander  # noqa: PLC0415
+
+        chosen = reachable(settings(bootstrap=self.bootstrap))
+        command = SkillCommand.model_validate(
+            {
+                "event_id": uuid.uuid4().hex,
+                "occurred_at": datetime.now(UTC),
+                "user_id": self.user,
+                "domain": self.domain,
+                "action": action,
+                "actor": self.actor or signed_in(),
+                "reason": self.reason,
+                **about,
+            }
+        )
+        with Commander(chosen, self.user) as commander:
+            diff = commander.carry_out(command, self.wait)
+        _tell(command.event_id, diff, chosen, self.wait, self.as_json)
 
 
 def register(group: typer.Typer) -> None:
@@ -43,183 +81,89 @@ def register(group: typer.Typer) -> None:
         "unfreeze": (unfreeze, "sager policy unfreeze ann --domain films"),
         "roll-back": (roll_back, "sager policy roll-back ann 3 --domain films"),
     }
-    for verb, (command, example) in shown.items():
-        group.command(verb, epilog=examples(example))(command)
+    for verb, (act, example) in shown.items():
+        group.command(verb, epilog=examples(example))(_command(act))
+
+
+def _command(act: Callable[..., None]) -> Callable[..., None]:
+    """A verb as Typer sees it: the arguments of its own, and those of every `Change` around them."""
+    user, domain, *options = inspect.signature(Change).parameters.values()
+    own = list(inspect.signature(act).parameters.values())[1:]
+
+    @functools.wraps(act)
+    def command(**given: Any) -> None:
+        shared = {option.name: given.pop(option.name) for option in (user, domain, *options)}
+        act(Change(**shared), **given)
+
+    ordered = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (user, domain, *own, *options)]
+    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    return command
 
 
 def add(
-    user: User,
+    change: Change,
     dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
     value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
-    domain: InDomain,
     tier: Annotated[str, typer.Option(help="low, medium or high.")] = "high",
     kind: Annotated[str, typer.Option(help="preference, pattern or criterion.")] = "preference",
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
 ) -> None:
     """Add a line that the person states."""
-    line = {"kind": kind, "dimension": dimension, "value": value, "tier": tier}
-    _carry_out(user, domain, "add", actor, reason, wait, bootstrap, as_json, line=line)
+    change.carry_out("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
 
 
 def reword(
-    user: User,
+    change: Change,
     attribute: Line,
     value: Annotated[str, typer.Argument(help="What the line is to say.", metavar="VALUE")],
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
 ) -> None:
     """Say a line in other words; it keeps its tier and its evidence."""
-    _carry_out(user, domain, "reword", actor, reason, wait, bootstrap, as_json, attribute_id=attribute, value=value)
+    change.carry_out("reword", attribute_id=attribute, value=value)
 
 
-def remove(
-    user: User,
-    attribute: Line,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def remove(change: Change, attribute: Line) -> None:
     """Take a line out. Later choices may bring it back."""
-    _carry_out(user, domain, "remove", actor, reason, wait, bootstrap, as_json, attribute_id=attribute)
+    change.carry_out("remove", attribute_id=attribute)
 
 
-def set_tier(
-    user: User,
-    attribute: Line,
-    tier: AtTier,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def set_tier(change: Change, attribute: Line, tier: AtTier) -> None:
     """Say how sure to be of a line."""
-    _carry_out(user, domain, "set-tier", actor, reason, wait, bootstrap, as_json, attribute_id=attribute, tier=tier)
+    change.carry_out("set-tier", attribute_id=attribute, tier=tier)
 
 
-def pin(
-    user: User,
-    attribute: Line,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def pin(change: Change, attribute: Line) -> None:
     """Keep a line: it is never weakened and never pushed out."""
-    _carry_out(user, domain, "pin", actor, reason, wait, bootstrap, as_json, attribute_id=attribute)
+    change.carry_out("pin", attribute_id=attribute)
 
 
-def unpin(
-    user: User,
-    attribute: Line,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def unpin(change: Change, attribute: Line) -> None:
     """Let a line go its way again."""
-    _carry_out(user, domain, "unpin", actor, reason, wait, bootstrap, as_json, attribute_id=attribute)
+    change.carry_out("unpin", attribute_id=attribute)
 
 
-def freeze(
-    user: User,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def freeze(change: Change) -> None:
     """Stop a skill from learning. What is chosen meanwhile is not made up for later."""
-    _carry_out(user, domain, "freeze", actor, reason, wait, bootstrap, as_json)
+    change.carry_out("freeze")
 
 
-def unfreeze(
-    user: User,
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+def unfreeze(change: Change) -> None:
     """Let a skill learn again."""
-    _carry_out(user, domain, "unfreeze", actor, reason, wait, bootstrap, as_json)
+    change.carry_out("unfreeze")
 
 
 def roll_back(
-    user: User,
+    change: Change,
     version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
-    domain: InDomain,
-    actor: Actor = None,
-    reason: Reason = "",
-    wait: Wait = WAIT_SECONDS,
-    bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
 ) -> None:
     """Go back to the lines of an earlier version: as a new version, with all that was between in the log."""
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
-    with read.connect(settings(bootstrap=bootstrap)) as con:
+    user, domain = change.user, change.domain
+    with read.connect(settings(bootstrap=change.bootstrap)) as con:
         then = at_version(read.diffs(con, user, domain), version)
     if then is None:
         raise NoSuchVersion(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
-    _carry_out(
-        user, domain, "roll-back", actor, reason, wait, bootstrap, as_json, to_version=version, lines=then.attributes
-    )
-
-
-def _carry_out(
-    user: str,
-    domain: str,
-    action: str,
-    actor: str | None,
-    reason: str,
-    wait: float,
-    bootstrap: str | None,
-    as_json: bool,
-    **about: Any,
-) -> None:
-    """Send a command, wait for what comes of it, and tell."""
-    import uuid  # noqa: PLC0415
-    from datetime import UTC, datetime  # noqa: PLC0415
-
-    from schemas import SkillCommand  # noqa: PLC0415
-    from streams.commanding import Commander  # noqa: PLC0415
-
-    chosen = reachable(settings(bootstrap=bootstrap))
-    command = SkillCommand.model_validate(
-        {
-            "event_id": uuid.uuid4().hex,
-            "occurred_at": datetime.now(UTC),
-            "user_id": user,
-            "domain": domain,
-            "action": action,
-            "actor": actor or signed_in(),
-            "reason": reason,
-            **about,
-        }
-    )
-    with Commander(chosen, user) as commander:
-        diff = commander.carry_out(command, wait)
-    _tell(command.event_id, diff, chosen, wait, as_json)
+    change.carry_out("roll-back", to_version=version, lines=then.attributes)
 
 
 def signed_in() -> str:
@@ -235,7 +179,7 @@ def signed_in() -> str:
 
 
 def _tell(event_id: str, diff: "SkillDiff | None", chosen: "Settings", wait: float, as_json: bool) -> None:
-    from streams.cli.policy import change_of  # noqa: PLC0415
+    from streams.cli.policy_log import change_of  # noqa: PLC0415
 
     if diff is None:
         note(

@@ -1,5 +1,8 @@
 """Reading the published snapshot, for the CLI and the console. Never the live file: it belongs to its writer."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 import duckdb
 
 from schemas import PolicySkill, SkillDiff, decode
@@ -39,6 +42,25 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
     return con
 
 
+def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
+    """The same, for what is compared with the deployment's topics or joined to them; None where there is no snapshot.
+
+    Raises:
+        MaterializerError: the snapshot is of another deployment, and its people are others under the same ids.
+    """
+    if not settings.duckdb_file.exists():
+        return None
+    con = connect(settings)
+    [(prefix,)] = con.execute("SELECT prefix FROM meta").fetchall()
+    if prefix != settings.prefix:
+        con.close()
+        raise MaterializerError(
+            f"{settings.duckdb_file} belongs to the topic prefix {prefix!r}, not {settings.prefix!r}: set SAGER_PREFIX "
+            "or SAGER_DATA_DIR as for this deployment"
+        )
+    return con
+
+
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
     """From here on the connection reads its snapshot and nothing else: no files, no settings, no endless queries.
 
@@ -70,3 +92,24 @@ def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) 
         "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
     )
     return [decode(SkillDiff, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+
+
+def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
+    """The version of each of the user's skills that was in force at a moment (naive, in UTC), by domain."""
+    query = (
+        "SELECT domain, version FROM skill_versions "
+        "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
+    )
+    return dict(con.execute(query, [user, moment]).fetchall())
+
+
+def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
+    """US dollars per million prompt and completion tokens, as the materializer had them at its last start."""
+    [(prompt, completion)] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
+    return prompt or 0.0, completion or 0.0
+
+
+def titles(con: duckdb.DuckDBPyConnection, items: Sequence[str]) -> dict[str, str]:
+    """The titles of these items, as far as the catalogue has them."""
+    query = "SELECT item_id, title FROM items WHERE item_id IN (SELECT unnest($1)) AND title <> ''"
+    return dict(con.execute(query, [list(items)]).fetchall())

@@ -1,0 +1,69 @@
+"""What stands behind a version of a skill, out of the snapshot: the choice, its ranking, the history before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+
+NEWEST = 5
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The choice that an evidence names, as far as it is in the snapshot.
+
+    Attributes:
+        title: the chosen item's.
+        ranking_id: the ranking it was chosen from.
+        place: where it was shown; 1 is the top.
+        shown: the item ids of the ranking, in order; of the contrast, where the ranking is not there.
+        instruction: what the user had asked for.
+        ranked_by: app or sager; None where the ranking is not there.
+        skill_version: the version of the skill that had its say in the ranking.
+    """
+
+    title: str
+    ranking_id: str
+    place: int
+    shown: tuple[str, ...]
+    instruction: str
+    ranked_by: str | None
+    skill_version: int | None
+
+
+_CHOICES = """
+SELECT k.event_id, coalesce(nullif(k.chosen_title, ''), i.title, ''), k.ranking_id, k.chosen_rank,
+       coalesce(r.item_ids, [k.chosen_item_id] || k.unchosen_item_ids), k.instruction, r.ranked_by,
+       coalesce(r.skill_version, k.skill_version)
+FROM contrasts k
+LEFT JOIN rankings r ON r.user_id = k.user_id AND r.ranking_id = k.ranking_id
+LEFT JOIN items i ON i.item_id = k.chosen_item_id
+WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
+"""
+
+
+def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
+    """The choices behind these events, by event; commands and what the snapshot has not are left out."""
+    rows = con.execute(_CHOICES, [user, list(events)]).fetchall()
+    return {
+        event: Choice(title, ranking, place, tuple(shown), instruction or "", by, version)
+        for event, title, ranking, place, shown, instruction, by, version in rows
+    }
+
+
+def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, dict[str, str]]:
+    """What a seed can rest on: how many interactions there were until a moment, and the titles of the newest, by item.
+
+    Args:
+        con: a connection of `read.connect`.
+        user: whose.
+        domain: which.
+        until: naive, in UTC.
+    """
+    query = (
+        "SELECT item_id, title FROM interactions WHERE user_id = $1 AND domain = $2 AND occurred_at <= $3 "
+        "ORDER BY occurred_at DESC, item_id"
+    )
+    taken = con.execute(query, [user, domain, until]).fetchall()
+    return len(taken), dict(taken[:NEWEST])

@@ -1,0 +1,126 @@
+"""Whose a record is, and what of it: an export of one person is not to tell of another."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any
+
+import orjson
+from pydantic_core import from_json
+
+from schemas import BadRecord, DeadLetter, ItemMemory, ItemSignal, Key, Model, Neighbourhood, Topic, decode, subject_of
+
+OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_DOMAIN_AND_VERSION)
+"""Keys of topics whose records stand on their user's partition."""
+ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.SUBJECT, Key.ORIGINAL)
+"""Keys of topics that may tell of a user on any partition."""
+NOTES = {
+    "item-memories": "of each item only that this user took it, not who else did",
+    "item-signals": "without the pseudonyms of others",
+    "neighbourhoods": "without the pseudonyms of others",
+}
+"""What is left out of the records of a topic."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """One person, and how records name them.
+
+    Attributes:
+        user_id: as the app names them.
+        quoted: their id as it stands in JSON, as most write it and in ASCII.
+    """
+
+    user_id: str
+    quoted: tuple[bytes, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
+
+    def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
+        """Whether a record is about this person: by what it says, or where it says nobody, by its key."""
+        if topic.key is Key.SUBJECT:
+            return key == subject_of(self.user_id).encode()
+        if topic.key is Key.ORIGINAL:
+            return self._is_letter(value)
+        if topic.key is Key.ITEM_AND_DOMAIN:
+            return value is not None and self.is_in(value)
+        if value is None or not (self.is_in(value) or self._is_key(topic, key)):
+            return value is None and self._is_key(topic, key)
+        said = _user_in(value)
+        return said == self.user_id if said is not None else self._is_key(topic, key)
+
+    def is_in(self, raw: bytes) -> bool:
+        """Whether the id stands there, as a text of its own."""
+        return any(each in raw for each in self.quoted)
+
+    def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
+        """Whether a refused record, of which nothing is sure, names this person."""
+        said = _user_in(value or b"")
+        if said is not None:
+            return said == self.user_id
+        return key == self.user_id.encode() or any(part is not None and self.is_in(part) for part in (key, value))
+
+    def _is_letter(self, value: bytes | None) -> bool:
+        try:
+            letter = decode(DeadLetter, value)
+        except BadRecord:
+            return False
+        return self.was_refused(letter.key, letter.value)
+
+    def _is_key(self, topic: Topic, key: bytes | None) -> bool:
+        if topic.key is Key.USER:
+            return key == self.user_id.encode()
+        try:
+            parts = orjson.loads(key or b"")
+        except ValueError:
+            return key == self.user_id.encode()  # the log of older releases
+        return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
+
+    def part_of(self, event: Model, value: bytes) -> Any:
+        """What of a record is this person's, as JSON's values; None if nothing is.
+
+        Args:
+            event: what the record says.
+            value: its bytes.
+        """
+        own = own_part(event, self.user_id)
+        if own is None:
+            return None
+        # As it was sent, with fields that this release does not know, unless something is left out.
+        return from_json(value) if own is event else own.model_dump(mode="json")
+
+
+@singledispatch
+def own_part(event: Model, user_id: str) -> Model | None:
+    """The record without what it tells of other people; the same one where it tells of nobody else."""
+    taker = getattr(event, "taker", None)
+    return event if taker is None or taker.user_id == user_id else None
+
+
+@own_part.register
+def _item_memory(event: ItemMemory, user_id: str) -> Model | None:
+    own = tuple(taker for taker in event.takers if taker.user_id == user_id)
+    return event.model_copy(update={"takers": own}) if own else None
+
+
+@own_part.register
+def _signal(event: ItemSignal, user_id: str) -> Model:
+    tastes = tuple(taste.model_copy(update={"neighbours": ()}) for taste in event.tastes)
+    return event.model_copy(update={"crowd": (), "tastes": tastes})
+
+
+@own_part.register
+def _neighbourhood(event: Neighbourhood, user_id: str) -> Model:
+    return event.model_copy(update={"signals": tuple(_signal(signal, user_id) for signal in event.signals)})
+
+
+def _user_in(value: bytes) -> str | None:
+    """Of whom a JSON object says that it is; None if it is none, or says nobody."""
+    try:
+        said: Mapping[str, Any] = from_json(value)
+        user = said.get("user_id")
+    except (ValueError, AttributeError):
+        return None
+    return user if isinstance(user, str) else None

@@ -1,0 +1,233 @@
+"""What is held about a person: verified, taken out whole, and taken in elsewhere."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pydantic import SecretStr
+from pydantic_core import to_json
+
+from operators.chain import seal
+from operators.merge import merge, start
+from schemas import (
+    TOPICS,
+    Crowd,
+    DeadLetter,
+    Forgotten,
+    Interaction,
+    ItemMemory,
+    ItemSignal,
+    Memory,
+    Model,
+    Neighbourhood,
+    OpenRankings,
+    PolicySkill,
+    Profile,
+    Receipt,
+    SkillDiff,
+    Taker,
+    Taste,
+    Touch,
+    compound_key,
+    diff_key,
+    encode,
+    subject_of,
+    topic_of,
+)
+from streams import topics
+from streams.kafka import partition_of
+from streams.materializer import rows
+from streams.materializer.batch import Batch
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.records import Record
+from streams.materializer.snapshot import copy_and_rename
+from streams.materializer.store import Store
+from streams.outbox import Outbox
+from streams.portable import NotPortable, export, load, take_in
+from streams.settings import Settings
+from streams.verify import verify
+from tests.builders import (
+    a_command,
+    a_contrast,
+    a_position,
+    a_proposal,
+    a_rank_request,
+    a_ranking,
+    a_selection,
+    a_time,
+    an_attribute,
+    an_interaction,
+    evolve,
+)
+from tests.harness import Harness
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+ANN, BOB, DOMAIN = "ann é", "bob", "films"
+
+
+class Log:
+    """Sealed logs, on the topics and in a DuckDB file, as workers and the materializer write them."""
+
+    def __init__(self, settings: Settings) -> None:
+        topics.ensure(settings)
+        self.settings, self.outbox = settings, Outbox(settings)
+        self.diffs: dict[str, list[SkillDiff]] = {}
+        self.skills: dict[str, PolicySkill] = {}
+        self.live = Store(settings.data_dir / "live.duckdb", settings.prefix)
+
+    def write(self, user: str, *chosen: str) -> None:
+        """A version for each choice of an item with this fact."""
+        skill, log = start(user, DOMAIN, (an_attribute(),), a_command(user_id=user)), list[SkillDiff]()
+        for text in chosen:
+            _, diff = evolve(skill, a_proposal((), [text]))
+            log.append(seal(diff, skill.chain, b"hush"))
+            skill = merge(skill, log[-1])
+        self.diffs[user], self.skills[user] = log, skill
+        self.send(user, *log, skill)
+        batch = Batch()
+        for event in (*log, skill):
+            topic = topic_of(type(event))
+            where = partition_of(user, self.settings.partitions)
+            batch.add(rows.read(Record(topic, where, 0, 0, topic.key_of(event), encode(event))))
+        self.live.write(batch, {})
+        self.live.checkpoint(a_time().replace(tzinfo=None), None)
+        copy_and_rename(self.live.path, self.settings.duckdb_file)
+
+    def send(self, user: str, *events: Model) -> None:
+        for event in events:
+            topic = TOPICS[event.TOPIC]
+            key = event.key or b"" if isinstance(event, DeadLetter) else topic.key_of(event)
+            self.produce(user, type(event), key, encode(event))
+        self.outbox.flush(10, "records")
+
+    def produce(self, user: str, model: type[Model], key: bytes, value: bytes | None) -> None:
+        where = partition_of(user, self.settings.partitions)
+        self.outbox._producer.produce(self.settings.topic(model.TOPIC), value, key, where)
+
+    def found(self, user: str | None = None) -> list[str]:
+        return [finding.what for finding in verify(self.settings, user).findings]
+
+
+@pytest.fixture
+def log(settings: Settings) -> Iterator[Log]:
+    # One partition: reading to the end of one takes a fifth of a second.
+    with_key = settings.model_copy(update={"chain_key": SecretStr("hush"), "partitions": 1})
+    made = Log(with_key)
+    made.write(ANN, "genre: saga", "genre: noir", "mood: dark")
+    made.write(BOB, "genre: saga", "mood: dark")
+    yield made
+    made.live.close()
+
+
+def life(user: str, other: str) -> list[Model]:
+    """A record of every kind that tells of a user; those of items tell of both."""
+    who, film = {"user_id": user}, {"domain": DOMAIN, "item_id": "arrival"}
+    takers = tuple(Taker(user_id=each, version=1, at=a_time(), degree=1) for each in (user, other))
+    taste = Taste(attribute_id="preference:genre:noir", supporters=2, neighbours=("user:pseudonym",))
+    crowd = (Crowd(neighbour="user:pseudonym", degree=1, at=a_time()),)
+    signal = ItemSignal(**who, **film, epoch=1, takers=2, crowd=crowd, tastes=(taste,))
+    letters = (DeadLetter.of(user, a_position(n), "invalid", "", *each) for n, each in enumerate(refused(user)))
+    return [
+        *(an_interaction(**who, domain=DOMAIN) for _ in range(3)),
+        a_rank_request(**who, domain=DOMAIN),
+        a_ranking(**who, domain=DOMAIN),
+        a_selection(**who),
+        a_contrast(**who, domain=DOMAIN),
+        a_command(**who, domain=DOMAIN),
+        Profile(**who, domain=DOMAIN),
+        OpenRankings(**who, slot=1),
+        OpenRankings(**who, slot=1, answered=({"ranking_id": "r1", "item_id": "i2"},)),
+        Memory(**who, domain=DOMAIN),
+        Touch(**film, taker=takers[0]),
+        ItemMemory(**film, takers=takers),
+        signal,
+        Neighbourhood(**who, domain=DOMAIN, signals=(signal,)),
+        *letters,
+    ]
+
+
+def refused(user: str) -> list[tuple[bytes, bytes]]:
+    """What names a user in one way or another."""
+    return [(user.encode(), b"no json"), (b"", to_json({"user_id": user})), (b"", b"[" + to_json(user) + b", broken")]
+
+
+def records(folder: Path, base: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "topics" / f"{base}.jsonl").read_text().splitlines()]
+
+
+def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to_another_deployment(
+    log: Log, settings: Settings, tmp_path: Path
+) -> None:
+    for user, other in ((ANN, BOB), (BOB, ANN)):
+        log.send(user, *life(user, other))
+    there = {"prefix": f"{settings.prefix}there.", "app_id": f"{settings.app_id}there", "partitions": 1}
+    with Harness(settings.model_copy(update=there)) as harness:
+        harness.worker()
+
+        manifest = export(log.settings, ANN, tmp_path / "ann", parquet=True)
+
+        assert {base: file.records for base, file in manifest.topics.items()} == {
+            **dict.fromkeys((event.TOPIC for event in life(ANN, BOB)), 1),
+            "interactions": 3,
+            "dead-letters": 3,
+            "skill-diffs": 3,
+            "skills": 1,
+        }
+        texts = [file.read_text() for file in (tmp_path / "ann" / "topics").iterdir()]
+        assert not [text for text in texts if BOB in text or "pseudonym" in text]
+        [ring] = records(tmp_path / "ann", "open-rankings")
+        assert ring["value"]["answered"], "the newest record of a key holds"
+        kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.parquet'").fetchall()
+        assert kept == [(manifest.tables["skill_diffs"].records,)] == [(3,)]
+        modes = {path.stat().st_mode & 0o777 for path in [tmp_path / "ann", *(tmp_path / "ann").rglob("*")]}
+        assert modes == {0o700, 0o600}
+        with pytest.raises(NotPortable, match="choose another --to"):
+            export(log.settings, ANN, tmp_path / "ann")
+
+        harness.has_started("worker")
+        done = take_in(harness.settings, load(tmp_path / "ann"), "anna", "ann", "moved", 30, interactions=True)
+
+        assert done.interactions == 3
+        diff = done.diffs[DOMAIN]
+        assert diff is not None
+        assert diff.reasoned_by.reasoner == "command by ann"
+        out = harness.until(lambda out: len(out.values(Interaction)) == 3 and out.values(PolicySkill), "all of it")
+        arrived = {line.attribute_id: line for line in out.values(PolicySkill)[-1].attributes}
+        assert arrived == {line.attribute_id: line for line in log.skills[ANN].attributes}
+        assert {event.user_id for event in out.values(Interaction)} == {"anna"}
+        sent = {row["value"]["event_id"] for row in records(tmp_path / "ann", "interactions")}
+        assert {event.event_id for event in out.values(Interaction)} == sent
+        with pytest.raises(MaterializerError, match="SAGER_PREFIX"):
+            verify(harness.settings)
+        imported = verify(harness.settings.model_copy(update={"data_dir": tmp_path / "there"}))
+        assert (imported.findings, imported.versions) == ([], 1), "a worker's own log"
+
+
+# --- verifying
+
+
+def test_what_was_written_is_verified_and_what_was_edited_or_left_out_is_found(log: Log) -> None:
+    done = verify(log.settings)
+    assert (done.findings, done.users, done.skills, done.versions, done.copies) == ([], 2, 2, 5, 7)
+    assert verify(log.settings.model_copy(update={"chain_key": None}), ANN).found, "another key"
+
+    for diff in log.diffs[ANN]:
+        log.produce(ANN, SkillDiff, diff_key(ANN, DOMAIN, diff.version), None)
+    log.produce(ANN, PolicySkill, compound_key(ANN, DOMAIN), None)
+    log.outbox.flush(10, "records")
+    assert "version 1 of skill_diffs in DuckDB is not in the log" in log.found(ANN)
+    assert log.found("nobody") == ["there is neither a log nor a receipt"]
+
+    forgotten = Forgotten(event_id="f1", until=a_time(60), actor="ann")
+    log.send(ANN, Receipt(event_id="f1", occurred_at=a_time(60), subject=subject_of(ANN), person=forgotten))
+    done = verify(log.settings)
+    assert (done.findings, done.forgotten) == ([], 1)
+
+    log.send(BOB, log.diffs[BOB][0].model_copy(update={"analysis": "because I say so"}))
+    told = log.found(BOB)
+    assert "version 1: it is not what was sealed, or was sealed with another key" in told
+    assert "version 1 of skill_diffs in DuckDB is not as in the log" in told

@@ -1,0 +1,123 @@
+"""The reading verbs of `sager policy` on a snapshot: as it was, what changed, what a line rests on."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from operators.history import at_version
+from schemas import SkillDiff, Tier
+from streams.cli import app
+from tests.analytics_world import PRICES, build, published
+
+USER, DOMAIN = "person-003", "books"
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda *words: CliRunner().invoke(app, ["policy", *words])
+
+
+@pytest.fixture
+def told(ask):
+    def told(*words: str) -> Any:
+        done = ask(*words, "--json")
+        assert done.exit_code == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return told
+
+
+def log() -> list[SkillDiff]:
+    return [diff for diff in build().diffs if (diff.user_id, diff.domain) == (USER, DOMAIN)]
+
+
+def test_a_skill_is_shown_as_a_document_that_agents_load(ask):
+    _, front, body = ask("show", USER, "--format", "skill").stdout.split("---\n")
+
+    assert yaml.safe_load(front)["metadata"]["version"] == len(log())
+    assert body.lstrip().startswith(f"# How {USER} decides: {DOMAIN}\n")
+
+
+@pytest.mark.parametrize("version", [0, 1, 7])
+def test_a_version_is_shown_as_the_log_folds_to_it(told, version):
+    [skill] = told("show", USER, "--version", str(version))
+
+    assert skill["attributes"] == at_version(log(), version).model_dump(mode="json")["attributes"]
+
+
+def test_a_skill_is_shown_as_it_was_in_force_at_a_moment(told, ask):
+    third, fourth = log()[2:4]
+    assert third.occurred_at < fourth.occurred_at
+
+    assert told("show", USER, "--at", f"{third.occurred_at:%Y-%m-%dT%H:%M:%S}")[0]["version"] == 3
+    before = ask("show", USER, "--at", "2025-01-01")
+    assert (before.exit_code, before.stdout) == (1, "")
+    assert "had no skill at 2025-01-01" in before.stderr
+    assert ask("show", USER, "--at", "2026-02-01", "--version", "3").exit_code == 2
+
+
+def test_the_log_tells_what_each_version_cost_and_whose_command_it_was(told, ask):
+    of_llm = next(diff.user_id for diff in build().diffs if diff.reasoned_by.prompt_tokens)
+
+    diffs = [*told("log", of_llm), *told("log", USER)]
+
+    paid = [diff for diff in diffs if diff["reasoned_by"]["prompt_tokens"]]
+    assert paid
+    for diff in paid:
+        tokens = (diff["reasoned_by"]["prompt_tokens"], diff["reasoned_by"]["completion_tokens"])
+        assert diff["cost_dollars"] == pytest.approx(sum(n * p for n, p in zip(tokens, PRICES, strict=True)) / 1e6)
+    assert {bool(diff["actor"]) for diff in diffs if not diff["is_contrast"]} == {True}
+    assert not any(diff["actor"] for diff in diffs if diff["is_contrast"])
+    table = ask("log", paid[0]["user_id"], "--last", "0").stdout
+    assert f"${paid[0]['cost_dollars']:.6f}" in table
+    assert f"#{paid[0]['reasoned_by']['prompt_hash'][:8]}" in table
+
+
+def test_two_versions_are_compared_line_by_line(told, ask):
+    first, second = (at_version(log(), version) for version in (3, 7))
+    names = {line.attribute_id for line in first.attributes}
+
+    found = told("diff", USER, "3", "7", "--domain", DOMAIN)
+
+    added = [line["attribute_id"] for line in found["added"]]
+    assert added == [line.attribute_id for line in second.attributes if line.attribute_id not in names]
+    assert found["changed"]
+    assert f"+   {added[0]}" in ask("diff", USER, "3", "7", "--domain", DOMAIN).stdout
+    assert "the lines are the same" in ask("diff", USER, "3", "3", "--domain", DOMAIN).stdout
+    missing = ask("diff", USER, "3", "99", "--domain", DOMAIN)
+    assert (missing.exit_code, f"the newest is {len(log())}" in missing.stderr) == (1, True)
+
+
+def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_was_chosen_from(told, ask):
+    line = next(
+        line.attribute_id
+        for line in log()[0].seed
+        if any(c.kind.value == "pinned" and c.attribute_id == line.attribute_id for d in log() for c in d.changes)
+    )
+
+    found = told("explain", USER, line, "--domain", DOMAIN)
+
+    seeded, *steps = found["steps"]
+    assert (seeded["kind"], seeded["interactions_before"]) == ("seeded", 10)
+    rankings = {ranking.ranking_id: ranking for ranking in build().rankings if ranking.user_id == USER}
+    assert [step["actor"] for step in steps if step["kind"] == "pinned"] == ["support"]
+    for step in (step for step in steps if step["kind"] != "pinned"):
+        ranking = rankings[step["ranking"]["ranking_id"]]
+        assert step["ranking"]["shown"] == [candidate.item_id for candidate in ranking.candidates]
+        assert step["ranking"]["shown"][step["ranking"]["place"] - 1] == step["item_id"]
+        assert step["title"]
+    assert Tier.parse(steps[-1]["tier_after"]) == Tier.parse(found["now"]["tier"])
+    assert steps[-1]["title"] in ask("explain", USER, line, "--domain", DOMAIN).stdout.replace("\n", " ")
+    unknown = ask("explain", USER, line[:-1], "--domain", DOMAIN)
+    assert (unknown.exit_code, line in unknown.stderr) == (1, True)
+
+
+def test_a_user_without_a_skill_is_told_of_the_nearest(ask):
+    for words in (["show"], ["log"], ["diff", "1", "2", "--domain", DOMAIN], ["explain", "a:b:c", "--domain", DOMAIN]):
+        done = ask(words[0], "person-03", *words[1:])
+        assert (done.exit_code, "nearest ids: person-003" in done.stderr) == (1, True)

@@ -1,0 +1,140 @@
+"""Whatever is done to a sealed log is found."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.audit import audit, copy_differs
+from operators.chain import seal
+from operators.merge import merge, resolve_command, start
+from operators.redact import redacted
+from schemas import Action, PolicySkill, SkillDiff, encode, line_of
+from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve, id_of
+
+KEY = b"hush"
+TEXTS = ("genre: noir", "genre: saga", "mood: dark", "era: 1950s")
+ACTS = st.lists(st.tuples(st.sampled_from(TEXTS), st.booleans()), min_size=3, max_size=6)
+Log = list[SkillDiff]
+
+
+def written(acts: list[tuple[str, bool]]) -> tuple[Log, PolicySkill]:
+    """A sealed log as a worker writes it, and the skill that it leads to; an act is a choice or a removal."""
+    skill = start(USER, DOMAIN, (an_attribute("genre: noir"),), a_command())
+    log: Log = []
+    for text, chosen in acts:
+        if chosen:
+            diff = evolve(skill, a_proposal([text], [text], analysis="fits"))[1]
+        else:
+            diff = resolve_command(skill, a_command(Action.REMOVE, text))
+        log.append(seal(diff, skill.chain, KEY))
+        skill = merge(skill, log[-1])
+    return log, skill
+
+
+def changed(log: Log, at: int, **fields: object) -> Log:
+    return [diff.model_copy(update=fields) if place == at else diff for place, diff in enumerate(log)]
+
+
+def with_words_of_another(log: Log, at: int) -> Log:
+    return changed(log, at, analysis=log[at].analysis + ".")
+
+
+def with_another_time(log: Log, at: int) -> Log:
+    return changed(log, at, occurred_at=log[at].occurred_at.replace(year=2020))
+
+
+def with_another_seed(log: Log, at: int) -> Log:
+    return changed(log, at, seed=(an_attribute("genre: romance"),))
+
+
+def without(log: Log, at: int) -> Log:
+    return log[:at] + log[at + 1 :]
+
+
+def swapped(log: Log, at: int) -> Log:
+    other = (at + 1) % len(log)
+    numbers = {at: log[other], other: log[at]}
+    return [
+        numbers.get(place, diff).model_copy(update={"version": diff.version, "base_version": diff.base_version})
+        for place, diff in enumerate(log)
+    ]
+
+
+def with_one_more(log: Log, at: int) -> Log:
+    return [*log[: at + 1], log[at], *log[at + 1 :]]
+
+
+def cut_off(log: Log, at: int) -> Log:
+    return log[:at]
+
+
+def sealed_with_another_key(log: Log, at: int) -> Log:
+    return changed(log, at, chain=seal(log[at], log[at - 1].chain if at else None, b"guess").chain)
+
+
+EDITS = [
+    with_words_of_another,
+    with_another_time,
+    with_another_seed,
+    without,
+    swapped,
+    with_one_more,
+    cut_off,
+    sealed_with_another_key,
+]
+
+
+@given(ACTS)
+def test_nothing_is_found_in_a_log_as_it_was_written(acts: list[tuple[str, bool]]) -> None:
+    log, skill = written(acts)
+
+    assert audit(log, skill, KEY) == []
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@given(ACTS, st.data())
+def test_an_edit_of_a_log_is_found(
+    edit: Callable[[Log, int], Log], acts: list[tuple[str, bool]], data: st.DataObject
+) -> None:
+    log, skill = written(acts)
+
+    assert audit(edit(log, data.draw(st.integers(0, len(log) - 1))), skill, KEY)
+
+
+@given(ACTS)
+def test_an_edit_of_the_skill_is_found(acts: list[tuple[str, bool]]) -> None:
+    log, skill = written(acts)
+
+    assert audit(log, skill.model_copy(update={"attributes": (an_attribute("genre: romance"),)}), KEY)
+    assert audit(log, None, KEY)
+
+
+def test_versions_that_workers_have_written_meanwhile_are_none() -> None:
+    log, _ = written([(TEXTS[1], True)] * 3)
+
+    assert audit(log, merge(None, log[0]), KEY) == []
+
+
+def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
+    log, skill = written([(TEXTS[1], True)] * 3)
+    bare = [diff.model_copy(update={"chain": None}) for diff in log]
+
+    told = audit(bare, skill, KEY)
+
+    assert told[0] == "versions 1 to 3: it is not sealed"
+    assert len(told) == 2
+
+
+def test_a_copy_from_before_the_log_was_written_anew_is_behind_and_no_edit() -> None:
+    log, _ = written([(TEXTS[1], True)] * 3)
+    line = line_of(USER, DOMAIN, id_of(TEXTS[1]))
+    before = {diff.version: encode(diff) for diff in log}
+    after = {diff.version: encode(diff) for diff in redacted(log, line)}
+
+    assert not any(copy_differs(after, version, copy) for version, copy in (before | after).items())
+    assert not any(copy_differs(after, version, copy) for version, copy in before.items())
+    assert all(copy_differs(before, version, copy) for version, copy in after.items())
+    assert copy_differs(before, 1, before[2])
+    assert copy_differs({}, 1, before[1])

@@ -1,0 +1,89 @@
+"""The SKILL.md of a skill: agents can load it, whatever a skill holds."""
+
+import doctest
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from operators import skill_document as module
+from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, skill_document, skill_name
+from schemas import Kind, PolicySkill, Source, Strategy, Tier
+from tests.builders import a_skill, an_attribute
+
+WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40)
+MARKUP = st.text("-#<>[]()!`*|&;:/{}%@_~\"'.\\+=1w \n\u2028\x85\ufffe", max_size=20)
+TRICKS = st.sampled_from(
+    ["\n---\n", "<script>", "[a](http://b)", "![a](b)", "www.b.c", "!!python/object", "&lt;", "{{x}}"]
+)
+ANYTHING = st.lists(st.one_of(WORDS, MARKUP, TRICKS), min_size=1, max_size=5).map(
+    lambda each: "".join(each)[:120] or "a"
+)
+
+
+def parts(document: str) -> tuple[dict[str, Any], list[str]]:
+    """Front matter and body, as an agent's loader takes them apart."""
+    opening, front, body = document.split("---\n", 2)
+    assert opening == ""
+    return yaml.safe_load(front), body.splitlines()
+
+
+def the_skill(user: str, value: str, dimension: str, tie_breaker: str) -> PolicySkill:
+    lines = [
+        an_attribute(attribute_id=f"preference:x:{tier}", tier=tier, kind=kind, source=Source.STATED).model_copy(
+            update={"value": value, "dimension": dimension}
+        )
+        for tier, kind in zip(Tier, Kind, strict=True)
+    ]
+    strategy = Strategy.model_construct(must_include=(value,), tie_breaker=tie_breaker, exploration=0.15)
+    return a_skill(*lines).model_copy(update={"user_id": user, "strategy": strategy})
+
+
+@given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
+@example("a\n---\nname: x", "x\n# y", "---", "\n- z")
+def test_a_document_has_the_same_shape_whatever_the_skill_says(user: str, value: str, dimension: str, tie: str) -> None:
+    front, body = parts(skill_document(the_skill(user, value, dimension, tie)))
+    _, plain = parts(skill_document(the_skill("u", "v", "d", "t")))
+
+    assert set(front) == {"name", "description", "metadata"}
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", front["name"])
+    assert len(front["name"]) <= MAX_NAME_CHARS
+    assert len(front["description"]) <= MAX_DESCRIPTION_CHARS
+    assert front["metadata"]["user"] == user
+    assert [shape(line) for line in body] == [shape(line) for line in plain]
+    assert not re.search(r"(?<!\\)[<>`\[\]|~&!_]|://|www\.", "\n".join(body))
+
+
+def shape(line: str) -> str:
+    """What a line is in Markdown."""
+    return (re.match(r"#+ |- \*\*|- |$", line) or [""])[0]
+
+
+@given(st.lists(WORDS, min_size=2, max_size=2, unique=True))
+def test_two_users_never_share_a_name(users: list[str]) -> None:
+    first, second = (skill_name(user, "films") for user in users)
+
+    assert first != second
+
+
+def test_the_document_says_when_it_was_so_and_how_sure_it_is() -> None:
+    skill = a_skill(
+        an_attribute("genre: noir", Tier.HIGH, support=4, pinned=True),
+        an_attribute("era: 1950s", Tier.LOW, kind=Kind.CRITERION, contradictions=1),
+        version=7,
+    )
+
+    front, body = parts(skill_document(skill))
+
+    assert front["metadata"] | {"updated": ""} == {"user": "ann", "domain": "books", "version": 7, "updated": ""}
+    assert datetime.fromisoformat(front["metadata"]["updated"]) == datetime(2026, 1, 1, 12, tzinfo=UTC)
+    assert "- **noir** (genre; likes; 4 for it; from the time before; pinned)" in body
+    assert "- **1950s** (era; what they go by; 0 for it, 1 against; from the time before)" in body
+    assert "- lines: 1 high, 0 medium, 1 low" in body
+
+
+def test_the_examples_in_its_docstrings_are_so() -> None:
+    assert doctest.testmod(module).failed == 0

@@ -1,0 +1,65 @@
+"""Whose a record is: theirs is not left out, and nobody else's comes along."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import TOPICS, Touch, encode
+from streams.portable.ownership import OF_USERS, Owner
+from tests.builders import a_ranking, a_time
+
+IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)
+RANKINGS, RINGS = TOPICS["rankings"], TOPICS["open-rankings"]
+
+
+@given(IDS, IDS, st.booleans())
+def test_a_record_is_whose_it_says_it_is(user: str, other: str, in_ascii: bool) -> None:
+    said = json.dumps({"user_id": user, "ranking_id": other}, ensure_ascii=in_ascii).encode()
+
+    for key in (user.encode(), other.encode(), None):
+        assert Owner(user).owns(RANKINGS, key, said)
+        assert Owner(other).owns(RANKINGS, key, said) is (user == other)
+
+
+@given(IDS, IDS)
+def test_a_record_that_says_nobody_is_whose_key_it_has(user: str, other: str) -> None:
+    assert Owner(user).owns(RANKINGS, user.encode(), b"no json")
+    assert Owner(other).owns(RANKINGS, user.encode(), b"no json") is (user == other)
+    assert Owner(user).owns(RINGS, json.dumps([user, 3]).encode(), None)
+
+
+def test_an_id_that_looks_like_a_compound_key_is_an_id() -> None:
+    assert not Owner("ann").owns(RANKINGS, b'["ann","films"]', b"no json")
+    assert Owner('["ann","films"]').owns(RANKINGS, b'["ann","films"]', b"no json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "whose"),
+    [
+        (b"ann", b"no json", True),
+        (None, b'{"user_id":"ann"}', True),
+        (b'["ann",1]', b"broken", True),
+        (None, b'{"user_id":"ann", broken', True),
+        (b"ann", b'{"user_id":"bob"}', False),
+        (b"anna", b'"annabel"', False),
+        (None, None, False),
+    ],
+)
+def test_a_refused_record_is_theirs_where_it_names_them(key: bytes | None, value: bytes | None, whose: bool) -> None:
+    assert Owner("ann").was_refused(key, value) is whose
+
+
+def test_a_touch_of_an_item_is_its_takers() -> None:
+    taker = {"user_id": "bob", "version": 1, "at": a_time(), "degree": 1, "others": ("ann",)}
+    touch = Touch(domain="films", item_id="ann", taker=taker)
+
+    owner = Owner("ann")
+    assert owner.owns(TOPICS[Touch.TOPIC], None, encode(touch)), "it names them"
+    assert owner.part_of(touch, encode(touch)) is None, "and is about another"
+
+
+def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
+    assert {topic.key for topic in TOPICS.values() if "user_id" in topic.model.model_fields} <= set(OF_USERS)
+    assert Owner("ann").owns(RANKINGS, b"ann", encode(a_ranking()))
