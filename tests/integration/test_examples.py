@@ -52,6 +52,7 @@ def test_an_example_is_short_and_needs_the_client_alone(example: Path) -> None:
     assert not re.search(r"^(?:from|import) (?:benchmarks|tests|operators)", code, re.MULTILINE)
 
 
+@pytest.mark.on("embedded")
 @pytest.mark.broker
 def test_each_example_shows_what_the_slim_skill_changed(harness: Harness) -> None:
     harness.worker()
