@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+from pydantic_core import to_json
 
 from schemas import Model, Receipt, decode, subject_of
 from streams.materializer.columns import Table
@@ -50,24 +51,25 @@ class _Scope:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete what these receipts cover, inside the caller's transaction; whose rows those were."""
+    """Delete what these receipts cover, inside the caller's transaction; of whom there was something."""
     by_subject = {receipt.subject: receipt for receipt in receipts}
-    users = list(_users(con, by_subject))
-    for user_id, receipt in users:
-        for scope in _scopes(user_id, receipt):
-            _delete(con, scope)
+    found = set()
+    for user_id, receipt in list(_users(con, by_subject)):
+        rows = sum(_delete(con, scope) for scope in _scopes(user_id, receipt))
         if receipt.person is not None:
-            _delete_letters(con, user_id, utc(receipt.person.until))
-        for line in receipt.lines.values():
-            _blank(con, user_id, utc(line.until))
-    return {user_id for user_id, _ in users}
+            rows += _delete_letters(con, user_id, utc(receipt.person.until))
+        if receipt.lines:
+            rows += _blank(con, user_id, utc(max(line.until for line in receipt.lines.values())))
+        if rows:
+            found.add(user_id)
+    return found
 
 
 def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
     """Who the subjects are, of all that the file knows of."""
     ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608
     # A key that is no text is no user's id.
-    letters = "SELECT try_cast(key AS VARCHAR) AS id FROM dead_letters WHERE key IS NOT NULL"
+    letters = "SELECT try(decode(key)) AS id FROM dead_letters WHERE key IS NOT NULL"
     query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501
     for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
         yield user_id, receipts[subject]
@@ -80,7 +82,8 @@ def _scopes(user_id: str, receipt: Receipt) -> Iterator[_Scope]:
         yield _Scope(user_id, None, utc(receipt.person.until))
 
 
-def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> None:
+def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
+    rows = 0
     for table in _ordered():
         condition = f"t.user_id = $user_id AND t.{_moment(table)} <= $until"
         given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until}
@@ -96,8 +99,15 @@ def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> None:
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
             query = f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}"  # noqa: S608
-            con.execute(query, given).fetchall()
-        con.execute(f"DELETE FROM {table.name} t WHERE {condition}", given).fetchall()  # noqa: S608
+            rows += _count(con, query, given)
+        rows += _count(con, f"DELETE FROM {table.name} t WHERE {condition}", given)  # noqa: S608
+    return rows
+
+
+def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
+    """Carry a statement out; how many rows it changed."""
+    [(count,)] = con.execute(statement, given).fetchall()
+    return int(count)
 
 
 def _ordered() -> list[Table]:
@@ -108,26 +118,25 @@ def _moment(table: Table) -> str:
     return "occurred_at" if "occurred_at" in table.names else "updated_at"
 
 
-def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> None:
+def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
     """Refused records of theirs: by their key, or by the id in their bytes, however broken these are."""
-    con.execute(
+    query = (
         f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND "  # noqa: S608
-        "(try_cast(key AS VARCHAR) = $user_id OR contains(value::VARCHAR, to_json($user_id)::BLOB::VARCHAR))",
-        {"user_id": user_id, "until": until},
-    ).fetchall()
+        "(key = $id OR contains(hex(value), hex($quoted)))"
+    )
+    raw = user_id.encode()
+    return _count(con, query, {"id": raw, "quoted": to_json(user_id), "until": until})
 
 
-def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> None:
+def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
     """The words of commands, and those that rankings were injected: a forgotten line may have been one of them."""
     given = {"user_id": user_id, "until": until}
-    con.execute(
-        "UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL "
-        "WHERE user_id = $user_id AND occurred_at <= $until",
-        given,
-    ).fetchall()
-    con.execute(
-        "UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' "
-        "WHERE user_id = $user_id AND occurred_at <= $until",
-        given,
-    ).fetchall()
-    con.execute("DELETE FROM ranking_facets WHERE user_id = $user_id AND occurred_at <= $until", given).fetchall()
+    whose = "user_id = $user_id AND occurred_at <= $until"
+    has_words = "(slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL)"
+    names_a_line = "(attribute_id IS NOT NULL OR value IS NOT NULL OR reason <> '')"
+    statements = (
+        f"UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL WHERE {whose} AND {has_words}",  # noqa: S608
+        f"UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' WHERE {whose} AND {names_a_line}",  # noqa: S608
+        f"DELETE FROM ranking_facets WHERE {whose}",  # noqa: S608
+    )
+    return sum(_count(con, statement, given) for statement in statements)

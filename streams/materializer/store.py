@@ -123,7 +123,7 @@ class Store:
                 if pending := batch.pending(table):
                     written |= self._apply(table, pending)
             forgotten = forgetting.purge(self._db, receipts) if receipts else set[str]()
-            if receipts:
+            if forgotten:
                 self._db.execute("UPDATE meta SET is_stained = true")
             self._insert(derived.STALE_USERS, sorted(_users(batch) | {(user,) for user in forgotten}))
             rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]

@@ -13,7 +13,9 @@ PAGE = (ROOT / "docs/rights.md").read_text(encoding="utf-8")
 def test_every_topic_that_keeps_a_person_for_a_while_is_told_with_how_long() -> None:
     listed = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) days \|$", PAGE, re.MULTILINE))
     kept = {
-        topic.base: str(topic.retention // timedelta(days=1)) for topic in TOPICS.values() if topic.retention is not None
+        topic.base: str(topic.retention // timedelta(days=1))
+        for topic in TOPICS.values()
+        if topic.retention is not None
     }
 
     assert listed == kept

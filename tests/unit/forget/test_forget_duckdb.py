@@ -1,11 +1,12 @@
 """Receipts in DuckDB: whose rows go, whose stay, and that what comes late is not let in again."""
 
-from datetime import timedelta
+import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from operators.forget import with_scope
-from schemas import TOPICS, ForgetRequest, Forgotten, Receipt, decode, encode, subject_of
+from schemas import TOPICS, DeadLetter, ForgetRequest, Forgotten, Position, Receipt, decode, encode, subject_of
 from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Record
@@ -86,3 +87,26 @@ def test_what_happens_after_is_kept(tmp_path):
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *records], Barrier())
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
+
+
+@pytest.mark.parametrize("who", ["ann", 'änn "the" \\ marsh', "it's"])
+def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing_less(tmp_path, who):
+    quoted = json.dumps(who, ensure_ascii=False).encode()
+    values = {
+        "own, by key": (who.encode(), b"\xff broken"),
+        "own, by value": (b"\xff", b'{"user_id":' + quoted + b"} \xff"),
+        "another's": ((who + "2").encode(), b'{"user_id":' + json.dumps(who + "2").encode() + b"}"),
+        "nobody's": (None, b"\xff\xfe"),
+    }
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        for number, (name, (key, value)) in enumerate(values.items()):
+            source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
+            letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
+            take(store, [Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter))], Barrier())
+        request = ForgetRequest(event_id="r", occurred_at=at, user_id=who, actor="advocate")
+        empty = Receipt(event_id="r", occurred_at=at, subject=subject_of(who))
+        scope = Forgotten(event_id="r", until=at, actor="advocate", done=True)
+        take(store, [as_record(with_scope(empty, request, scope))], Barrier())
+        left = {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
+    assert left == {"another's", "nobody's"}
