@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from schemas import SkillDiff
+from schemas import PolicySkill, SkillDiff
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,13 @@ def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
         key: the deployment's secret; empty for none.
     """
     return diff.model_copy(update={"chain": _seal(diff, before, key)})
+
+
+def unsealed(skill: PolicySkill) -> PolicySkill:
+    """The skill as it would be in a log without seals, to compare it with one that was not sealed."""
+    last = skill.last_diff
+    bare = last.model_copy(update={"chain": None}) if last is not None else None
+    return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
 def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:

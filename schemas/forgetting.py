@@ -32,7 +32,7 @@ def line_of(user_id: str, domain: str, attribute_id: str) -> str:
 class ForgetRequest(Event):
     """Asks that a person, one of their domains, or one line be forgotten: all that was learned or kept until now.
 
-    A topic of its own, kept for days where commands are kept for months; it quotes nothing of what is to be forgotten.
+    A topic of its own, kept for a month where commands are kept for three; it quotes nothing of what is to go.
     """
 
     model_config = ConfigDict(

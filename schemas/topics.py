@@ -149,7 +149,7 @@ _ALL = (
     Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
     Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90)),
-    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=7)),
+    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30)),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),

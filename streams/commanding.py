@@ -73,7 +73,10 @@ class Commander:
             message = self._log.poll(0.2)
             if message is None or message.error() is not None or message.value() is None:
                 continue
-            receipt = decode(Receipt, message.value())
+            try:
+                receipt = decode(Receipt, message.value())
+            except BadRecord:
+                continue
             scopes = (receipt.person, *receipt.domains.values(), *receipt.lines.values())
             if any(scope and scope.done and scope.event_id == request.event_id for scope in scopes):
                 return receipt

@@ -190,10 +190,11 @@ class _Restorer:
             yield Record(GlobalSkill.TOPIC, None, domain.encode(), text.encode())
 
     def _receipts(self) -> Iterator[Record]:
-        """On the partition of whom they are about, which nobody knows any more: so on every one."""
-        for subject, text in self._rows("SELECT subject, document FROM receipts"):
-            for partition in range(self._settings.partitions):
-                yield Record(Receipt.TOPIC, None, subject.encode(), text.encode(), partition)
+        """On the partition where they were: nobody knows any more of whom they are. With other partitions on all."""
+        partitions = self._settings.partitions
+        for subject, text, partition in self._rows("SELECT subject, document, kafka_partition FROM receipts"):
+            for each in [partition] if partition < partitions else range(partitions):
+                yield Record(Receipt.TOPIC, None, subject.encode(), text.encode(), each)
 
     def _rows(self, query: str) -> Iterator[tuple[Any, ...]]:
         con = self._con.cursor()

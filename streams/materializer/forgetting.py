@@ -1,15 +1,20 @@
 """What receipts do to the DuckDB file: rows of who was forgotten go, and none of before that come late is let in."""
 
+import json
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import product
 from typing import Any
 
 import duckdb
+import orjson
 from pydantic_core import to_json
 
-from schemas import Model, Receipt, decode, subject_of
+from schemas import DeadLetter, Model, Receipt, decode, subject_of
 from streams.materializer.columns import Table
-from streams.materializer.records import utc
+from streams.materializer.records import Put, utc
 from streams.materializer.tables import DEAD_LETTERS, TABLES
 
 SUBJECT = "sha256('sager ' || {})"
@@ -29,16 +34,64 @@ class Barrier:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """From now on it holds."""
-        self._receipts[receipt.subject] = receipt
+        """From now on it holds, unless a newer one does."""
+        held = self._receipts.get(receipt.subject)
+        if held is None or held.occurred_at <= receipt.occurred_at:
+            self._receipts[receipt.subject] = receipt
 
-    def covers(self, event: Model) -> bool:
-        """Whether this event is of somebody, and of before, that was forgotten."""
-        user_id = getattr(event, "user_id", None)
-        if not self._receipts or user_id is None:
+    def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
+        """Whether this event is of somebody, and of before, that was forgotten.
+
+        Args:
+            event: a record.
+            logged_at: its Kafka timestamp, in UTC; None where there is none.
+        """
+        if not self._receipts:
             return False
+        if isinstance(event, DeadLetter):
+            moments = [event.source.moment]
+            return any(self._knows(user, None, moments) for user in _named_in(event))
+        user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
+        if user_id is None or occurred_at is None:
+            return False
+        return self._knows(user_id, getattr(event, "domain", None), [m for m in (occurred_at, logged_at) if m])
+
+    def _knows(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
         receipt = self._receipts.get(subject_of(user_id))
-        return receipt is not None and receipt.covers(getattr(event, "domain", None), event.occurred_at)  # type: ignore[attr-defined]
+        return receipt is not None and receipt.covers(domain, *moments)
+
+    def blanked(self, put: Put, event: Model) -> Put:
+        """The row without the words among which a line may be that its user had forgotten since."""
+        blanks = _WORDS.get(put.table.name)
+        receipt = self._receipts.get(subject_of(put.row[0])) if blanks and self._receipts else None
+        if blanks is None or receipt is None or not receipt.lines:
+            return put
+        happened = getattr(event, "occurred_at", None)
+        if happened is None or happened > max(line.until for line in receipt.lines.values()):
+            return put
+        row = tuple(blanks.get(name, value) for name, value in zip(put.table.names, put.row, strict=True))
+        children = tuple(
+            [] if child.name == "ranking_facets" else rows
+            for child, rows in zip(put.table.children, put.children, strict=True)
+        )
+        return replace(put, row=row, children=children)
+
+
+_WORDS: dict[str, dict[str, str | None]] = {
+    "rankings": {"slim_skill": "", "facets": None, "injected": None},
+    "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
+}
+"""Columns that may hold the words of a line, and what stands there instead."""
+
+
+def _named_in(letter: DeadLetter) -> Iterator[str]:
+    """Whose a refused record may be: its key, and every user that its bytes name."""
+    yield (letter.key or b"").decode(errors="ignore")
+    for quoted in re.findall(rb'"user_id"\s*:\s*("(?:[^"\\]|\\.)*")', letter.value or b""):
+        try:
+            yield orjson.loads(quoted)
+        except ValueError:
+            continue
 
 
 @dataclass(frozen=True)
@@ -85,7 +138,7 @@ def _scopes(user_id: str, receipt: Receipt) -> Iterator[_Scope]:
 def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
     rows = 0
     for table in _ordered():
-        condition = f"t.user_id = $user_id AND t.{_moment(table)} <= $until"
+        condition = f"t.user_id = $user_id AND {_since(table)} <= $until"
         given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until}
         if scope.domain is not None:
             given["domain"] = scope.domain
@@ -114,18 +167,23 @@ def _ordered() -> list[Table]:
     return sorted(_OF_USERS, key=lambda table: "domain" in table.names)
 
 
-def _moment(table: Table) -> str:
-    return "occurred_at" if "occurred_at" in table.names else "updated_at"
+def _since(table: Table) -> str:
+    """When it happened, or was logged: a producer's clock may be ahead."""
+    moment = "t.occurred_at" if "occurred_at" in table.names else "t.updated_at"
+    return f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
     """Refused records of theirs: by their key, or by the id in their bytes, however broken these are."""
-    query = (
-        f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND "  # noqa: S608
-        "(key = $id OR contains(hex(value), hex($quoted)))"
-    )
-    raw = user_id.encode()
-    return _count(con, query, {"id": raw, "quoted": to_json(user_id), "until": until})
+    spellings = {to_json(user_id), json.dumps(user_id).encode()}
+    marks = {
+        f"mark_{number}": b'"user_id":' + gap + name
+        for number, (gap, name) in enumerate(product((b"", b" "), sorted(spellings)))
+    }
+    # As text both sides are escaped alike, whatever bytes they hold.
+    said = " OR ".join(f"contains(value::VARCHAR, ${mark}::BLOB::VARCHAR)" for mark in marks)
+    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND (key = $id OR {said})"  # noqa: S608
+    return _count(con, query, {"id": user_id.encode(), "until": until, **marks})
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:

@@ -46,6 +46,11 @@ class Record:
         return (from_ms(self.timestamp_ms), self.partition, self.offset)
 
     @property
+    def logged_at(self) -> datetime | None:
+        """Its Kafka timestamp, in UTC; None where there is none."""
+        return from_ms(self.timestamp_ms).replace(tzinfo=UTC) if self.timestamp_ms else None
+
+    @property
     def document(self) -> str:
         """The value as text; JSON that was decoded is UTF-8."""
         return (self.value or b"").decode()

@@ -55,9 +55,11 @@ def read(record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = N
         return Drop(table, _key_of_tombstone(topic, record.key))
     try:
         event = decode(topic.model, record.value)
-        if barrier is not None and barrier.covers(event):
+        if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         put = build(fit_to_keep(event, privacy), record)
+        if barrier is not None:
+            put = barrier.blanked(put, event)
     except BadRecord:
         raise
     except Exception as error:

@@ -178,9 +178,11 @@ class Store:
             _remove(fresh)
             raise
         self._db.close()
-        fresh.replace(self.path)
-        _remove(self.path.with_name(self.path.name + ".wal"), fresh.with_name(fresh.name + ".wal"))
-        self._db = _open(self.path)
+        try:
+            fresh.replace(self.path)
+            _remove(self.path.with_name(self.path.name + ".wal"), fresh.with_name(fresh.name + ".wal"))
+        finally:
+            self._db = _open(self.path)
 
     def _apply(self, table: Table, pending: Mapping[Row, Pending]) -> dict[str, int]:
         """Deletes what was dropped, leaves out what must not replace a row that is there, puts the rest."""

@@ -36,10 +36,16 @@ class _Folded:
     seen: "array[int]" = field(default_factory=lambda: array("Q"))
     gap: str = ""
     rewritten: int = 0
+    had: int = 0
 
     @property
     def broken(self) -> bool:
-        return bool(self.gap)
+        """Whether it cannot be told what the skill is: the log has a gap, or is being written anew by a worker."""
+        return bool(self.gap) or len(self.seen) < self.had
+
+    @property
+    def why_broken(self) -> str:
+        return self.gap or f"being written anew by a worker, {len(self.seen)} of {self.had} versions so far"
 
 
 @dataclass
@@ -139,8 +145,9 @@ class _Rebuild:
     def _take(self, into: _Folded, diff: SkillDiff) -> None:
         if diff.rewritten > into.rewritten and diff.base_version == 0:
             # The log was written anew to leave a line out: what stood before is not there any more.
+            into.had = max(into.had, len(into.seen))
             into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
-        if into.broken:
+        if into.gap:
             return
         key = compound_key(diff.user_id, diff.domain)
         digest = _digest(encode(diff))
@@ -184,7 +191,7 @@ class _Rebuild:
         for key in folded.keys() | topics.skills.keys():
             each, held = folded.get(key, _Folded()), topics.skills.get(key)
             if each.broken:
-                self._report.note(Finding.GAP, key, each.gap)
+                self._report.note(Finding.GAP, key, each.why_broken)
             else:
                 self._report.note(*compared(key, each.skill, held))
         for key, value in topics.slim_skills.items():

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from operators.chain import unsealed
 from operators.whatif import Moment, Tally
 from schemas import PolicySkill, ReasonedBy
 
@@ -87,7 +88,7 @@ class Report:
     def note_end(self, live: PolicySkill, other: PolicySkill, live_tokens: int, other_tokens: int) -> None:
         """Count one skill, once both sides have come to their end."""
         self.skills += 1
-        self.identical += live == other
+        self.identical += unsealed(live) == unsealed(other)
         for sizes, skill, tokens in ((self.live_sizes, live, live_tokens), (self.other_sizes, other, other_tokens)):
             sizes.lines += len(skill.attributes)
             sizes.slim_tokens += tokens

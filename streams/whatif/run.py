@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from operators.chain import unsealed
 from operators.merge import OutOfOrder
 from operators.slim import slim
 from operators.tokens import count_tokens
@@ -187,7 +188,7 @@ def _skill_row(history: History, live: PolicySkill, other: PolicySkill, tokens: 
         history.domain,
         live.version,
         other.version,
-        live == other,
+        unsealed(live) == unsealed(other),
         len(lines),
         len(others),
         len(lines & others),

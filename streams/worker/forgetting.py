@@ -7,7 +7,7 @@ It is marked as done last: after a crash in between the request comes again and 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
@@ -52,8 +52,12 @@ from streams.worker.repairs import DeliveredTable
 AT_ONCE = 200
 """Records of one request that are on their way at once."""
 
-Apply = Callable[[Any, PolicySkill, SkillDiff], Awaitable[None]]
-"""Writes and sends the next version of a skill."""
+
+class Apply(Protocol):
+    """Writes and sends the next version of a skill; `always` its slim skill too, whether it seems changed or not."""
+
+    async def __call__(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
+        """Do it."""
 
 
 class LogIncomplete(Exception):
@@ -83,15 +87,26 @@ class Forgetting:
             event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
         )
         held = _scope(receipt, request)
-        until = min(max(request.occurred_at, position.moment), datetime.now(UTC))
+        asked = max(request.occurred_at, position.moment)
+        wider = (held, receipt.person, receipt.domains.get(request.domain) if request.domain else None)
+        if any(scope is not None and scope.done and asked <= scope.until for scope in wider):
+            return "repeated"
+        # By this clock: one that is behind, the requester's, would leave what was sent meanwhile by others.
+        until = datetime.now(UTC)
         if held is not None and held.event_id == request.event_id:
             until = held.until
-        if held is not None and held.done and until <= held.until:
-            return "repeated"
         scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor)
         await self._write(event, request, receipt, scope)
         versions = await (self._line(event, request, position) if request.line else self._all(event, request))
         receipt = pipeline.receipt(request.user_id) or receipt
+        for table in (
+            pipeline.skills,
+            pipeline.profiles,
+            pipeline.memories,
+            pipeline.open_rankings,
+            *pipeline.side_tables,
+        ):
+            await table.scrub()
         done = scope.model_copy(update={"done": True, "versions": versions})
         await self._write(event, request, receipt, done)
         kind = "line" if request.line else "domain" if request.domain else "person"
@@ -222,7 +237,7 @@ class Forgetting:
             reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
             source=position,
         )
-        await self._apply(event, again, diff)
+        await self._apply(event, again, diff, always=True)
         return len(sealed)
 
     async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.applied import is_applied
+from operators.forget import without_lines
 from operators.propagate import touches, with_taken
 from schemas import ItemFacts, Memory, Position, Touch, compound_key, encode
 from streams.kafka import partition_of
@@ -31,6 +32,9 @@ async def propagate(
     async with pipeline.lock("memories", key):
         if pipeline.is_forgotten(user_id, domain, at, position.moment):
             return
+        receipt = pipeline.receipt(user_id)
+        if receipt is not None:
+            item = without_lines(item, user_id, domain, receipt, at)
         memory = pipeline.read(pipeline.memories, key, Memory)
         if memory is not None and is_applied(memory.applied, position):
             return

@@ -105,6 +105,11 @@ class Pipeline:
         """What of this person was forgotten; None if nothing was."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
+    def lives(self, user_id: str) -> str:
+        """Another word whenever something of this person was forgotten: after it their versions begin anew."""
+        raw = self.receipts.get(subject_of(user_id).encode())
+        return "" if raw is None else str(hash(raw))
+
     def is_forgotten(self, user_id: str, domain: str | None, *moments: datetime) -> bool:
         """Whether what happened at one of these moments is not to be known any more."""
         receipt = self.receipt(user_id)

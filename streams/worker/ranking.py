@@ -100,7 +100,8 @@ class Answers:
         memory = pipeline.read(pipeline.memories, key, Memory)
         near = pipeline.read(pipeline.neighbourhoods, key, Neighbourhood)
         epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
-        name = (request.user_id, request.domain, *epochs, request.occurred_at.date().isoformat())
+        life = pipeline.lives(request.user_id)
+        name = (request.user_id, life, request.domain, *epochs, request.occurred_at.date().isoformat())
         if (known := self._contexts.get(name)) is not None:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
         # A domain that is read by another's parser is pruned by that one's rules.
@@ -132,7 +133,8 @@ class Answers:
         asked = request.instruction if self._settings.task_slim else ""
         population = self._pipeline.global_skills.shares(request.domain)
         budget = self._settings.slim_tokens
-        name = (request.user_id, request.domain, str(skill.version), asked)
+        life = self._pipeline.lives(request.user_id)
+        name = (request.user_id, life, request.domain, str(skill.version), asked)
         model = self._models.extract if self._slim_ranks else None
         if model is None or skill.version == 0 or not asks:
             return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), None

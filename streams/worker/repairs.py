@@ -22,6 +22,7 @@
    full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -225,8 +226,23 @@ class DeliveredTable(faust.Table):
         self.data.pop(key, None)
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
+    async def scrub(self) -> None:
+        """Leave nothing on disk of what is held no more: RocksDB only marks it, until it compacts."""
+        for database in list(getattr(self.data, "_dbs", {}).values()):
+            await asyncio.to_thread(_compact, database)
+
     def _on_changelog_sent(self, fut: Any) -> None:
         """Faust would note that on disk before the value is there."""
+
+
+def _compact(database: Any) -> None:
+    from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
+
+    options = CompactOptions()
+    # By default files of the last level are moved, not written anew, and what was deleted stays in them.
+    options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+    database.flush()
+    database.compact_range(None, None, options)
 
 
 def server_urls(bootstrap: str) -> Sequence[str]:

@@ -94,11 +94,13 @@ class Shadow:
             live: the live skill as it was before the choice; after it where it is a repeated one.
             is_repeated: the live skill had learned from it before, so that there is nothing to compare.
         """
-        self._offer(contrast.user_id, partial(self._on_choice, event, contrast, position, live, is_repeated))
+        known = self._pipeline.receipt(contrast.user_id)
+        self._offer(contrast.user_id, partial(self._on_choice, event, contrast, position, live, is_repeated, known))
 
     def command(self, event: Any, command: SkillCommand, position: Position) -> None:
         """Carry a person's command out on the shadow too; at once back."""
-        self._offer(command.user_id, partial(self._on_command, event, command, position))
+        known = self._pipeline.receipt(command.user_id)
+        self._offer(command.user_id, partial(self._on_command, event, command, position, known))
 
     def _offer(self, user_id: str, work: Callable[[], Awaitable[str]]) -> None:
         if not in_share(user_id, self._name, self._share):
@@ -132,9 +134,16 @@ class Shadow:
         metrics.SHADOW_EVENTS.labels(outcome).inc()
 
     async def _on_choice(
-        self, event: Any, contrast: Contrast, position: Position, live: PolicySkill, is_repeated: bool
+        self,
+        event: Any,
+        contrast: Contrast,
+        position: Position,
+        live: PolicySkill,
+        is_repeated: bool,
+        known: Receipt | None,
     ) -> str:
-        known = self._pipeline.receipt(contrast.user_id)
+        if self._pipeline.receipt(contrast.user_id) != known:
+            raise Forgotten
         state = self._read(contrast)
         if state is None or is_behind(state, live, self._commands):
             if state is not None:
@@ -154,8 +163,9 @@ class Shadow:
         await self._write(event, merge(skill, diff), live, known)
         return "learned"
 
-    async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        known = self._pipeline.receipt(command.user_id)
+    async def _on_command(self, event: Any, command: SkillCommand, position: Position, known: Receipt | None) -> str:
+        if self._pipeline.receipt(command.user_id) != known:
+            raise Forgotten
         state = self._read(command)
         if state is None:
             return "not-followed"

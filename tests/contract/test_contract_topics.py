@@ -22,7 +22,7 @@ PUBLIC = {
     "skills": (USER_DOMAIN, "PolicySkill", FOR_EVER, True),
     "slim-skills": (USER_DOMAIN, "SlimSkill", FOR_EVER, True),
     "skill-commands": (USER, "SkillCommand", 90 * DAY, False),
-    "forget-requests": (USER, "ForgetRequest", 7 * DAY, False),
+    "forget-requests": (USER, "ForgetRequest", 30 * DAY, False),
     "receipts": ("subject", "Receipt", FOR_EVER, True),
     "global-skills": ("domain", "GlobalSkill", FOR_EVER, True),
     "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),

@@ -72,7 +72,7 @@ class Evolve:
         # What older workers left on the topic was not filtered.
         chosen, _ = self._pipeline.privacy.item(contrast.chosen, contrast.domain)
         if receipt is not None:
-            chosen = without_lines(chosen, contrast.user_id, contrast.domain, receipt, contrast.occurred_at)
+            chosen = without_lines(chosen, contrast.user_id, contrast.domain, receipt, min(moments))
         contrast = contrast.model_copy(update={"chosen": chosen})
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
@@ -135,7 +135,7 @@ class Evolve:
             await self.intake.dead_letter(event, position, "log-incomplete", str(error))
             return "given-up"
 
-    async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff) -> None:
+    async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
         diff = seal(diff, skill.chain, self._pipeline.chain_key)
         evolved = merge(skill, diff)
@@ -145,7 +145,7 @@ class Evolve:
         comparable = not self._pipeline.global_skills.shares(skill.domain)
         before = self._slim(skill).text if skill.version and comparable else None if skill.version else ""
         short = self._slim(evolved)
-        await self._publish(event, evolved, diff, short if short.text != before else None)
+        await self._publish(event, evolved, diff, short if always or short.text != before else None)
         _count(diff, evolved)
 
     async def _complete(self, event: Any, skill: PolicySkill) -> None:

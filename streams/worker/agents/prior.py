@@ -18,9 +18,6 @@ def attach(pipeline: Pipeline) -> None:
         key = compound_key(interaction.user_id, interaction.domain)
         moments = (interaction.occurred_at, position.moment)
         item = pipeline.facts_of(interaction.domain, interaction.item)
-        receipt = pipeline.receipt(interaction.user_id)
-        if receipt is not None:
-            item = without_lines(item, interaction.user_id, interaction.domain, receipt, interaction.occurred_at)
         await propagate(
             pipeline,
             event,
@@ -35,6 +32,9 @@ def attach(pipeline: Pipeline) -> None:
         async with pipeline.lock("profiles", key):
             if pipeline.is_forgotten(interaction.user_id, interaction.domain, *moments):
                 return "forgotten"
+            receipt = pipeline.receipt(interaction.user_id)
+            if receipt is not None:
+                item = without_lines(item, interaction.user_id, interaction.domain, receipt, min(moments))
             profile = pipeline.read(pipeline.profiles, key, Profile)
             if profile is not None and is_applied(profile.applied, position):
                 return "repeated"

@@ -29,6 +29,7 @@ def attach(pipeline: Pipeline) -> None:
             # Other partitions' items hear of it on their own partition, and there it is right to write them.
             if without is not None and partition_of(held.item_id, settings.partitions) == event.message.partition:
                 await pipeline.write(pipeline.item_memories, event, key, without)
+        await pipeline.item_memories.scrub()
         told = encode(forgotten_signal(touch))
         sends = (pipeline.send(event, ItemSignal.TOPIC, None, told, each) for each in range(settings.partitions))
         await asyncio.gather(*sends)

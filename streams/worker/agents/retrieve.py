@@ -30,6 +30,7 @@ def attach(pipeline: Pipeline) -> None:
             without = without_neighbour(held, neighbour)
             if without is not None:
                 await pipeline.write(table, event, key, without)
+        await table.scrub()
         return "forgotten"
 
     def is_here(held: Neighbourhood, event: Any) -> bool:

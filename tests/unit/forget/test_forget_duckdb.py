@@ -6,7 +6,19 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from operators.forget import with_scope
-from schemas import TOPICS, DeadLetter, ForgetRequest, Forgotten, Position, Receipt, decode, encode, subject_of
+from schemas import (
+    TOPICS,
+    DeadLetter,
+    ForgetRequest,
+    Forgotten,
+    Position,
+    Receipt,
+    Selection,
+    decode,
+    encode,
+    line_of,
+    subject_of,
+)
 from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Record
@@ -89,24 +101,61 @@ def test_what_happens_after_is_kept(tmp_path):
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
 
 
-@pytest.mark.parametrize("who", ["ann", 'änn "the" \\ marsh', "it's"])
-def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing_less(tmp_path, who):
+@pytest.mark.parametrize("first", ["letters", "receipt"])
+@pytest.mark.parametrize("who", ["ann", "2", 'änn "the" \\ marsh', "it's"])
+def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing_less(tmp_path, who, first):
     quoted = json.dumps(who, ensure_ascii=False).encode()
     values = {
         "own, by key": (who.encode(), b"\xff broken"),
         "own, by value": (b"\xff", b'{"user_id":' + quoted + b"} \xff"),
         "another's": ((who + "2").encode(), b'{"user_id":' + json.dumps(who + "2").encode() + b"}"),
+        "of an item of that name": (b"2x", b'{"item_id":' + quoted + b',"user_id":"x' + quoted[1:] + b"}"),
         "nobody's": (None, b"\xff\xfe"),
     }
     at = datetime(2026, 1, 1, tzinfo=UTC)
+    letters = []
+    for number, (name, (key, value)) in enumerate(values.items()):
+        source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
+        letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
+        letters.append(Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
+    request = ForgetRequest(event_id="r", occurred_at=at, user_id=who, actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=at, subject=subject_of(who))
+    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=at, actor="advocate", done=True)))
     with Store(tmp_path / "live.duckdb", "sager.") as store:
-        for number, (name, (key, value)) in enumerate(values.items()):
-            source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
-            letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
-            take(store, [Record(TOPICS["dead-letters"], 0, number, 0, key, encode(letter))], Barrier())
-        request = ForgetRequest(event_id="r", occurred_at=at, user_id=who, actor="advocate")
-        empty = Receipt(event_id="r", occurred_at=at, subject=subject_of(who))
-        scope = Forgotten(event_id="r", until=at, actor="advocate", done=True)
-        take(store, [as_record(with_scope(empty, request, scope))], Barrier())
+        barrier = Barrier()
+        for records in ([*letters], [receipt]) if first == "letters" else ([receipt], [*letters]):
+            take(store, records, barrier)
         left = {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
-    assert left == {"another's", "nobody's"}
+    assert left == {"another's", "nobody's", "of an item of that name"}
+
+
+@pytest.mark.parametrize("first", ["rows", "receipt"])
+def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_come(tmp_path, first):
+    records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]
+    until = max(decode(r.topic.model, r.value).occurred_at for r in records)
+    line = line_of(WHO, "films", "preference:genre:noir")
+    request = ForgetRequest(event_id="r", occurred_at=until, user_id=WHO, domain="films", line=line, actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(WHO))
+    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=until, actor="a", done=True)))
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = Barrier()
+        for part in (records, [receipt]) if first == "rows" else ([receipt], records):
+            take(store, part, barrier)
+        has_words = "slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL"
+        assert count(store, "rankings", f"user_id = '{WHO}'") > 0
+        assert count(store, "rankings", f"user_id = '{WHO}' AND ({has_words})") == 0
+        assert count(store, "ranking_facets", f"user_id = '{WHO}'") == 0
+        assert count(store, "rankings", f"user_id <> '{WHO}' AND ({has_words})") > 0
+
+
+def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    ahead = Selection(event_id="s", occurred_at=at + timedelta(days=3), user_id=WHO, ranking_id="r", item_id="i")
+    logged = int(at.timestamp() * 1_000) - 60_000
+    record = Record(TOPICS["selections"], 0, 0, logged, WHO.encode(), encode(ahead))
+    for order in ([record, as_record(receipt_of(None, at))], [as_record(receipt_of(None, at)), record]):
+        with Store(tmp_path / f"{order[0].topic.base}.duckdb", "sager.") as store:
+            barrier = Barrier()
+            for each in order:
+                take(store, [each], barrier)
+            assert count(store, "selections", "true") == 0
