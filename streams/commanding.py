@@ -1,17 +1,20 @@
 """Sending a person's command or request to forget, and waiting until a worker has carried it out."""
 
 import time
-from typing import Self
+from collections.abc import Callable
+from typing import Self, TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import BadRecord, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
+from schemas import BadRecord, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
 from streams.kafka import client_config, no_group, partition_of
 from streams.outbox import Outbox
 from streams.scan import REQUEST_SECONDS
 from streams.settings import Settings
 
 FLUSH_SECONDS = 30.0
+
+AnswerT = TypeVar("AnswerT", bound=Event)
 
 
 class Commander:
@@ -45,15 +48,8 @@ class Commander:
             NotProduced: the broker did not take it.
             KafkaException: the broker does not answer.
         """
-        # Looked up before the command goes out, so that its diff lies behind.
-        where = TopicPartition(self._settings.topic(SkillDiff.TOPIC), self._partition)
-        _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
-        topic = topic_of(SkillCommand)
-        name = topic.name(self._settings.prefix)
-        self._outbox.send(name, topic.key_of(command), encode(command), self._partition)
-        self._outbox.flush(FLUSH_SECONDS, "commands")
-        self._log.assign([where])
-        return self._answer(command, time.monotonic() + seconds)
+        asked = (command.event_id, command.user_id, command.domain)
+        return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
         """Ask a worker to forget, and give the receipt that says it is done; None if none came within so many seconds.
@@ -62,37 +58,35 @@ class Commander:
             NotProduced: the broker did not take it.
             KafkaException: the broker does not answer.
         """
-        where = TopicPartition(self._settings.topic(Receipt.TOPIC), self._partition)
+
+        def is_done(receipt: Receipt) -> bool:
+            scopes = (receipt.person, *receipt.domains.values(), *receipt.lines.values())
+            return any(scope and scope.done and scope.event_id == request.event_id for scope in scopes)
+
+        return self._ask(request, Receipt, is_done, seconds)
+
+    def _ask(
+        self, event: Event, answer: type[AnswerT], is_it: Callable[[AnswerT], bool], seconds: float
+    ) -> AnswerT | None:
+        """Send an event, and read the answers' topic until the one that is meant."""
+        # Looked up before the event goes out, so that its answer lies behind.
+        where = TopicPartition(self._settings.topic(answer.TOPIC), self._partition)
         _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
-        topic = topic_of(ForgetRequest)
-        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(request), encode(request), self._partition)
-        self._outbox.flush(FLUSH_SECONDS, "requests")
+        topic = topic_of(type(event))
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), self._partition)
+        self._outbox.flush(FLUSH_SECONDS, "commands")
         self._log.assign([where])
         give_up = time.monotonic() + seconds
-        while time.monotonic() < give_up:
-            message = self._log.poll(0.2)
-            if message is None or message.error() is not None or message.value() is None:
-                continue
-            try:
-                receipt = decode(Receipt, message.value())
-            except BadRecord:
-                continue
-            scopes = (receipt.person, *receipt.domains.values(), *receipt.lines.values())
-            if any(scope and scope.done and scope.event_id == request.event_id for scope in scopes):
-                return receipt
-        return None
-
-    def _answer(self, command: SkillCommand, give_up: float) -> SkillDiff | None:
         while time.monotonic() < give_up:
             message = self._log.poll(0.2)
             if message is None or message.error() is not None:
                 continue
             try:
-                diff = decode(SkillDiff, message.value())
-            except BadRecord:  # somebody else's; the materializer puts it away
+                found = decode(answer, message.value())
+            except BadRecord:  # a tombstone, or somebody else's; the materializer puts it away
                 continue
-            if (diff.event_id, diff.user_id, diff.domain) == (command.event_id, command.user_id, command.domain):
-                return diff
+            if is_it(found):
+                return found
         return None
 
     def __enter__(self) -> Self:
