@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from operators.chain import breaks, unsealed
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
 from operators.merge import merge, resolve, start
@@ -91,8 +92,8 @@ def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
 
 
 def content(skill: PolicySkill) -> dict[str, object]:
-    """A skill without what tells only where its events stood."""
-    return skill.model_dump(exclude={"applied": True, "last_diff": {"source"}})
+    """A skill without what tells only where its events stood, and without its seal, which includes that."""
+    return unsealed(skill).model_dump(exclude={"applied": True, "last_diff": {"source"}})
 
 
 def first_of_each(contrasts: Sequence[Contrast]) -> list[Contrast]:
@@ -180,6 +181,8 @@ def assert_one_version_each(outputs: Outputs) -> None:
             assert versions == sorted(set(versions)), (model.TOPIC, key, versions)
             if model is SkillDiff:
                 assert versions == list(range(1, len(versions) + 1)), (model.TOPIC, key, versions)
+                log = [diff for diff in outputs.diffs if (diff.user_id, diff.domain) == key]
+                assert breaks(sorted(log, key=lambda diff: diff.version)) == [], key
 
 
 def assert_order(outputs: Outputs, contrasts: Sequence[Contrast]) -> None:
