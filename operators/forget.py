@@ -57,6 +57,17 @@ def without_lines(item: ItemFacts, user_id: str, domain: str, receipt: Receipt, 
     return item if kept == item.facts else item.model_copy(update={"facts": kept})
 
 
+def what_remains(
+    item: ItemFacts, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
+) -> ItemFacts | None:
+    """What may be learned from a choice that happened at one of these moments; None if it is forgotten."""
+    if receipt is None:
+        return item
+    if receipt.covers(domain, *moments):
+        return None
+    return without_lines(item, user_id, domain, receipt, min(moments))
+
+
 def scrubbed_profile(profile: Profile, line: str) -> Profile:
     """The profile with nothing counted for the line of this digest."""
 

@@ -48,7 +48,7 @@ from schemas.skills import (
     Tier,
 )
 from schemas.state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
-from schemas.topics import TOPICS, Key, Topic, compound_key, diff_key, topic_of
+from schemas.topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
 
 __all__ = [
     "MAX_ATTRIBUTES",
@@ -133,6 +133,7 @@ __all__ = [
     "derived_id",
     "diff_key",
     "encode",
+    "key_start",
     "line_of",
     "subject_of",
     "topic_of",

@@ -78,6 +78,12 @@ class Receipt(Event):
     domains: dict[DomainField, Forgotten] = Field(default_factory=dict, max_length=MAX_DOMAINS)
     lines: dict[Digest, Forgotten] = Field(default_factory=dict, max_length=MAX_LINES)
 
+    @property
+    def scopes(self) -> tuple[Forgotten, ...]:
+        """Everything that was forgotten, the widest first."""
+        person = () if self.person is None else (self.person,)
+        return (*person, *self.domains.values(), *self.lines.values())
+
     def covers(self, domain: str | None, *moments: datetime) -> bool:
         """Whether what happened at one of these moments is forgotten; without a domain only as the whole person."""
         scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]

@@ -66,6 +66,15 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
     return orjson.dumps([user_id, domain, version])
 
 
+def key_start(*parts: str) -> bytes:
+    """What every key with these first parts, and more behind them, begins with.
+
+    >>> key_start("ann")
+    b'["ann",'
+    """
+    return orjson.dumps(parts)[:-1] + b","
+
+
 _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER: lambda event: event.user_id.encode(),
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),

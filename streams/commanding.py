@@ -60,8 +60,7 @@ class Commander:
         """
 
         def is_done(receipt: Receipt) -> bool:
-            scopes = (receipt.person, *receipt.domains.values(), *receipt.lines.values())
-            return any(scope and scope.done and scope.event_id == request.event_id for scope in scopes)
+            return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
         return self._ask(request, Receipt, is_done, seconds)
 

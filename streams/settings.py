@@ -305,6 +305,11 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *toml)
 
     @property
+    def seal_key(self) -> bytes:
+        """What `chain_key` seals versions with; empty where there is none."""
+        return self.chain_key.get_secret_value().encode() if self.chain_key else b""
+
+    @property
     def duckdb_file(self) -> Path:
         """The DuckDB file that analysts open, read-only."""
         return self.duckdb or self.data_dir / "sager.duckdb"

@@ -21,6 +21,7 @@ from schemas import BadRecord, PolicySkill, Receipt, SkillDiff, decode, diff_key
 from streams.exceptions import TopicsDiffer
 from streams.kafka import partition_of
 from streams.materializer import read
+from streams.rebuild.compare import version_in
 from streams.scan import NoSuchTopic, Scanner
 from streams.settings import Settings
 
@@ -117,7 +118,7 @@ class _Verification:
     ) -> None:
         self._settings, self._scanner, self._con = settings, scanner, con
         self._user, self._domain, self._tell = user, domain, tell
-        self._key = settings.chain_key.get_secret_value().encode() if settings.chain_key else b""
+        self._key = settings.seal_key
         self._done = Verified(copies=None if con is None else 0)
 
     def run(self) -> Verified:
@@ -168,7 +169,7 @@ class _Verification:
                 yield Finding(*name, what), decode(SkillDiff, document).occurred_at
         for name, version, document in self._documents("skills", partition):
             record = held.skills.get(name)
-            newest = _version_in(record)
+            newest = version_in(record or b"")
             if version > newest or (version == newest and copy_differs({version: record or b""}, version, document)):
                 what = f"the skill in DuckDB, at version {version}, is not what the topic of skills has"
                 yield Finding(*name, what), decode(PolicySkill, document).occurred_at
@@ -266,14 +267,7 @@ class _Verification:
 
 
 def _ahead(held: _Partition, name: Name) -> bool:
-    return _version_in(held.skills[name]) > max(held.log.get(name, {}), default=0)
-
-
-def _version_in(record: bytes | None) -> int:
-    try:
-        return int(orjson.loads(record or b"{}").get("version", 0))
-    except (ValueError, TypeError, AttributeError):
-        return 0
+    return version_in(held.skills[name]) > max(held.log.get(name, {}), default=0)
 
 
 def _parts(key: bytes | None, count: int) -> list[Any] | None:

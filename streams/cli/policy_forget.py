@@ -87,7 +87,6 @@ def _tell(request: Any, receipt: "Receipt | None", wait: float, as_json: bool) -
     if as_json:
         print_json(receipt.model_dump(mode="json"))
         return
-    scopes = [receipt.person, *receipt.domains.values(), *receipt.lines.values()]
-    done = next(scope for scope in scopes if scope is not None and scope.event_id == request.event_id)
+    done = next(scope for scope in receipt.scopes if scope.event_id == request.event_id)
     print(f"forgotten until {done.until:%Y-%m-%d %H:%M:%S} UTC; versions removed or rewritten: {done.versions}")
     print(f"receipt {receipt.subject}")

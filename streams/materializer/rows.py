@@ -235,14 +235,13 @@ def _skill_command(event: SkillCommand, record: Record) -> Put:
 
 def _receipt(event: Receipt, record: Record) -> Put:
     person = event.person
-    scopes = [each for each in (person, *event.domains.values(), *event.lines.values()) if each is not None]
     row = (
         event.subject,
         utc(person.until) if person else None,
         person.actor if person else None,
         len(event.domains),
         len(event.lines),
-        all(each.done for each in scopes),
+        all(each.done for each in event.scopes),
         event.event_id,
         utc(event.occurred_at),
         record.document,

@@ -5,11 +5,10 @@ It is marked as done last: after a crash in between the request comes again and 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import orjson
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 from operators.chain import seal
@@ -39,12 +38,13 @@ from schemas import (
     decode,
     diff_key,
     encode,
+    key_start,
     subject_of,
 )
-from streams.kafka import partition_of
 from streams.scan import Scanner
 from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.graph import tell_item
 from streams.worker.lookup import keys_that_begin
 from streams.worker.pipeline import Pipeline
 from streams.worker.repairs import DeliveredTable
@@ -96,9 +96,8 @@ class Forgetting:
         if held is not None and held.event_id == request.event_id:
             until = held.until
         scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor)
-        await self._write(event, request, receipt, scope)
+        receipt = await self._write(event, request, receipt, scope)
         versions = await (self._line(event, request, position) if request.line else self._all(event, request))
-        receipt = pipeline.receipt(request.user_id) or receipt
         for table in (
             pipeline.skills,
             pipeline.profiles,
@@ -113,9 +112,10 @@ class Forgetting:
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
 
-    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> None:
+    async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
         newer = with_scope(receipt, request, scope)
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
+        return newer
 
     async def _all(self, event: Any, request: ForgetRequest) -> int:
         """Everything of one domain, or of all; how many versions are gone."""
@@ -187,9 +187,7 @@ class Forgetting:
                 # Items hold what the person takes most: they forget it all, and hear again what is left.
                 await self._everywhere(event, request)
                 for touch in all_touches(scrubbed, pipeline.graph_limits):
-                    partition = partition_of(touch.item_id, pipeline.settings.partitions)
-                    name = compound_key(touch.item_id, touch.domain)
-                    await pipeline.send(event, Touch.TOPIC, name, encode(touch), partition)
+                    await tell_item(pipeline, event, touch)
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
         for table in pipeline.side_tables:
             async with pipeline.lock(table.name, key):
@@ -210,7 +208,7 @@ class Forgetting:
         pipeline, sealed = self._pipeline, [*log]
         before = None
         for place, diff in enumerate(log):
-            sealed[place] = seal(diff, before, pipeline.chain_key)
+            sealed[place] = seal(diff, before, pipeline.settings.seal_key)
             before = sealed[place].chain
         try:
             again = fold(sealed).get((skill.user_id, skill.domain))
@@ -257,25 +255,20 @@ def read_log(settings: Settings, partition: int, skill: PolicySkill) -> list[Ski
     Raises:
         BrokerUnreachable: the broker does not answer.
     """
-    start = orjson.dumps([skill.user_id, skill.domain])[:-1] + b","
+    start = key_start(skill.user_id, skill.domain)
     found: dict[bytes, SkillDiff] = {}
     with Scanner(settings) as scanner:
         where = TopicPartition(settings.topic(SkillDiff.TOPIC), partition, OFFSET_BEGINNING)
-        for key, value in _records(scanner, where, start):
+        for message in scanner.read([where]):
+            key = message.key() or b""
+            if not key.startswith(start):
+                continue
             found.pop(key, None)
-            if value is not None:
-                try:
-                    found[key] = decode(SkillDiff, value)
-                except BadRecord:  # not of our making; the materializer dead-letters it
-                    continue
+            try:
+                found[key] = decode(SkillDiff, message.value())
+            except BadRecord:  # a tombstone, or not of our making; the materializer dead-letters that
+                continue
     return sorted(found.values(), key=lambda diff: diff.version)
-
-
-def _records(scanner: Scanner, where: TopicPartition, start: bytes) -> Iterator[tuple[bytes, bytes | None]]:
-    for message in scanner.read([where]):
-        key = message.key() or b""
-        if key.startswith(start):
-            yield key, message.value()
 
 
 def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.applied import is_applied
-from operators.forget import without_lines
+from operators.forget import what_remains
 from operators.propagate import touches, with_taken
 from schemas import ItemFacts, Memory, Position, Touch, compound_key, encode
 from streams.kafka import partition_of
@@ -30,23 +30,22 @@ async def propagate(
     key = compound_key(user_id, domain)
     # Interactions and contrasts of one user are handled by two agents.
     async with pipeline.lock("memories", key):
-        if pipeline.is_forgotten(user_id, domain, at, position.moment):
+        known = what_remains(item, user_id, domain, pipeline.receipt(user_id), at, position.moment)
+        if known is None:
             return
-        receipt = pipeline.receipt(user_id)
-        if receipt is not None:
-            item = without_lines(item, user_id, domain, receipt, at)
         memory = pipeline.read(pipeline.memories, key, Memory)
         if memory is not None and is_applied(memory.applied, position):
             return
-        remembered = with_taken(memory, user_id, domain, item, at, event_id, position)
+        remembered = with_taken(memory, user_id, domain, known, at, event_id, position)
         if memory is None or remembered.version > memory.version:
             # Before the write: they are states, so that after a crash between the two they are only told again.
-            told = touches(remembered, item.item_id, pipeline.graph_limits)
-            await asyncio.gather(*(_touch(pipeline, event, touch) for touch in told))
+            told = touches(remembered, known.item_id, pipeline.graph_limits)
+            await asyncio.gather(*(tell_item(pipeline, event, touch) for touch in told))
         await pipeline.write(pipeline.memories, event, key, remembered)
 
 
-async def _touch(pipeline: Pipeline, event: Any, touch: Touch) -> None:
+async def tell_item(pipeline: Pipeline, event: Any, touch: Touch) -> None:
+    """Send a touch to its item's partition."""
     key = compound_key(touch.item_id, touch.domain)
     partition = partition_of(touch.item_id, pipeline.settings.partitions)
     await pipeline.send(event, Touch.TOPIC, key, encode(touch), partition)

@@ -2,8 +2,7 @@
 
 import asyncio
 
-import orjson
-
+from schemas import key_start
 from streams.worker.repairs import DeliveredTable
 
 LOOK = 20_000
@@ -14,7 +13,7 @@ LOOK_INTO = 500
 
 async def keys_that_begin(table: DeliveredTable, owner: str) -> list[bytes]:
     """The keys `[owner, ...]` of a table."""
-    start = orjson.dumps([owner])[:-1] + b","
+    start = key_start(owner)
     found = []
     for number, key in enumerate(tuple(table.data), 1):
         if key.startswith(start):

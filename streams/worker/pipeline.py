@@ -95,12 +95,6 @@ class Pipeline:
         """Tables of persons besides, keyed by user and domain and written under locks by their names."""
         return (self.shadow_skills,)
 
-    @property
-    def chain_key(self) -> bytes:
-        """The secret that seals versions; empty for none."""
-        secret = self.settings.chain_key
-        return secret.get_secret_value().encode() if secret else b""
-
     def receipt(self, user_id: str) -> Receipt | None:
         """What of this person was forgotten; None if nothing was."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)

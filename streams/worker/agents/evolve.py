@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from operators.chain import seal
-from operators.forget import without_lines
+from operators.forget import what_remains
 from operators.merge import holds, merge, resolve_command
 from operators.render import render
 from operators.slim import slim
@@ -65,15 +65,14 @@ class Evolve:
         self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        moments = (contrast.occurred_at, position.moment)
-        receipt = self._pipeline.receipt(contrast.user_id)
-        if receipt is not None and receipt.covers(contrast.domain, *moments):
-            return "forgotten"
         # What older workers left on the topic was not filtered.
         chosen, _ = self._pipeline.privacy.item(contrast.chosen, contrast.domain)
-        if receipt is not None:
-            chosen = without_lines(chosen, contrast.user_id, contrast.domain, receipt, min(moments))
-        contrast = contrast.model_copy(update={"chosen": chosen})
+        receipt = self._pipeline.receipt(contrast.user_id)
+        moments = (contrast.occurred_at, position.moment)
+        known = what_remains(chosen, contrast.user_id, contrast.domain, receipt, *moments)
+        if known is None:
+            return "forgotten"
+        contrast = contrast.model_copy(update={"chosen": known})
         await self._propagate(event, contrast, position)
         skill = newest(self._pipeline, contrast)
         await self._complete(event, skill)
@@ -125,8 +124,8 @@ class Evolve:
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline
-        for key in [compound_key(request.user_id, request.domain)] if request.domain else []:
-            skill = pipeline.read(pipeline.skills, key, PolicySkill)
+        if request.domain is not None:
+            skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
             if skill is not None:
                 await self._complete(event, skill)
         try:
@@ -137,7 +136,7 @@ class Evolve:
 
     async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
-        diff = seal(diff, skill.chain, self._pipeline.chain_key)
+        diff = seal(diff, skill.chain, self._pipeline.settings.seal_key)
         evolved = merge(skill, diff)
         key = compound_key(skill.user_id, skill.domain)
         await self._pipeline.write(self._pipeline.skills, event, key, evolved)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from operators.applied import is_applied
-from operators.forget import without_lines
+from operators.forget import what_remains
 from operators.statinit import observe
 from schemas import Interaction, Position, Profile, compound_key
 from streams.worker.graph import propagate
@@ -30,15 +30,14 @@ def attach(pipeline: Pipeline) -> None:
         )
         # Under a lock, and asked there: forgetting takes the profile away behind this agent's back.
         async with pipeline.lock("profiles", key):
-            if pipeline.is_forgotten(interaction.user_id, interaction.domain, *moments):
-                return "forgotten"
             receipt = pipeline.receipt(interaction.user_id)
-            if receipt is not None:
-                item = without_lines(item, interaction.user_id, interaction.domain, receipt, min(moments))
+            known = what_remains(item, interaction.user_id, interaction.domain, receipt, *moments)
+            if known is None:
+                return "forgotten"
             profile = pipeline.read(pipeline.profiles, key, Profile)
             if profile is not None and is_applied(profile.applied, position):
                 return "repeated"
-            observed = observe(profile, interaction, item.facts, position, pipeline.prior_limits)
+            observed = observe(profile, interaction, known.facts, position, pipeline.prior_limits)
             await pipeline.write(pipeline.profiles, event, key, observed)
         return "counted"
 
