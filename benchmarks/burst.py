@@ -25,14 +25,14 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 
 from benchmarks.surroundings import add_broker_arguments, deployment, endpoint, rss_mib, scraped
 from schemas import SkillDiff, decode
-from streams import topics
 from streams.client import EventProducer
 from streams.demo import catalogue
-from streams.embedded import free_port
-from streams.kafka import client_config
-from streams.launch import child
+from streams.kafka import topics
+from streams.kafka.clients import client_config
+from streams.local.broker import free_port
+from streams.local.launch import child
 from streams.settings import Settings
-from streams.worker.watchdog import lag
+from streams.worker.runtime.watchdog import lag
 
 GRAPH = ("item-touches", "item-signals")
 """What choices set off in the user-item graph, behind their diffs."""

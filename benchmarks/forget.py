@@ -31,7 +31,7 @@ from schemas import ForgetRequest, Forgotten, Receipt, compound_key, subject_of
 from streams.materializer.batch import Batch
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
-from streams.worker.lookup import keys_that_begin, keys_that_hold
+from streams.worker.runtime.lookup import keys_that_begin, keys_that_hold
 
 NEIGHBOURHOOD_BYTES = 4_000
 ITEM_MEMORY_BYTES = 6_000

@@ -30,12 +30,12 @@ from operators.evolve import RulesReasoner, validate
 from operators.merge import merge, resolve, start
 from operators.statinit import facts_of, parser_for
 from schemas import Contrast, PolicySkill, Position, SkillDiff, compound_key, decode, encode
-from streams import topics
 from streams.client import EventProducer
 from streams.demo import catalogue
-from streams.kafka import client_config, partition_of
-from streams.launch import child
-from streams.outbox import Outbox
+from streams.kafka import topics
+from streams.kafka.clients import client_config, partition_of
+from streams.kafka.producer import Outbox
+from streams.local.launch import child
 from streams.settings import Settings, Store
 
 TEMPLATES = 64

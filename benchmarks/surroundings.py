@@ -11,7 +11,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.embedded import EmbeddedBroker
+from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]

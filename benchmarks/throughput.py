@@ -20,13 +20,13 @@ from collections import Counter
 from pathlib import Path
 
 from schemas import TOPICS, SkillDiff
-from streams import topics
 from streams.client import EventProducer
 from streams.demo import catalogue
 from streams.demo.observer import Observer
-from streams.embedded import EmbeddedBroker
-from streams.kafka import client_config
-from streams.launch import child
+from streams.kafka import topics
+from streams.kafka.clients import client_config
+from streams.local.broker import EmbeddedBroker
+from streams.local.launch import child
 from streams.settings import Settings
 
 TICKS = os.sysconf("SC_CLK_TCK")

@@ -24,7 +24,7 @@ from pathlib import Path
 from infra.compose import ROOT
 from infra.dockerfile import FILE, Stage, stages
 from infra.running import USER, Running
-from streams.embedded import EmbeddedBroker
+from streams.local.broker import EmbeddedBroker
 
 ABSOLUTE = re.compile(r"(?<![\w./$-])/(?=\w)")
 MACHINE = re.compile(r"(PIP|UV)_\w+|\w*_proxy|SSL_CERT_\w+", re.IGNORECASE)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.compose import Service, services, variables
-from streams.embedded import free_port
+from streams.local.broker import free_port
 
 HEALTHY_SECONDS = 120.0
 USER = 10001

@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from infra.kafka.kafka import Kafka, KafkaUnavailable
-from streams.embedded import EmbeddedBroker
+from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.harness import Harness
 

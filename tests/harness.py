@@ -13,14 +13,14 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message,
 
 from operators.merge import fold
 from schemas import TOPICS, DeadLetter, Model, PolicySkill, SkillDiff, compound_key, decode, encode
-from streams import topics
 from streams.client import EventProducer
-from streams.kafka import client_config, producer_config
-from streams.launch import child
+from streams.kafka import topics
+from streams.kafka.clients import client_config, producer_config
+from streams.local.launch import child
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
-from streams.worker.watchdog import lag
+from streams.worker.runtime.watchdog import lag
 
 PATIENCE_SECONDS = 60.0
 

@@ -15,7 +15,7 @@ from urllib.error import HTTPError
 import pytest
 
 from infra.prometheus.get import PrometheusUnavailable, find, get
-from streams.embedded import free_port
+from streams.local.broker import free_port
 
 START_SECONDS = 20.0
 

@@ -7,29 +7,12 @@ from typing import Annotated
 
 import typer
 
-from streams.cli import (
-    acls,
-    config,
-    coverage,
-    dead_letters,
-    demo,
-    doctor,
-    export,
-    global_skill,
-    importing,
-    policy,
-    processes,
-    rebuild,
-    replay,
-    schema_files,
-    slim,
-    sql,
-    token,
-    topics,
-    up,
-)
-from streams.cli import eval as evaluation
+from streams.cli import config, policy, processes, slim
+from streams.cli.data import coverage, export, importing, replay, schema_files, sql
 from streams.cli.errors import ReportingGroup
+from streams.cli.evaluation import run as evaluation
+from streams.cli.local import demo, up
+from streams.cli.operations import acls, dead_letters, doctor, global_skill, rebuild, token, topics
 from streams.cli.options import examples
 
 app = typer.Typer(

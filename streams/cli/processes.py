@@ -47,8 +47,8 @@ def worker(bootstrap: Bootstrap = None) -> None:
     # Until Faust listens itself: a worker that is told to end while it starts has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _prepare(settings(bootstrap=bootstrap))
-    from streams.health import serve  # noqa: PLC0415
-    from streams.worker.health import WorkerHealth  # noqa: PLC0415
+    from streams.http.process_health import serve  # noqa: PLC0415
+    from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
     serve(chosen, health)
@@ -64,7 +64,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     """
     chosen = _prepare(settings(bootstrap=bootstrap))
     from streams import shutdown  # noqa: PLC0415
-    from streams.health import serve  # noqa: PLC0415
+    from streams.http.process_health import serve  # noqa: PLC0415
     from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
     from streams.materializer.run import materialize as run  # noqa: PLC0415
 
@@ -93,7 +93,7 @@ def serve(bootstrap: Bootstrap = None) -> None:
 
 
 def _prepare(chosen: "Settings") -> "Settings":
-    from streams.launch import die_with_parent  # noqa: PLC0415
+    from streams.local.launch import die_with_parent  # noqa: PLC0415
 
     die_with_parent()
     logging.basicConfig(level=chosen.log_level, format=FORMAT, stream=sys.stderr)

@@ -73,7 +73,7 @@ def slim(
 def _check_topic(chosen: "Settings") -> None:
     """Make sure that there is something to read, before waiting for it."""
     from schemas import SlimSkill  # noqa: PLC0415
-    from streams.topics import inspect  # noqa: PLC0415
+    from streams.kafka.topics import inspect  # noqa: PLC0415
 
     name = chosen.topic(SlimSkill.TOPIC)
     if any(state.name == name and state.partitions is None for state in inspect(chosen)):

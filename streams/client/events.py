@@ -19,8 +19,8 @@ from schemas import (
     encode,
     topic_of,
 )
-from streams.kafka import partition_of
-from streams.outbox import BY_KEY, Outbox
+from streams.kafka.clients import partition_of
+from streams.kafka.producer import BY_KEY, Outbox
 from streams.settings import Settings
 
 FLUSH_SECONDS = 30.0

@@ -5,7 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from schemas import BadRecord, SlimSkill, decode
-from streams.follow import READY_SECONDS, Follower
+from streams.kafka.follower import READY_SECONDS, Follower
 from streams.settings import Settings
 
 

@@ -148,7 +148,7 @@ def patience_seconds(settings: Settings) -> float:
         MissingExtra: the LLM's optional part is not installed.
     """
     # The openai client is an optional extra, and slow to import.
-    from streams.worker.llm import llm_client  # noqa: PLC0415
+    from streams.worker.reasoning.llm import llm_client  # noqa: PLC0415
 
     ranking = {RankerName.DETERMINISTIC: 0, RankerName.POINTWISE: 1}.get(settings.ranker, settings.rank_orders + 1)
     before = [settings.facets_by, settings.extract_by].count(By.LLM)

@@ -8,7 +8,7 @@ import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from schemas import Contrast, DeadLetter, PolicySkill, Profile, RankedBy, Ranking, SkillDiff, SlimSkill, decode
-from streams.kafka import client_config, no_group
+from streams.kafka.clients import client_config, no_group
 from streams.settings import Settings
 
 WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, DeadLetter)

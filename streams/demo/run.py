@@ -13,7 +13,7 @@ from streams.client import EventProducer
 from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Scenario
-from streams.launch import WORKER, Local
+from streams.local.launch import WORKER, Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 

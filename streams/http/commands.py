@@ -12,10 +12,10 @@ from pydantic import ValidationError
 
 from operators.history import at_version
 from schemas import Action, SkillCommand, SkillDiff
-from streams.commanding import Commander
 from streams.exceptions import StreamsError
 from streams.http.problems import Problem, not_valid
-from streams.outbox import Outbox
+from streams.kafka.producer import Outbox
+from streams.rights.commander import Commander
 from streams.settings import Settings
 
 OURS = {"event_id", "schema_version", "occurred_at", "user_id", "actor", "lines"}

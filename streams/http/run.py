@@ -9,13 +9,13 @@ import ssl
 from aiohttp import web
 
 from streams import shutdown
-from streams.health import serve as tell_health
 from streams.http.api import Api
+from streams.http.api_health import ApiHealth
 from streams.http.exceptions import CannotServe, TokensUnusable
 from streams.http.gate import Gate
-from streams.http.health import ApiHealth
+from streams.http.process_health import serve as tell_health
 from streams.http.tokens import TokensFile
-from streams.kafka import client_config
+from streams.kafka.clients import client_config
 from streams.settings import Settings
 
 logger = logging.getLogger("sager.http")

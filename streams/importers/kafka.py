@@ -8,10 +8,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from streams.exceptions import StreamsError
-from streams.kafka import client_config
-from streams.scan import Scanner
+from streams.kafka.clients import client_config
+from streams.kafka.scanner import Scanner
 from streams.settings import Settings
-from streams.worker.watchdog import lag
+from streams.worker.runtime.watchdog import lag
 
 IDLE_SECONDS = 30.0
 

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from schemas import TOPICS, BadRecord, DeadLetter, Position, encode
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
-from streams.kafka import producer_config
+from streams.kafka.clients import producer_config
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.records import Record
 from streams.metrics import DEAD_LETTERS

@@ -27,13 +27,13 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from schemas import Topic
 from streams.exceptions import BrokerUnreachable
-from streams.kafka import client_config, reach
+from streams.kafka.clients import client_config, reach
+from streams.kafka.topics import compare
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.materializer.store import Progress
 from streams.settings import Settings
-from streams.topics import compare
 
 log = logging.getLogger(__name__)
 

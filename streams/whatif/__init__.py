@@ -1,7 +1,1 @@
-"""`sager replay`: what had become of skills with other knobs, folded beside the live ones and never into them."""
-
-from streams.whatif.reading import Chosen
-from streams.whatif.report import Costs, Report
-from streams.whatif.run import NothingToReplay, replay_all
-
-__all__ = ["Chosen", "Costs", "NothingToReplay", "Report", "replay_all"]
+"""What if: skills as other knobs would have shaped them, offline (`sager replay`) and live (shadow arms)."""

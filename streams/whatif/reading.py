@@ -21,8 +21,8 @@ from schemas import (
 )
 from schemas.codec import ModelT
 from streams.exceptions import TopicsDiffer
-from streams.kafka import partition_of
-from streams.scan import Scanner, int_of, sent_at_ms
+from streams.kafka.clients import partition_of
+from streams.kafka.scanner import Scanner, int_of, sent_at_ms
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,12 @@ from operators.slim import slim
 from operators.tokens import count_tokens
 from operators.whatif import Learner, Lines, Moment, Series, Side, replay, series
 from schemas import PolicySkill, SkillDiff, encode
-from streams.arms import Knobs, lines_that_rank, side_of
 from streams.exceptions import StreamsError
-from streams.global_skills import read_published
-from streams.scan import Scanner
+from streams.kafka.scanner import Scanner
+from streams.operations.global_skills import read_published
 from streams.settings import Settings
 from streams.whatif import side_file
+from streams.whatif.arms import Knobs, lines_that_rank, side_of
 from streams.whatif.reading import Chosen, History, Reader
 from streams.whatif.report import Report
 from streams.whatif.side_file import SideFile

@@ -1,1 +1,1 @@
-"""The Faust worker: one app, four agents, three tables."""
+"""The Faust worker: its app, its agents, and what they share."""

@@ -6,16 +6,16 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
-from streams.security import protocol_of, tls_context
+from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
-from streams.worker.global_skills import GlobalSkills
-from streams.worker.membership import Membership
-from streams.worker.models import models_of
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
-from streams.worker.reasoning import Reasoning, reasoner_of, replacer_of
-from streams.worker.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
-from streams.worker.shadow import shadow_of
+from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
+from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.reasoning.shadow import shadow_of
+from streams.worker.runtime.membership import Membership
+from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
 BATCH_BYTES = 256 * 1024

@@ -41,13 +41,13 @@ from schemas import (
     key_start,
     subject_of,
 )
-from streams.scan import Scanner
+from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.graph import tell_item
-from streams.worker.lookup import keys_that_begin
 from streams.worker.pipeline import Pipeline
-from streams.worker.repairs import DeliveredTable
+from streams.worker.runtime.lookup import keys_that_begin
+from streams.worker.runtime.repairs import DeliveredTable
 
 AT_ONCE = 200
 """Records of one request that are on their way at once."""

@@ -8,7 +8,7 @@ from operators.applied import is_applied
 from operators.forget import what_remains
 from operators.propagate import touches, with_taken
 from schemas import ItemFacts, Memory, Position, Touch, compound_key, encode
-from streams.kafka import partition_of
+from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
 
 

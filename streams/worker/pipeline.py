@@ -25,9 +25,9 @@ from schemas.codec import ModelT
 from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.global_skills import GlobalSkills
-from streams.worker.ordered import KeyOrdered, Stale
-from streams.worker.repairs import DeliveredTable
+from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 

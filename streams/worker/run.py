@@ -5,13 +5,15 @@ from typing import Any
 
 import faust
 
-from streams import shutdown, topics
+from streams import shutdown
+from streams.kafka import topics
 from streams.settings import Settings
-from streams.worker import logs, metrics, state
+from streams.worker import metrics
 from streams.worker.app import create, longest_question_seconds
-from streams.worker.health import WorkerHealth
 from streams.worker.pipeline import Pipeline
-from streams.worker.watchdog import Watchdog
+from streams.worker.runtime import logs, state
+from streams.worker.runtime.health import WorkerHealth
+from streams.worker.runtime.watchdog import Watchdog
 
 logger = logging.getLogger("sager.worker")
 

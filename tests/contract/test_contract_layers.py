@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = {"schemas", "operators", "streams", "infra", "benchmarks", "tests"}
+OURS = {"schemas", "operators", "streams", "evaluation", "infra", "benchmarks", "tests"}
 SCHEMAS = sorted((ROOT / "schemas").rglob("*.py"))
 OPERATORS = sorted((ROOT / "operators").rglob("*.py"))
 # The one place that talks to a model: it waits, retries and measures time, which is what it is for.
 LLM = [file for file in OPERATORS if file.is_relative_to(ROOT / "operators" / "llm")]
 PURE = [file for file in OPERATORS if file not in LLM]
+PRODUCT = sorted(file for folder in ("streams", "evaluation") for file in (ROOT / folder).rglob("*.py"))
 
 IO = {
     "asyncio", "concurrent", "http", "logging", "multiprocessing", "os", "secrets", "selectors", "socket", "sqlite3",
@@ -72,6 +73,19 @@ def test_pure_operators_know_no_kafka_no_database_and_no_network(file: Path) -> 
     assert third_party(file) <= allowed.get(file.name, {"orjson"})
     assert not packages(file) & IO
     assert not [module for module in imports(file) if module.startswith("random.")], "as `import random`, to be seen"
+
+
+def test_the_product_imports_neither_its_benchmarks_nor_its_tests() -> None:
+    assert {name(file): packages(file) & {"benchmarks", "tests", "infra"} for file in PRODUCT} == {
+        name(file): set() for file in PRODUCT
+    }
+
+
+def test_only_the_command_line_imports_the_evaluation() -> None:
+    importing = [name(file) for file in PRODUCT if name(file).startswith("streams/") and "evaluation" in packages(file)]
+
+    assert importing
+    assert all(file.startswith("streams/cli/evaluation/") for file in importing)
 
 
 @pytest.mark.parametrize("file", LLM, ids=name)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from schemas import PolicySkill, SkillDiff
-from streams.embedded import free_port
+from streams.local.broker import free_port
 from streams.materializer import read
 from streams.settings import Settings
 

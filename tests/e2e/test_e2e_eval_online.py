@@ -9,7 +9,7 @@ import sys
 import pytest
 from cli_user import BASE, data_set, sager, until
 
-from benchmarks.quality.store import Store
+from evaluation.store import Store
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.slow]
 

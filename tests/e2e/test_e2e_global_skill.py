@@ -9,9 +9,9 @@ from confluent_kafka import Producer
 from operators.global_skill import GlobalLimits
 from operators.statinit import observe
 from schemas import GlobalSkill, Profile, compound_key, encode, topic_of
-from streams import topics
-from streams.global_skills import build, publish, read_populations, read_published
-from streams.kafka import partition_of, producer_config
+from streams.kafka import topics
+from streams.kafka.clients import partition_of, producer_config
+from streams.operations.global_skills import build, publish, read_populations, read_published
 from tests.builders import NOW, an_interaction, facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 

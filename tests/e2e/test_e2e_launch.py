@@ -8,7 +8,7 @@ import pytest
 from cli_user import until
 from pydantic import SecretStr
 
-from streams.launch import ChildDied, Local, environment
+from streams.local.launch import ChildDied, Local, environment
 from streams.settings import ReasonerName, Settings
 
 

@@ -10,10 +10,10 @@ from cli_user import sager
 from confluent_kafka import Producer
 
 from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
-from streams import topics
 from streams.cli.moments import moment_ms
-from streams.kafka import partition_of, producer_config
-from streams.launch import environment
+from streams.kafka import topics
+from streams.kafka.clients import partition_of, producer_config
+from streams.local.launch import environment
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
 from tests.openai_server import OpenAiServer, threaded

@@ -9,9 +9,9 @@ from cli_user import sager
 from confluent_kafka import Producer
 
 from schemas import Contrast, SkillCommand, SkillDiff, encode
-from streams import topics
-from streams.kafka import partition_of, producer_config
-from streams.launch import environment
+from streams.kafka import topics
+from streams.kafka.clients import partition_of, producer_config
+from streams.local.launch import environment
 from streams.settings import Settings
 from tests.builders import DOMAIN, USER, a_command
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice

@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient
 
 from infra.kafka.kafka import Kafka
 from schemas import SkillDiff
-from streams import topics
+from streams.kafka import topics
 from streams.settings import Settings
-from streams.worker.watchdog import SOURCES, Watchdog
+from streams.worker.runtime.watchdog import SOURCES, Watchdog
 from tests.conftest import APACHE
 from tests.faults.load import Load
 from tests.faults.oracle import (

@@ -4,9 +4,9 @@ import pytest
 
 from benchmarks.surroundings import scraped
 from schemas import Contrast
-from streams.embedded import free_port
-from streams.topics import admin
-from streams.worker.watchdog import lag
+from streams.kafka.topics import admin
+from streams.local.broker import free_port
+from streams.worker.runtime.watchdog import lag
 from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness, Outputs

@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from schemas import Contrast, SkillDiff
-from streams.embedded import free_port
+from streams.local.broker import free_port
 from streams.materializer import read
 from streams.materializer.batch import Batch
 from streams.materializer.snapshot import INVALIDATED, Publisher

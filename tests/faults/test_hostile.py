@@ -33,7 +33,7 @@ from schemas import (
     encode,
 )
 from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES
-from streams.kafka import partition_of
+from streams.kafka.clients import partition_of
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import film, slate

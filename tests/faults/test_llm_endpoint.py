@@ -15,7 +15,7 @@ from operators.attributes import fact_id
 from operators.merge import merge, start
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ChangeKind, Contrast, SkillDiff
-from streams.embedded import free_port
+from streams.local.broker import free_port
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.probes import metric

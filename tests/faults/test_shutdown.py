@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from schemas import SkillDiff
-from streams import topics
-from streams.embedded import EmbeddedBroker, free_port
+from streams.kafka import topics
+from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from tests.faults.load import Load

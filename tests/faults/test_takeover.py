@@ -25,7 +25,7 @@ from schemas import (
     compound_key,
     encode,
 )
-from streams.kafka import partition_of
+from streams.kafka.clients import partition_of
 from tests.faults.oracle import assert_one_version_each
 from tests.harness import Harness
 from tests.worlds import slate

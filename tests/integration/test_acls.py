@@ -22,14 +22,14 @@ from typer.testing import CliRunner, Result
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured
 from schemas import TOPICS, SkillDiff
-from streams import topics
-from streams.acls.broker import RulesRefused, compare, create
-from streams.acls.roles import Grant, Kind, Operation, Role, grants
 from streams.cli import app
 from streams.client import EventProducer, SlimSkills
 from streams.exceptions import TopicsDiffer
-from streams.kafka import client_config, no_group, producer_config
-from streams.launch import environment
+from streams.kafka import topics
+from streams.kafka.clients import client_config, no_group, producer_config
+from streams.local.launch import environment
+from streams.operations.acls.broker import RulesRefused, compare, create
+from streams.operations.acls.roles import Grant, Kind, Operation, Role, grants
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate

@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from schemas import Contrast, DeadLetter, Ranking, Selection, SkillDiff, encode
 from streams.client import EventProducer
-from streams.kafka import client_config, partition_of
+from streams.kafka.clients import client_config, partition_of
 from tests.harness import Harness
 from tests.worlds import film, slate
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from schemas import Action, SkillCommand, SkillDiff, Stated, Tier
-from streams.commanding import Commander
-from streams.embedded import free_port
+from streams.local.broker import free_port
 from streams.materializer import read
+from streams.rights.commander import Commander
 from tests.harness import Harness
 from tests.probes import metric
 from tests.worlds import slate

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 
 from schemas import Contrast
-from streams.embedded import free_port
 from streams.http import tokens
+from streams.local.broker import free_port
 from tests import probes
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
 from tests.harness import Harness

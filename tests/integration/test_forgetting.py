@@ -26,8 +26,8 @@ from schemas import (
     line_of,
     subject_of,
 )
-from streams.commanding import Commander
 from streams.materializer import read
+from streams.rights.commander import Commander
 from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
 from tests.worlds import slate

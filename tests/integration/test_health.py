@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from streams import topics
-from streams.embedded import EmbeddedBroker, free_port
-from streams.health import PortTaken, serve
-from streams.launch import Local
+from streams.http.process_health import PortTaken, serve
+from streams.kafka import topics
+from streams.local.broker import EmbeddedBroker, free_port
+from streams.local.launch import Local
 from streams.materializer.health import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
 from streams.settings import Settings
-from streams.worker.health import WorkerHealth
-from streams.worker.watchdog import Watchdog
+from streams.worker.runtime.health import WorkerHealth
+from streams.worker.runtime.watchdog import Watchdog
 from tests.harness import Harness
 from tests.probes import ask, is_ready, metric, why_not
 from tests.worlds import slate

@@ -8,8 +8,8 @@ from urllib.error import HTTPError, URLError
 import pytest
 
 from schemas import SkillDiff
-from streams.embedded import free_port
 from streams.http import tokens
+from streams.local.broker import free_port
 from tests.harness import Harness
 from tests.probes import ask
 

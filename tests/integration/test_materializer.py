@@ -33,9 +33,9 @@ from schemas import (
     encode,
     topic_of,
 )
-from streams import topics
-from streams.embedded import EmbeddedBroker, free_port
-from streams.kafka import producer_config
+from streams.kafka import topics
+from streams.kafka.clients import producer_config
+from streams.local.broker import EmbeddedBroker, free_port
 from streams.materializer import MaterializerError, read, run
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings

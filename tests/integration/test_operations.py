@@ -22,14 +22,14 @@ from schemas import (
     compound_key,
     encode,
 )
-from streams import topics
-from streams.dead_letters.reading import Chosen, listing, one
-from streams.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
-from streams.doctor import Finding, Status, examine
-from streams.group import WorkersRunning, members
-from streams.kafka import partition_of
-from streams.rebuild import Finding as Case
-from streams.rebuild import rebuild
+from streams.kafka import topics
+from streams.kafka.clients import partition_of
+from streams.kafka.consumer_group import WorkersRunning, members
+from streams.operations.dead_letters.reading import Chosen, listing, one
+from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
+from streams.operations.doctor import Finding, Status, examine
+from streams.operations.rebuild import Finding as Case
+from streams.operations.rebuild import rebuild
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
 from tests.conftest import APACHE

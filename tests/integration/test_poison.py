@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import TOPICS, Contrast, DeadLetter, Ranking, RankRequest, Selection, SkillDiff, encode
-from streams.kafka import producer_config
+from streams.kafka.clients import producer_config
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate

@@ -37,18 +37,18 @@ from schemas import (
     subject_of,
     topic_of,
 )
-from streams import topics
-from streams.kafka import partition_of
+from streams.kafka import topics
+from streams.kafka.clients import partition_of
+from streams.kafka.producer import Outbox
 from streams.materializer import rows
 from streams.materializer.batch import Batch
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.records import Record
 from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
-from streams.outbox import Outbox
-from streams.portable import NotPortable, export, load, take_in
+from streams.rights.portable import NotPortable, export, load, take_in
+from streams.rights.verify import verify
 from streams.settings import Settings
-from streams.verify import verify
 from tests.builders import (
     a_command,
     a_contrast,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quality.arms import ArmOptions
-from benchmarks.quality.arms.sager import Round, sager_rules
-from benchmarks.quality.case import Split
-from benchmarks.quality.split import read
+from evaluation.arms import ArmOptions
+from evaluation.arms.sager import Round, sager_rules
+from evaluation.case import Split
+from evaluation.split import read
 from schemas import Injected, PolicySkill, Profile, Ranking, SkillDiff
 from tests.harness import Harness
 from tests.unit.quality.quality_builders import data_set, tastes

@@ -1,4 +1,4 @@
-"""Each repair of Faust in `streams/worker/repairs.py`, against a real broker."""
+"""Each repair of Faust in `streams/worker/runtime/repairs.py`, against a real broker."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker import app as worker_app
-from streams.worker.repairs import QuietTableManager, TrueEndConsumerThread
+from streams.worker.runtime.repairs import QuietTableManager, TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import slate

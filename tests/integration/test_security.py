@@ -22,13 +22,13 @@ from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
 from schemas import SkillDiff, SlimSkill
 from streams.client import SlimSkills
-from streams.embedded import free_port
 from streams.exceptions import BrokerRefuses, BrokerUnreachable
-from streams.kafka import reach
-from streams.launch import environment
+from streams.kafka.clients import reach
+from streams.local.broker import free_port
+from streams.local.launch import environment
 from streams.settings import Settings
 from streams.worker import app as worker_app
-from streams.worker.repairs import TrueEndConsumerThread
+from streams.worker.runtime.repairs import TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded

@@ -23,8 +23,8 @@ from confluent_kafka.admin import (
 
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from schemas import TOPICS
-from streams import topics
-from streams.launch import environment
+from streams.kafka import topics
+from streams.local.launch import environment
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 from tests.conftest import APACHE

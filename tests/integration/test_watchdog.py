@@ -7,9 +7,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from prometheus_client import REGISTRY
 
-from streams.kafka import client_config
+from streams.kafka.clients import client_config
 from streams.settings import Settings
-from streams.worker.watchdog import EXIT_CODE, Watchdog, lag
+from streams.worker.runtime.watchdog import EXIT_CODE, Watchdog, lag
 from tests.harness import Harness
 from tests.worlds import slate
 
@@ -75,7 +75,7 @@ def test_a_broker_that_is_away_is_no_reason_to_end(settings: Settings) -> None:
 
 
 def test_lag_counts_what_is_not_committed(harness: Harness) -> None:
-    from streams.topics import admin  # noqa: PLC0415
+    from streams.kafka.topics import admin  # noqa: PLC0415
 
     for _ in range(4):
         harness.raw.produce(harness.settings.topic("selections"), b"x", partition=1)

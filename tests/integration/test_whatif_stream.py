@@ -9,12 +9,14 @@ import pytest
 
 from operators.whatif import Tally
 from schemas import TOPICS, Action, ShadowOutcome, ShadowSkill, SkillCommand, SkillDiff, compound_key, decode, encode
-from streams.arms import knobs_of
-from streams.embedded import free_port
+from streams.kafka.scanner import Scanner
+from streams.local.broker import free_port
 from streams.materializer.read import connect
-from streams.scan import Scanner
 from streams.settings import Settings
-from streams.whatif import Chosen, Report, replay_all
+from streams.whatif.arms import knobs_of
+from streams.whatif.reading import Chosen
+from streams.whatif.report import Report
+from streams.whatif.run import replay_all
 from tests.builders import a_command
 from tests.harness import Harness
 from tests.probes import metric

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
 from streams.cli.errors import told_by
 from streams.exceptions import SecurityMisconfigured
-from streams.kafka import client_config, producer_config
-from streams.security import tls_context
+from streams.kafka.clients import client_config, producer_config
+from streams.kafka.security import tls_context
 from streams.settings import Settings
 from streams.worker.app import credentials
 
@@ -136,14 +136,19 @@ def test_the_embedded_broker_is_spoken_to_plainly_whatever_is_set_for_another() 
 def test_every_client_is_made_from_the_common_settings() -> None:
     """A client with settings of its own would do without TLS. The embedded broker's own knows none."""
     own = []
-    for file in [*ROOT.glob("streams/**/*.py"), *ROOT.glob("benchmarks/**/*.py"), ROOT / "tests" / "harness.py"]:
+    for file in [
+        *ROOT.glob("streams/**/*.py"),
+        *ROOT.glob("evaluation/**/*.py"),
+        *ROOT.glob("benchmarks/**/*.py"),
+        ROOT / "tests" / "harness.py",
+    ]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             made = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
             if made in ("Producer", "Consumer", "AdminClient") and isinstance(node, ast.Call):
                 common = isinstance(node.args[0], ast.Call) and ast.unparse(node.args[0].func)
                 own += [] if common in ("client_config", "producer_config") else [file.relative_to(ROOT).as_posix()]
 
-    assert own == ["streams/embedded.py"]
+    assert own == ["streams/local/broker.py"]
 
 
 # --- files that are not what they have to be

@@ -14,8 +14,8 @@ from operators.contrast import Step, on_ranking, on_selection, slot_of
 from operators.outcome import Arm, gain
 from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
-from streams.worker.intake import Intake
 from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.runtime.intake import Intake
 
 STAGE = "contrast"
 HOLD_SECONDS = 30.0

@@ -28,11 +28,11 @@ from streams.settings import EvolveMode
 from streams.worker import metrics
 from streams.worker.forgetting import Forgetting, LogIncomplete
 from streams.worker.graph import propagate
-from streams.worker.intake import Handler, Intake
 from streams.worker.pipeline import Pipeline
-from streams.worker.reasoning import GivenUp, Reasoning
-from streams.worker.sent import Newest, Sent
-from streams.worker.shadow import Shadow
+from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.reasoning.shadow import Shadow
+from streams.worker.runtime.intake import Handler, Intake
+from streams.worker.runtime.sent import Newest, Sent
 from streams.worker.skills import newest
 
 

@@ -7,8 +7,8 @@ from operators.forget import what_remains
 from operators.statinit import observe
 from schemas import Interaction, Position, Profile, compound_key
 from streams.worker.graph import propagate
-from streams.worker.intake import Intake
 from streams.worker.pipeline import Pipeline
+from streams.worker.runtime.intake import Intake
 
 
 def attach(pipeline: Pipeline) -> None:

@@ -8,10 +8,10 @@ from pydantic_core import to_json
 
 from operators.propagate import forgotten_signal, on_touch, without_taker
 from schemas import ItemMemory, ItemSignal, Position, Touch, compound_key, encode
-from streams.kafka import partition_of
-from streams.worker.intake import Intake
-from streams.worker.lookup import keys_that_hold
+from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
+from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.lookup import keys_that_hold
 
 
 def attach(pipeline: Pipeline) -> None:

@@ -3,10 +3,10 @@
 from typing import Any
 
 from schemas import Candidate, Position, RankedBy, Ranking, RankRequest, derived_id, encode
-from streams.worker.intake import Intake
-from streams.worker.models import Models
 from streams.worker.pipeline import Pipeline
-from streams.worker.ranking import Answers
+from streams.worker.reasoning.models import Models
+from streams.worker.reasoning.ranking import Answers
+from streams.worker.runtime.intake import Intake
 
 
 def attach(pipeline: Pipeline, models: Models) -> None:

@@ -6,10 +6,10 @@ from pydantic_core import to_json
 
 from operators.propagate import hear, neighbour_of, without_neighbour
 from schemas import ItemSignal, Neighbourhood, Position, compound_key
-from streams.kafka import partition_of
-from streams.worker.intake import Intake
-from streams.worker.lookup import keys_that_begin, keys_that_hold
+from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
+from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.lookup import keys_that_begin, keys_that_hold
 
 
 def attach(pipeline: Pipeline) -> None:

@@ -8,8 +8,10 @@ from operators.evolve import GatedReasoner, RulesReasoner, RulesReplacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
 from schemas import Tier
 from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
-from streams.worker import metrics, reasoning
-from streams.worker.reasoning import GivenUp, Reasoning, reasoner_of, replacer_of
+from streams.worker import metrics
+from streams.worker.reasoning import reasoner as reasoning
+from streams.worker.reasoning.configured import reasoner_of, replacer_of
+from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of
 from tests.openai_server import Act, Do, OpenAiServer
 

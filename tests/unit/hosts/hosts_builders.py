@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from benchmarks.hosts import HostRequest
+from evaluation.hosts import HostRequest
 from operators.rank import LlmRanking, Task
 from schemas import ItemFacts, ReasonedBy
 from tests.builders import item_facts

@@ -9,8 +9,8 @@ from hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.hosts import HOSTS, Host, HostRequest
-from benchmarks.hosts.host import ordered, tastes_of
+from evaluation.hosts import HOSTS, Host, HostRequest
+from evaluation.hosts.host import ordered, tastes_of
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import LlmClient
 from operators.rank.llm import LlmRanker

@@ -7,9 +7,9 @@ from hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.hosts import DynamicProfileHost, Host, HostRequest, StaticProfileHost, VanillaHost
-from benchmarks.hosts.dynamic_profile import rewritten
-from benchmarks.hosts.static_profile import MAX_LINES, profile_of
+from evaluation.hosts import DynamicProfileHost, Host, HostRequest, StaticProfileHost, VanillaHost
+from evaluation.hosts.dynamic_profile import rewritten
+from evaluation.hosts.static_profile import MAX_LINES, profile_of
 from schemas import ItemFacts
 from tests.builders import id_of, item_facts
 

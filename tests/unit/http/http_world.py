@@ -15,10 +15,10 @@ from aiohttp import web
 
 from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
-from streams.embedded import free_port
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.gate import Gate
+from streams.local.broker import free_port
 from streams.materializer.batch import Batch
 from streams.materializer.records import Record
 from streams.materializer.rows import read

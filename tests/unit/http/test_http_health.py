@@ -3,9 +3,9 @@
 import pytest
 from http_world import Tokens
 
-from streams.embedded import free_port
-from streams.health import serve
 from streams.http.exceptions import TokensUnusable
+from streams.http.process_health import serve
+from streams.local.broker import free_port
 from streams.materializer.health import MaterializerHealth
 from streams.settings import Settings
 from tests.probes import ask

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 from infra.kafka.secured import OpensslUnavailable, Secured
 from streams.cli import app
-from streams.embedded import free_port
-from streams.launch import environment
+from streams.local.broker import free_port
+from streams.local.launch import environment
 from streams.settings import Settings
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.cli.importing import Layout
+from streams.cli.data.importing import Layout
 from streams.importers import DataSetError, Format, detect, load
 
 

@@ -12,10 +12,12 @@ from llm_builders import until
 
 from schemas import PolicySkill
 from streams.settings import EvolveMode, OnLlmFailure, RankerName, ReasonerName, Settings
-from streams.worker import metrics, reasoning
-from streams.worker.llm import llm_models, shared_client
-from streams.worker.ordered import Stale
-from streams.worker.reasoning import GivenUp, Reasoning, reasoner_of, replacer_of
+from streams.worker import metrics
+from streams.worker.reasoning import reasoner as reasoning
+from streams.worker.reasoning.configured import reasoner_of, replacer_of
+from streams.worker.reasoning.llm import llm_models, shared_client
+from streams.worker.reasoning.reasoner import GivenUp, Reasoning
+from streams.worker.runtime.ordered import Stale
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 

@@ -7,8 +7,8 @@ import pytest
 
 from schemas import DeadLetter
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
-from streams.dead_letters.reading import is_clipped
-from streams.doctor.findings import Bounded, Finding, Status, ok
+from streams.operations.dead_letters.reading import is_clipped
+from streams.operations.doctor.findings import Bounded, Finding, Status, ok
 from tests.builders import NOW, a_position
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.quality.measures import ndcg_at
+from evaluation.measures import ndcg_at
 from operators.outcome import arm_of, gain
 from schemas import Injected
 

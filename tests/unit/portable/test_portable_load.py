@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from schemas import Model, SkillDiff
 from streams.cli import app
-from streams.portable import Manifest, NotPortable, load
-from streams.portable.manifest import TopicFile, digest_of
+from streams.rights.portable import Manifest, NotPortable, load
+from streams.rights.portable.manifest import TopicFile, digest_of
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 
 SKILL = a_skill(an_attribute())

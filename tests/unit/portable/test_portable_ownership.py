@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas import TOPICS, Touch, encode
-from streams.portable.ownership import OF_USERS, Owner
+from streams.rights.portable.ownership import OF_USERS, Owner
 from tests.builders import a_ranking, a_time
 
 IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)

@@ -6,15 +6,15 @@ import math
 import pytest
 from quality_builders import data_set, tastes
 
-from benchmarks.quality.arms import ARMS, ArmOptions, known, make
-from benchmarks.quality.arms.arm import Ranked
-from benchmarks.quality.arms.neighbours import ItemKnn
-from benchmarks.quality.arms.profile import Profile
-from benchmarks.quality.arms.scores import standard
-from benchmarks.quality.case import Case
-from benchmarks.quality.exceptions import ArmFailed, UnknownArm
-from benchmarks.quality.run import Setting, run, versus
-from benchmarks.quality.split import read
+from evaluation.arms import ARMS, ArmOptions, known, make
+from evaluation.arms.arm import Ranked
+from evaluation.arms.neighbours import ItemKnn
+from evaluation.arms.profile import Profile
+from evaluation.arms.scores import standard
+from evaluation.case import Case
+from evaluation.exceptions import ArmFailed, UnknownArm
+from evaluation.run import Setting, run, versus
+from evaluation.split import read
 
 OPTIONS = ArmOptions()
 SETTING = Setting("uniform", 0)

@@ -8,11 +8,11 @@ import pytest
 from quality_builders import data_set, tastes
 from typer.testing import CliRunner
 
-from benchmarks.quality.arms import ArmOptions, make
-from benchmarks.quality.exceptions import BadResults, BudgetSpent, NoReply, QualityError
-from benchmarks.quality.replies import Desk, Replies
-from benchmarks.quality.run import Setting, run
-from benchmarks.quality.split import read
+from evaluation.arms import ArmOptions, make
+from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
+from evaluation.replies import Desk, Replies
+from evaluation.run import Setting, run
+from evaluation.split import read
 from operators.llm import LlmClient
 from streams.cli import app
 from tests.openai_server import Act, Do, OpenAiServer, threaded

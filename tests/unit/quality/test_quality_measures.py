@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.quality import confidence
-from benchmarks.quality.confidence import compare, interval
-from benchmarks.quality.measures import averages, hit_at, ndcg_at
+from evaluation import confidence
+from evaluation.confidence import compare, interval
+from evaluation.measures import averages, hit_at, ndcg_at
 
 
 @pytest.fixture(autouse=True)

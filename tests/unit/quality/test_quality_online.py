@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from quality_builders import data_set, films, tastes
 from typer.testing import CliRunner
 
-from benchmarks.quality.exceptions import QualityError
-from benchmarks.quality.online.curve import FROM, buckets, curve, less
-from benchmarks.quality.online.plan import plan
+from evaluation.exceptions import QualityError
+from evaluation.online.curve import FROM, buckets, curve, less
+from evaluation.online.plan import plan
 from streams.cli import app
 
 PLACES = st.dictionaries(st.sampled_from("abcde"), st.lists(st.integers(1, 10), max_size=25))

@@ -9,18 +9,18 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from benchmarks.quality.confidence import compare
-from benchmarks.quality.confidence import interval as bootstrapped
-from benchmarks.quality.exceptions import BadResults
-from benchmarks.quality.kept import Curve, CurvePoint
-from benchmarks.quality.measures import averages, hit_at, ndcg_at
-from benchmarks.quality.report import compose, paper, write
-from benchmarks.quality.report.document import Table
-from benchmarks.quality.report.markdown import markdown
-from benchmarks.quality.report.page import page
-from benchmarks.quality.report.uncertainty import difference, interval
-from benchmarks.quality.run import Result, Setting
-from benchmarks.quality.store import Store
+from evaluation.confidence import compare
+from evaluation.confidence import interval as bootstrapped
+from evaluation.exceptions import BadResults
+from evaluation.kept import Curve, CurvePoint
+from evaluation.measures import averages, hit_at, ndcg_at
+from evaluation.report import compose, paper, write
+from evaluation.report.document import Table
+from evaluation.report.markdown import markdown
+from evaluation.report.page import page
+from evaluation.report.uncertainty import difference, interval
+from evaluation.run import Result, Setting
+from evaluation.store import Store
 from streams.cli import app
 
 CURVE = Curve("yelp", "uniform", 0, "sager-rules", (CurvePoint(0, 9, 0.2, 0.1, 0.3), CurvePoint(8, 7, 0.4, 0.2, 0.6)))

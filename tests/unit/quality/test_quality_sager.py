@@ -3,9 +3,9 @@
 import pytest
 from quality_builders import data_set
 
-from benchmarks.quality import world as worlds
-from benchmarks.quality.arms import ArmOptions, make
-from benchmarks.quality.split import read
+from evaluation import world as worlds
+from evaluation.arms import ArmOptions, make
+from evaluation.split import read
 from schemas import ChangeKind, Tier
 
 

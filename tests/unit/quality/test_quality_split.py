@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from quality_builders import candidates, data_set, films, tastes
 
-from benchmarks.quality.draw import Negatives, Pool, chance, sample, shuffled
-from benchmarks.quality.exceptions import BadCandidates, QualityError
-from benchmarks.quality.split import fingerprint, read
-from benchmarks.quality.works import works
+from evaluation.draw import Negatives, Pool, chance, sample, shuffled
+from evaluation.exceptions import BadCandidates, QualityError
+from evaluation.split import fingerprint, read
+from evaluation.works import works
 from schemas import Candidate
 
 KINDS = ("uniform", "popular")

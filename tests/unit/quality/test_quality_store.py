@@ -6,10 +6,10 @@ import sys
 import duckdb
 import pytest
 
-from benchmarks.quality import store as stores
-from benchmarks.quality.exceptions import BadResults
-from benchmarks.quality.run import Result, Setting
-from benchmarks.quality.store import Store
+from evaluation import store as stores
+from evaluation.exceptions import BadResults
+from evaluation.run import Result, Setting
+from evaluation.store import Store
 
 
 def a_result(arm="profile", places=None, seed=0):

@@ -5,11 +5,11 @@ import sys
 import pytest
 from quality_builders import data_set, tastes
 
-from benchmarks.quality.arms import ArmOptions, make
-from benchmarks.quality.arms.trained.arm import NEEDED
-from benchmarks.quality.arms.trained.visits import indexed, without_last
-from benchmarks.quality.case import Case
-from benchmarks.quality.split import read
+from evaluation.arms import ArmOptions, make
+from evaluation.arms.trained.arm import NEEDED
+from evaluation.arms.trained.visits import indexed, without_last
+from evaluation.case import Case
+from evaluation.split import read
 from streams.exceptions import MissingExtra
 
 NAMES = ("lightgcn", "sasrec")
@@ -27,8 +27,8 @@ def short(monkeypatch):
     for library in NEEDED:
         pytest.importorskip(library)
     for learner in ("lightgcn.Graph", "sasrec.Sequences"):
-        monkeypatch.setattr(f"benchmarks.quality.arms.trained.{learner}.steps", 30)
-        monkeypatch.setattr(f"benchmarks.quality.arms.trained.{learner}.between", 10)
+        monkeypatch.setattr(f"evaluation.arms.trained.{learner}.steps", 30)
+        monkeypatch.setattr(f"evaluation.arms.trained.{learner}.between", 10)
 
 
 @pytest.mark.parametrize("name", [*NAMES, "lightgcn+profile"])
@@ -78,7 +78,7 @@ async def test_what_was_never_met_comes_last_and_a_stranger_gets_chance(name, sp
 
 
 async def test_a_batch_of_one_short_history_trains_too(split, short, monkeypatch):
-    monkeypatch.setattr("benchmarks.quality.arms.trained.sasrec.BATCH", 1)
+    monkeypatch.setattr("evaluation.arms.trained.sasrec.BATCH", 1)
     arm = make("sasrec", ArmOptions())
 
     await arm.train(split, lambda *_: None)

@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from operators.evolve import RulesReasoner
 from operators.merge import MergeLimits
-from streams.arms import NAMES, BadKnob, knobs_of, parsed
 from streams.settings import EvolveMode, Settings
+from streams.whatif.arms import NAMES, BadKnob, knobs_of, parsed
 
 
 def test_settings_limits_and_rules_are_changed_by_name() -> None:

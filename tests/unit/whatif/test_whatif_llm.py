@@ -5,9 +5,9 @@ from typing import Any
 from whatif_builders import LiveSide, a_choice, replayed
 
 from operators.whatif import Moment
-from streams.arms import knobs_of, side_of
 from streams.settings import Settings
-from streams.whatif import Report
+from streams.whatif.arms import knobs_of, side_of
+from streams.whatif.report import Report
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 
@@ -47,7 +47,7 @@ def test_rules_answer_in_the_stead_of_an_endpoint_that_fails_and_are_counted(tmp
 
 def test_an_arm_has_a_client_of_its_own() -> None:
     """Its failures must not open the circuit of the live path."""
-    from streams.worker import llm  # noqa: PLC0415 - an extra
+    from streams.worker.reasoning import llm  # noqa: PLC0415 - an extra
 
     own = Settings(llm_base_url="http://127.0.0.1:9/v1", reasoner="llm")
     shared = llm.shared_client(own)

@@ -3,7 +3,7 @@
 import logging
 from itertools import count
 
-from streams.worker.logs import Seldom
+from streams.worker.runtime.logs import Seldom
 
 
 def record(name: str, text: str, *args: object, exc_info: object = None) -> logging.LogRecord:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from streams.worker import membership
-from streams.worker.membership import Membership
+from streams.worker.runtime import membership
+from streams.worker.runtime.membership import Membership
 
 
 class Clock:

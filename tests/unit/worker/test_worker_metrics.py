@@ -9,7 +9,7 @@ from prometheus_client import REGISTRY, generate_latest
 
 from streams.worker import metrics
 from streams.worker.metrics import MOST_NAMES, OTHER, Names
-from streams.worker.state import size_of
+from streams.worker.runtime.state import size_of
 
 AGENTS = Path(metrics.__file__).parent / "agents"
 

@@ -1,0 +1,39 @@
+"""Training visits as numbers, and the part of them that tells when to stop."""
+
+from dataclasses import dataclass
+
+from evaluation.case import Split
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Who met what, in order.
+
+    Attributes:
+        users, items: their rows by id; only those who met something in training, and what was met.
+        histories: each user's items, oldest first.
+    """
+
+    users: dict[str, int]
+    items: dict[str, int]
+    histories: list[list[int]]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each user and item that met, once, in order."""
+        return sorted({(user, item) for user, history in enumerate(self.histories) for item in history})
+
+
+def indexed(split: Split) -> Visits:
+    """The training part of a split."""
+    training = {user_id: visits for user_id, visits in split.training.items() if visits}
+    users = {user_id: row for row, user_id in enumerate(training)}
+    ids = sorted({visit.item_id for visits in training.values() for visit in visits})
+    items = {item_id: row for row, item_id in enumerate(ids)}
+    return Visits(users, items, [[items[visit.item_id] for visit in visits] for visits in training.values()])
+
+
+def without_last(visits: Visits, at_least: int = 3) -> tuple[Visits, dict[int, int]]:
+    """The same without the last visit of each user who has `at_least` so many, and those last visits' items."""
+    last = {user: history[-1] for user, history in enumerate(visits.histories) if len(history) >= at_least}
+    kept = [history[:-1] if user in last else history for user, history in enumerate(visits.histories)]
+    return Visits(visits.users, visits.items, kept), last

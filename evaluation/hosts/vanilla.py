@@ -1,0 +1,51 @@
+"""A host without memory (the paper's Vanilla LLM): the request, and the raw titles of the last few items."""
+
+from evaluation.hosts.host import HostRequest, Ranks, by_model, ordered, parted, texts_of
+from operators.prompts import as_data
+from operators.rank.deterministic import words
+from schemas import Facet, ItemFacts
+
+LAST = 5
+_TITLE_CHARS = 100
+
+
+class VanillaHost:
+    """Ranks by what is in the request, and keeps nothing.
+
+    Args:
+        ranker: the model; without one, candidates that share words with the last titles go first.
+        last: how many of the history's titles are looked at.
+
+    Raises:
+        ValueError: `last` is negative.
+    """
+
+    name = "vanilla"
+
+    def __init__(self, ranker: Ranks | None = None, *, last: int = LAST) -> None:
+        if last < 0:
+            raise ValueError("last must not be negative")
+        self._ranker = ranker
+        self._last = last
+
+    async def rank(self, request: HostRequest) -> tuple[str, ...]:
+        """The candidates' ids, best first."""
+        recent = [item.title for item in request.history[max(len(request.history) - self._last, 0) :]]
+        if self._ranker is not None:
+            return await by_model(self._ranker, request, _context(recent))
+        seen = frozenset[str]().union(*map(words, recent))
+
+        def remembered(item: ItemFacts) -> int:
+            return len(frozenset[str]().union(*texts_of(item)) & seen)
+
+        return ordered(request, remembered)
+
+    def observe(self, request: HostRequest, item_id: str) -> None:
+        """Nothing is kept: the app tells the history with the next request."""
+        parted(request, item_id)
+
+
+def _context(titles: list[str]) -> list[Facet]:
+    """The last titles as they are, the newest first."""
+    plain = [title for raw in reversed(titles) if (title := as_data(raw, _TITLE_CHARS))]
+    return [Facet(facet=f"lately took: {title}", confidence=1.0) for title in plain]

@@ -1,0 +1,181 @@
+"""Plays a plan against a running pipeline, as an app would: ask for a ranking, take an item, and again.
+
+A user's next ranking is asked for once the diff of their last choice is out, so that no ranking is made with a skill
+that lags; `Played.behind` counts those that were nevertheless. What others do reaches a user when it does.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from evaluation.exceptions import QualityError
+from evaluation.online.plan import Choice, Plan
+from operators.contrast import contrast_id
+from operators.global_skill import GlobalLimits
+from schemas import RankRequest
+from streams.client import EventProducer
+from streams.demo.observer import Observer, Stalled
+from streams.local.launch import Local
+from streams.operations import global_skills
+
+TAKEN_UP_SECONDS = 2.0
+"""Workers follow the topic of global skills, and say nowhere which one they hold."""
+
+Tell = Callable[[str, int, int], None]
+"""Is told a stage, how far it is, and how much there is."""
+
+
+class PlayFailed(QualityError, RuntimeError):
+    """The pipeline refused something or has stopped to answer."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What came of it.
+
+    Attributes:
+        places: by user, the place of what they took at each choice, in order, from 1.
+        behind: rankings made with a skill that had not yet learned from the user's last choice.
+        import_seconds: for all that is history.
+        seconds: from the first request to the last diff.
+    """
+
+    places: dict[str, list[int]]
+    behind: int
+    import_seconds: float
+    seconds: float
+
+
+class _Player:
+    """One user: waits for a ranking, then for the diff of the choice from it."""
+
+    def __init__(self, user_id: str, choices: tuple[Choice, ...]) -> None:
+        self.user_id = user_id
+        self.places: list[int] = []
+        self._coming = iter(choices)
+        self.choice: Choice | None = None
+        self.request: RankRequest | None = None
+        self.taken = ""
+
+    def next(self) -> Choice | None:
+        self.choice, self.taken = next(self._coming, None), ""
+        return self.choice
+
+
+class Play:
+    """One play of a plan.
+
+    Args:
+        plan: what is played.
+        local: the pipeline, running.
+        tell: is told how far it is.
+    """
+
+    def __init__(self, plan: Plan, local: Local, tell: Tell) -> None:
+        self._plan = plan
+        self._local = local
+        self._tell = tell
+        self._behind = 0
+
+    def run(self) -> Played:
+        """Import, build the global skill, and play all choices.
+
+        Raises:
+            PlayFailed: the pipeline refused something or has stopped to answer.
+            StreamsError: one of its processes has died.
+        """
+        self._observer = Observer(self._local.settings, self._check)
+        try:
+            with EventProducer(settings=self._local.settings) as self._events:
+                import_seconds = self._import()
+                self._build_global_skill()
+                began = time.monotonic()
+                places = self._choose()
+            return Played(places, self._behind, import_seconds, time.monotonic() - began)
+        except Stalled as error:
+            raise PlayFailed(
+                f"the pipeline stalled: {error}; its logs are in {self._local.settings.data_dir}"
+            ) from error
+        finally:
+            self._observer.close()
+
+    def _check(self) -> None:
+        self._local.check()
+        for letter in self._observer.seen.dead_letters.values():
+            raise PlayFailed(
+                f"the pipeline refused a record at {letter.stage}: {letter.detail}; its logs are in "
+                f"{self._local.settings.data_dir}"
+            )
+
+    def _import(self) -> float:
+        began, total = time.monotonic(), sum(map(len, self._plan.past.values()))
+        for user_id, visits in self._plan.past.items():
+            for visit in visits:
+                self._events.interaction(user_id, self._plan.domain, self._plan.items[visit.item_id], at=visit.at)
+        self._events.flush()
+
+        def counted() -> int:
+            return sum(self._observer.seen.interactions.values())
+
+        self._observer.wait(
+            lambda: counted() >= total, "profiles", lambda: self._tell("learning the past", counted(), total)
+        )
+        return time.monotonic() - began
+
+    def _build_global_skill(self) -> None:
+        settings = self._local.settings
+        found = global_skills.read_populations(settings, self._plan.domain)
+        global_skills.publish(
+            settings, global_skills.build(found.populations.values(), datetime.now(UTC), GlobalLimits())
+        )
+        give_up = time.monotonic() + TAKEN_UP_SECONDS
+        while time.monotonic() < give_up:
+            self._observer.poll(0.1)
+            self._check()
+
+    def _choose(self) -> dict[str, list[int]]:
+        players = [_Player(user_id, choices) for user_id, choices in self._plan.choices.items()]
+        for player in players:
+            self._ask(player)
+        total, done = self._plan.total, 0
+        waiting = players
+
+        def all_played() -> bool:
+            nonlocal waiting, done
+            for player in waiting:
+                done += self._go_on(player)
+            waiting = [player for player in waiting if player.choice is not None]
+            return not waiting
+
+        self._observer.wait(all_played, "rankings or diffs", lambda: self._tell("choosing", done, total))
+        self._tell("choosing", done, total)
+        return {player.user_id: player.places for player in players}
+
+    def _go_on(self, player: _Player) -> bool:
+        """Take the next step, if what the player waits for is there; whether a choice is done with."""
+        seen, choice, request = self._observer.seen, player.choice, player.request
+        if choice is None or request is None:
+            return False
+        if player.taken:
+            if player.taken not in seen.diffs:
+                return False
+            self._ask(player)
+            return True
+        ranking = seen.rankings.get(choice.request_id)
+        if ranking is not None:
+            order: list[str] = [item.item_id for item in ranking.candidates]
+            self._behind += ranking.injected.skill_version < len(player.places)
+            player.places.append(1 + order.index(choice.taken.item_id))
+            self._events.selection(request, choice.taken.item_id, at=choice.taken.at)
+            player.taken = contrast_id(player.user_id, choice.request_id)
+        return False
+
+    def _ask(self, player: _Player) -> None:
+        choice = player.next()
+        if choice is None:
+            return
+        items = [self._plan.items[item_id] for item_id in choice.candidates]
+        player.request = self._events.rank_request(
+            player.user_id, self._plan.domain, items, request_id=choice.request_id, at=choice.taken.at
+        )

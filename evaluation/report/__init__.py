@@ -1,0 +1,106 @@
+"""A file of results as a report: tables in the paper's layout, charts, and one page with both.
+
+`sager eval report` writes it. Each table is a module here; `document` is what they give, `markdown`, `page` and
+`charts` are how it is written.
+"""
+
+from pathlib import Path
+
+from evaluation.exceptions import BadResults
+from evaluation.report.ablation import PARTS, UPDATES, ablation
+from evaluation.report.document import Document, Section, Text
+from evaluation.report.every import every, over_seeds
+from evaluation.report.hosts import hosts
+from evaluation.report.learning import learning
+from evaluation.report.main_results import main_results
+from evaluation.report.markdown import markdown
+from evaluation.report.page import page
+from evaluation.report.results import Results
+from evaluation.report.sweeps import SLIM, TAU, sweep
+from evaluation.store import Store
+
+__all__ = ["BASELINE", "compose", "write"]
+
+BASELINE = "no-skill"
+
+
+def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = None) -> list[Path]:
+    """Write `report.md`, `index.html` and their pictures into a folder, which is created.
+
+    Args:
+        store: the results.
+        out: where; files of the same names are written anew.
+        baseline: the arm that the others are compared with.
+        full: the arm that ablations take something from, where it is not the first of `ablation.FULL`.
+
+    Returns:
+        The files: the report, the page, then the pictures.
+
+    Raises:
+        BadResults: there is nothing to report.
+        OSError: the folder cannot be written.
+    """
+    from evaluation.report.charts import draw  # noqa: PLC0415 - takes a second to import
+
+    document = compose(store, baseline, full)
+    out.mkdir(parents=True, exist_ok=True)
+    pictures = {picture.name: out / f"{picture.name}.png" for picture in document.pictures()}
+    for picture in document.pictures():
+        draw(picture.chart, pictures[picture.name])
+    report, index = out / "report.md", out / "index.html"
+    report.write_text(markdown(document), encoding="utf-8")
+    inside = {name: file.read_bytes() for name, file in pictures.items()}
+    index.write_text(page(document, inside), encoding="utf-8")
+    return [report, index, *pictures.values()]
+
+
+def compose(store: Store, baseline: str = BASELINE, full: str | None = None) -> Document:
+    """What the report tells.
+
+    Raises:
+        BadResults: there is nothing to report.
+    """
+    results = Results(store)
+    if not results.rows and not results.curves:
+        raise BadResults(f"{store.path} holds no results yet: `sager eval --data DIR --arm NAME` makes some")
+    sections = [
+        _about(results, baseline),
+        *main_results(results, baseline),
+        ablation(results, PARTS, full),
+        ablation(results, UPDATES, full),
+        hosts(results),
+        sweep(results, TAU, baseline),
+        sweep(results, SLIM, baseline),
+        learning(results),
+        over_seeds(results),
+        every(results),
+    ]
+    return Document("How well skills rank", [section for section in sections if section])
+
+
+def _about(results: Results, baseline: str) -> Section:
+    newest = max((row.finished_at for row in results.rows), default=None)
+    told = f"{len(results.rows)} results on {len(results.data)} data sets"
+    told += f", the newest of {newest:%Y-%m-%d}." if newest else "."
+    return Section(
+        "How to read this",
+        [
+            Text(
+                f"{told} Each user's last choice stands among nine items that they never met: `uniform` ones, each "
+                "with the same chance, or `popular` ones, each by how often it is met, so that popularity itself is "
+                "worth nothing. H@k is the share of users whose choice came among the first k, N@k their NDCG; with "
+                "ten candidates chance has H@1 0.1."
+            ),
+            Text(
+                "Intervals are 95 % bootstrap intervals over users. Differences are paired: they are taken on the "
+                f"users that both arms ranked, against `{baseline}` where nothing else is said; p is McNemar's exact "
+                "test of H@1, two-sided, and not corrected for how many comparisons stand here. Of several results "
+                "with the same settings the newest counts; of several seeds the tables show the one with the most "
+                "arms."
+            ),
+            Text(
+                "Where the paper (SAGER, arXiv:2604.14972v2) prints figures for a set like ours, they stand beside or "
+                "below ours. They are of other data and another model."
+            ),
+        ],
+    )

@@ -1,0 +1,48 @@
+"""All that stands in the file: the same over several seeds, and each result with the command that repeats it."""
+
+from evaluation.kept import Row
+from evaluation.report.cells import COSTS, bounded, command, costs, number
+from evaluation.report.document import Section, Table, Text
+from evaluation.report.results import Results, label, slim_tokens, tau
+
+
+def over_seeds(results: Results) -> Section | None:
+    """How far Hit@1 moves with the seed; None where nothing was run with several."""
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in results.rows:
+        groups.setdefault((row.data, row.candidates, label(row), row.users), []).append(row)
+    rows = []
+    for (data, candidates, arm, users), found in groups.items():
+        if len(found) > 1:
+            hits = [row.measures["hit_at_1"] for row in found]
+            seeds = ", ".join(str(row.seed) for row in found)
+            rows.append(
+                [
+                    *(str(data), str(candidates), str(arm), f"{users:,}", seeds),
+                    *(number(sum(hits) / len(hits)), number(min(hits)), number(max(hits))),
+                ]
+            )
+    if not rows:
+        return None
+    head = ["data", "candidates", "arm", "users", "seeds", "mean H@1", "lowest", "highest"]
+    return Section("The same with other seeds", [Table(head, rows, words=3)])
+
+
+def every(results: Results) -> Section:
+    """Each result, its costs, and the command."""
+    rows = [
+        [
+            *(row.data, row.candidates, row.arm, str(tau(row)), str(slim_tokens(row)), f"{row.users:,}", str(row.seed)),
+            *(bounded(row), *costs(row), row.version, f"{row.finished_at:%Y-%m-%d %H:%M}", f"`{command(row)}`"),
+        ]
+        for row in results.rows
+    ]
+    head = [
+        *("data", "candidates", "arm", "tau", "slim tokens", "users", "seed", "H@1 [95 %]", *COSTS),
+        *("version", "finished, UTC", "command"),
+    ]
+    note = (
+        "Seconds are of training and ranking; calls and tokens are of ranking. The commands are for the directory in "
+        "which the data sets' folders are."
+    )
+    return Section("Every result, and the command that repeats it", [Text(note), Table(head, rows, words=3)])

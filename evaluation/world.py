@@ -1,0 +1,131 @@
+"""The state that a split's training visits leave in the stream, by the stream's own operators.
+
+One thing is different: here everybody has heard the newest. In the stream an item tells its earlier takers of new ones
+when a share of them has changed (`GraphLimits.renewal`), so that what a user knows of an item may be older.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from evaluation.arms.arm import Progress
+from evaluation.case import Split
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
+from operators.propagate import GraphLimits, signal_to, touches, with_taken
+from operators.retrieve import Retrieved
+from operators.statinit.prior import PriorLimits, observe
+from schemas import (
+    MAX_SIGNALS,
+    MAX_TAKERS,
+    GlobalSkill,
+    Interaction,
+    ItemMemory,
+    Memory,
+    Neighbourhood,
+    Profile,
+    Taker,
+    derived_id,
+)
+from streams.importers.dataset import BEGINNING, Visit
+
+_EVERY = 200
+DEFAULT_GRAPH = GraphLimits()
+
+
+@dataclass
+class World:
+    """Everybody's state after training.
+
+    Attributes:
+        domain: whose skills these are.
+        profiles: by user, for StatInit.
+        memories: by user: what they took.
+        population: the domain's global skill.
+        contexts: what arms have read of it, by user and whether others were heard.
+    """
+
+    domain: str
+    limits: GraphLimits
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
+    population: GlobalSkill | None = None
+    contexts: dict[tuple[str, bool], Retrieved] = field(default_factory=dict)
+    _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
+    _items: dict[str, ItemMemory] = field(default_factory=dict)
+
+    def take(self, user_id: str, visit: Visit, split: Split, event_id: str) -> None:
+        """A user takes an item: their memory and the items that are touched know it."""
+        facts = split.facts[visit.item_id]
+        memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
+        self.memories[user_id] = memory
+        for touch in touches(memory, visit.item_id, self.limits):
+            self._takers.setdefault(touch.item_id, {})[user_id] = touch.taker
+            self._items.pop(touch.item_id, None)
+
+    def near(self, user_id: str) -> Neighbourhood | None:
+        """What the items that the user took tell them; None for somebody who took nothing."""
+        memory = self.memories.get(user_id)
+        if memory is None:
+            return None
+        told = (signal_to(self._item(taken.item_id), user_id, self.limits) for taken in memory.taken)
+        signals = [signal for signal in told if signal is not None]
+        return Neighbourhood(
+            user_id=user_id, domain=self.domain, epoch=len(signals), signals=tuple(signals[-MAX_SIGNALS:])
+        )
+
+    def _item(self, item_id: str) -> ItemMemory:
+        known = self._items.get(item_id)
+        if known is None:
+            newest = sorted(self._takers.get(item_id, {}).values(), key=lambda taker: (taker.at, taker.user_id))
+            known = ItemMemory(domain=self.domain, item_id=item_id, takers=tuple(newest[-MAX_TAKERS:]))
+            self._items[item_id] = known
+        return known
+
+
+_newest: deque[tuple[Split, World]] = deque(maxlen=1)
+"""A world of a million visits takes minutes and gigabytes."""
+
+
+def shared(split: Split, progress: Progress) -> World:
+    """The world of a split, made once for all arms that ask one after the other, and therefore only read."""
+    for known, world in _newest:
+        if known is split:
+            return world
+    world = build(split, progress)
+    _newest.append((split, world))
+    return world
+
+
+def build(
+    split: Split,
+    progress: Progress,
+    *,
+    limits: GraphLimits = DEFAULT_GRAPH,
+    prior: PriorLimits = DEFAULT_PRIOR,
+) -> World:
+    """The world after everybody's training visits.
+
+    Args:
+        split: whose.
+        progress: is told the users that are done.
+        limits: of the graph.
+        prior: of the profiles.
+    """
+    world = World(split.domain, limits)
+    people = Population(split.domain, prior)
+    for done, (user_id, visits) in enumerate(split.training.items()):
+        for place, visit in enumerate(visits):
+            event_id = derived_id("visit", user_id, str(place))
+            world.take(user_id, visit, split, event_id)
+            interaction = Interaction.model_construct(
+                event_id=event_id, user_id=user_id, domain=split.domain, item=split.items[visit.item_id]
+            )
+            facts = split.facts[visit.item_id].facts
+            world.profiles[user_id] = observe(world.profiles.get(user_id), interaction, facts, limits=prior)
+        if user_id in world.profiles:
+            people.add(world.profiles[user_id])
+            people.met(world.memories[user_id])
+        if not done % _EVERY:
+            progress(done, len(split.training))
+    world.population = global_skill(people, derived_id("population", split.data), BEGINNING, GlobalLimits())
+    progress(len(split.training), len(split.training))
+    return world

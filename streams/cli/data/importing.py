@@ -1,0 +1,178 @@
+"""`sager import`: a data set into Kafka."""
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
+from streams.cli.output import console, note, print_json, row, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from schemas import Event
+    from streams.cli.progress import Stages
+    from streams.client import EventProducer
+    from streams.importers import Dataset
+    from streams.settings import Settings
+
+PRIOR_SHARE = 0.5
+ROUNDS_AHEAD = 32
+"""Choices per user that may be under way at once: a worker keeps a bounded number of a user's open rankings."""
+_EVERY = 200
+
+
+class As(StrEnum):
+    """What histories become."""
+
+    INTERACTIONS = "interactions"
+    REPLAY = "replay"
+
+
+class Layout(StrEnum):
+    """How the folder is laid out."""
+
+    AUTO = "auto"
+    SAGER = "sager"
+    MOVIELENS = "movielens"
+    GOODREADS = "goodreads"
+    YELP = "yelp"
+    INSTRUCTREC = "instructrec"
+    AMAZON = "amazon"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "import",
+        short_help="Stream a data set into Kafka.",
+        epilog=examples(
+            "sager import ml-latest-small/ --domain films --min-rating 3.5",
+            "sager import data/ --as replay --limit-users 50",
+        ),
+    )(import_)
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
+    domain: Annotated[
+        str | None, typer.Option(help="What the items are, instead of what they say themselves.", metavar="DOMAIN")
+    ] = None,
+    layout: Annotated[Layout, typer.Option("--format", help="How the folder is laid out.")] = Layout.AUTO,
+    become: Annotated[As, typer.Option("--as", help="What the users' histories become.")] = As.INTERACTIONS,
+    limit_users: Annotated[
+        int | None, typer.Option(min=1, help="Only the first users of the file.", metavar="N")
+    ] = None,
+    min_rating: Annotated[float | None, typer.Option(help="Leave out what was rated lower.", metavar="STARS")] = None,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Stream a data set into Kafka: its items into the catalogue, its users' histories as events.
+
+    Reads items.jsonl.gz with interactions.jsonl.gz, and these as they are handed out: MovieLens' CSV files; Amazon's
+    reviews of 2018 with their meta_<category>.json.gz; the UCSD Book Graph of Goodreads; Yelp's Open Dataset;
+    InstructRec, once its pickled tables are JSON lines.
+
+    As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
+    ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
+
+    Events that Kafka holds already are not sent again: an import can be repeated, and goes on where it stopped.
+    """
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.client import EventProducer  # noqa: PLC0415
+    from streams.importers import Format, load  # noqa: PLC0415
+    from streams.kafka import topics  # noqa: PLC0415
+
+    chosen = settings(bootstrap=bootstrap)
+    which = None if layout is Layout.AUTO else Format(layout.value)
+    data = load(path, limit_users, format=which, domain=domain, min_rating=min_rating)
+    for name in topics.ensure(reachable(chosen)):
+        note(f"created {name}")
+    began = time.monotonic()
+    with Stages() as stages, EventProducer(settings=chosen) as producer:
+        run = _Import(chosen, data, producer, stages)
+        run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
+        if become is As.REPLAY:
+            run.replay(PRIOR_SHARE)
+    _tell(data, run, time.monotonic() - began, as_json)
+
+
+class _Import:
+    """One import. `sent` and `held` count events by topic: what went out, and what Kafka had already."""
+
+    def __init__(self, chosen: "Settings", data: "Dataset", producer: "EventProducer", stages: "Stages") -> None:
+        self.sent: dict[str, int] = {}
+        self.held: dict[str, int] = {}
+        self._settings, self._data, self._producer, self._stages = chosen, data, producer, stages
+
+    def load(self, share: float) -> None:
+        """The catalogue, and the first share of the histories as interactions."""
+        from streams.importers import events  # noqa: PLC0415
+        from streams.importers.kafka import held_ids  # noqa: PLC0415
+
+        # The catalogue keeps the newest per item, so that sending it again changes nothing.
+        self._send(events.catalogue(self._data), len(self._data.items), set())
+        held = held_ids(self._settings, "interactions")
+        self._send(events.interactions(self._data, share), events.count(self._data, share), held)
+        self._producer.flush()
+
+    def replay(self, share: float) -> None:
+        """The rest of the histories as choices, not further ahead of the workers than they can keep."""
+        from streams.importers import events  # noqa: PLC0415
+        from streams.importers.kafka import held_ids, wait_for_workers  # noqa: PLC0415
+
+        held = held_ids(self._settings, "rankings") | held_ids(self._settings, "selections")
+        prior = events.count(self._data, share)
+        wait_for_workers(
+            self._settings,
+            ["interactions"],
+            lambda left: self._stages.at("learning the past", max(0, prior - left), prior),
+        )
+        total, done = self._data.visits - events.count(self._data, share), 0
+        for number, choices in enumerate(events.replay(self._data, share)):
+            for ranking, selection in choices:
+                self._one(ranking, held)
+                self._one(selection, held)
+            done += len(choices)
+            self._stages.at("choices", done, total)
+            if number % ROUNDS_AHEAD == ROUNDS_AHEAD - 1:
+                self._producer.flush()
+                wait_for_workers(self._settings, ["rankings", "selections"])
+
+    def _send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
+        for place, event in enumerate(events, 1):
+            self._one(event, held)
+            if place % _EVERY == 0 or place == total:
+                self._stages.at(event.TOPIC, place, total)
+
+    def _one(self, event: "Event", held: set[str]) -> None:
+        known = event.event_id in held
+        counts = self.held if known else self.sent
+        counts[event.TOPIC] = counts.get(event.TOPIC, 0) + 1
+        if not known:
+            self._producer.send(event)
+
+
+def _tell(data: "Dataset", run: _Import, seconds: float, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "domain": data.domain,
+                "users": len(data.histories),
+                "sent": run.sent,
+                "already_there": run.held,
+                "skipped": dict(data.skipped),
+                "seconds": round(seconds, 3),
+            }
+        )
+        return
+    made = table("topic", "sent", "already there", title=f"{data.domain}: {len(data.histories):,} users")
+    for topic in dict.fromkeys([*run.sent, *run.held]):
+        row(made, [topic, f"{run.sent.get(topic, 0):,}", f"{run.held.get(topic, 0):,}"])
+    made.caption = f"{sum(run.sent.values()) / max(seconds, 0.001):,.0f} events/s, {seconds:.1f} s"
+    console().print(made)
+    for reason, number in data.skipped.items():
+        note(f"left out: {number:,} {reason}")

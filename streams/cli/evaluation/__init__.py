@@ -1,0 +1,1 @@
+"""`sager eval`: how well ways to rank find what users really took."""

@@ -1,0 +1,149 @@
+"""`sager global-skill build` and `sager global-skill show`: where users without a history start from."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
+from streams.cli.output import console, note, print_json, printable, row, table
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from schemas import GlobalSkill
+    from streams.operations.global_skills import Profiles
+
+FLOOR = 5
+
+
+class NoGlobalSkill(StreamsError, LookupError):
+    """There is nothing to build from, or nothing has been built."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(
+        no_args_is_help=True,
+        help="Where a domain's new users start from.",
+        epilog=examples("sager global-skill build", "sager global-skill show films"),
+    )
+    group.command(
+        "build",
+        short_help="Build global skills from all users' histories.",
+        epilog=examples(
+            "sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20 --llm"
+        ),
+    )(build)
+    group.command("show", epilog=examples("sager global-skill show films", "sager global-skill show films --json"))(
+        show
+    )
+    app.add_typer(group, name="global-skill")
+
+
+def build(
+    domain: Domain = None,
+    floor: Annotated[
+        int, typer.Option(min=1, help="Fewest users behind anything that is told of them.", metavar="N")
+    ] = FLOOR,
+    llm: Annotated[bool, typer.Option("--llm", help="Let the configured model choose and word it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Publish nothing.")] = False,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Build the global skill of every domain from its users' histories, and publish it.
+
+    Reads the workers' table of profiles. An attribute that fewer users than the floor hold is told nowhere. With --llm
+    one call per domain, to the endpoint of OPENAI_BASE_URL. With --json: a list, one global skill per domain.
+
+    Run it now and then, from cron for instance: workers take a new one up by themselves.
+    """
+    import asyncio  # noqa: PLC0415
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    from operators.global_skill import GlobalLimits  # noqa: PLC0415
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.kafka import topics  # noqa: PLC0415
+    from streams.operations import global_skills  # noqa: PLC0415
+
+    chosen = reachable(settings(bootstrap=bootstrap))
+    limits = GlobalLimits(floor=floor)
+    with Stages() as stages:
+        read = global_skills.read_populations(chosen, domain, stages.at)
+        if not read.populations:
+            raise NoGlobalSkill(_nothing_read(domain, read))
+        skills = global_skills.build(read.populations.values(), datetime.now(UTC), limits.offered() if llm else limits)
+        if llm:
+            skills = asyncio.run(global_skills.written(chosen, skills, stages.at))
+    if not dry_run:
+        for name in topics.ensure(chosen):
+            note(f"created {name}")
+        global_skills.publish(chosen, skills)
+    if as_json:
+        print_json([skill.model_dump(mode="json") for skill in skills])
+    else:
+        _tell(skills, chosen.topic("global-skills"), dry_run)
+    if read.unreadable:
+        note(f"left out: {read.unreadable:,} profiles that cannot be read")
+    for skill in skills:
+        if not skill.attributes:
+            note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
+
+
+def show(
+    domain: Annotated[str, typer.Argument(help="The domain, such as films.", metavar="DOMAIN")],
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Print the global skill of a domain, as it is in Kafka."""
+    from streams.operations import global_skills  # noqa: PLC0415
+
+    held = global_skills.read_published(reachable(settings(bootstrap=bootstrap)))
+    skill = held.get(domain)
+    if skill is None:
+        others = f"there is one of {', '.join(sorted(held))}" if held else "there is none at all"
+        raise NoGlobalSkill(f"{domain!r} has no global skill, {others}: `sager global-skill build` makes them")
+    if as_json:
+        print_json(skill.model_dump(mode="json"))
+    else:
+        _show(skill)
+
+
+def _nothing_read(domain: str | None, read: "Profiles") -> str:
+    if read.unreadable:
+        return f"none of the {read.unreadable:,} profiles can be read: were they written by a newer version?"
+    where = "" if domain is None else f" in the domain {domain!r}"
+    return f"nobody has a history{where} yet: `sager import`, or interactions from an app, while a `sager worker` runs"
+
+
+def _tell(skills: "list[GlobalSkill]", topic: str, dry_run: bool) -> None:
+    made = table("domain", "users", "lines", "shares", "most shared", "personas", "by")
+    made.caption = "a dry run: nothing was published" if dry_run else f"published on {topic}"
+    for skill in skills:
+        most = ", ".join(line.value for line in skill.attributes[:3])
+        personas = "; ".join(f"{persona.name} {persona.share:.0%}" for persona in skill.personas)
+        row(
+            made,
+            [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most, personas, _by(skill)],
+        )
+    console().print(made)
+
+
+def _by(skill: "GlobalSkill") -> str:
+    by = skill.reasoned_by
+    tokens = f", {by.prompt_tokens:,} + {by.completion_tokens:,} tokens" if by.prompt_tokens else ""
+    return f"{by.model or by.reasoner}{tokens}"
+
+
+def _show(skill: "GlobalSkill") -> None:
+    out = console()
+    lines = table("dimension", "value", "tier", "users", title=f"{skill.domain}: the start of somebody new")
+    lines.caption = f"from {skill.users:,} users, built at {skill.occurred_at:%Y-%m-%d %H:%M} UTC by {_by(skill)}"
+    for line in skill.attributes:
+        share = skill.shares.get(line.attribute_id)
+        cells: list[Any] = [line.dimension, line.value, line.tier, "" if share is None else f"{share:.0%}"]
+        row(lines, cells)
+    out.print(lines)
+    personas = table("kind of user", "users", "how to decide")
+    for persona in skill.personas:
+        row(personas, [persona.name, f"{persona.share:.0%}", persona.strategy])
+    out.print(personas)
+    out.print(printable(skill.guidance), markup=False)

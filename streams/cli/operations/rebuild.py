@@ -1,0 +1,101 @@
+"""`sager rebuild`: all skills from the log of diffs alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
+from streams.cli.output import console, note, print_json, row, table
+
+if TYPE_CHECKING:
+    from streams.operations.rebuild import Report
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "rebuild",
+        short_help="Fold all skills from the log, and compare.",
+        epilog=examples("sager rebuild", "sager rebuild --out skills.jsonl", "sager rebuild --apply"),
+    )(rebuild)
+
+
+def rebuild(
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Put the folded skills in the place of those that differ or are missing.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write all folded skills to a file, as JSON lines.", metavar="FILE")
+    ] = None,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Fold every skill from the topic skill-diffs alone, without an LLM; compare with the topic skills byte for byte.
+
+    Workers may go on meanwhile, but not with --apply, which writes to the topics skills and slim-skills. A skill whose
+    log has a gap is told and left alone, and so is one that the log does not know. Memory: some 75 kB for each skill
+    of the largest partition.
+
+    Exit code 1: the log and the topics do not say the same, also where --apply has mended it.
+    """
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.operations import rebuild as rebuilding  # noqa: PLC0415
+
+    chosen = reachable(settings(bootstrap=bootstrap))
+    with Stages() as stages:
+        report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
+    if as_json:
+        print_json(_as_json(report))
+    else:
+        _show(report)
+        if not report.is_fine:
+            note(_advice(report, apply))
+    if not report.is_fine:
+        raise typer.Exit(1)
+
+
+def _as_json(report: "Report") -> dict[str, Any]:
+    return {
+        "diffs": report.diffs,
+        "skills": report.skills,
+        "written": report.written,
+        "fine": report.is_fine,
+        "counts": {finding.name.lower().replace("_", "-"): count for finding, count in report.counts.items()},
+        "examples": [
+            {
+                "finding": each.finding.name.lower().replace("_", "-"),
+                "user_id": each.user_id,
+                "domain": each.domain,
+                "detail": each.detail,
+            }
+            for each in report.examples
+        ],
+    }
+
+
+def _show(report: "Report") -> None:
+    print(f"{report.skills:,} skills folded from {report.diffs:,} diffs")
+    made = table("finding", "count")
+    for finding, count in report.counts.items():
+        if count or finding.name == "EQUAL":
+            row(made, [finding.value, f"{count:,}"], None if finding.is_fine else "bold")
+    console().print(made)
+    if report.examples:
+        cases = table("finding", "user", "domain", "what", title="examples")
+        for each in report.examples:
+            row(cases, [each.finding.value, each.user_id, each.domain, each.detail])
+        console().print(cases)
+    if report.written:
+        note(f"{report.written:,} records were written")
+
+
+def _advice(report: "Report", apply: bool) -> str:
+    from streams.operations.rebuild import Finding  # noqa: PLC0415
+
+    mendable = (Finding.DIFFERS, Finding.MISSING, Finding.SLIM_AHEAD)
+    if any(report.counts[finding] for finding in mendable):
+        if apply:
+            return "what differed was written anew; run `sager rebuild` again to see that all is equal"
+        return "`sager rebuild --apply`, with the workers ended, writes the folded skills in their place"
+    return "what the log itself lacks or has twice cannot be mended from it; docs/operating.md tells more"

@@ -1,0 +1,20 @@
+"""`sager policy`: everything about one person's skill."""
+
+import typer
+
+from streams.cli.options import examples
+from streams.cli.policy import change, explain, forget, log, portable, show, verify
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(
+        no_args_is_help=True,
+        help="A user's policy skill, the log of its changes, and what the user may do about both.",
+        epilog=examples(
+            "sager policy show ann", "sager policy log ann --domain films", "sager policy export ann --to ann"
+        ),
+    )
+    for module in (show, log, explain, verify, portable, change, forget):
+        module.register(group)
+    app.add_typer(group, name="policy")

@@ -1,0 +1,203 @@
+"""`sager policy add`, `reword`, `remove`, `set-tier`, `pin`, `freeze`, `roll-back` ...: what a person may change."""
+
+import functools
+import getpass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.cli.errors import FAILED
+from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
+from streams.cli.output import note, print_json, printable
+from streams.cli.policy.reading import NoSuchVersion
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from schemas import SkillDiff
+    from streams.settings import Settings
+
+InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
+Line = Annotated[str, typer.Argument(help="The line's id, as `policy show --json` has it.", metavar="ATTRIBUTE")]
+Actor = Annotated[
+    str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
+]
+Reason = Annotated[str, typer.Option(help="Why, for the log.")]
+Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
+AtTier = Annotated[str, typer.Argument(help="low, medium or high.", metavar="TIER")]
+WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """What every verb is given, as options of Typer; the verb's own arguments come with it."""
+
+    user: User
+    domain: InDomain
+    actor: Actor = None
+    reason: Reason = ""
+    wait: Wait = WAIT_SECONDS
+    bootstrap: Bootstrap = None
+    as_json: AsJson = False
+
+    def carry_out(self, action: str, **about: Any) -> None:
+        """Send a command, wait for what comes of it, and tell."""
+        import uuid  # noqa: PLC0415
+        from datetime import UTC, datetime  # noqa: PLC0415
+
+        from schemas import SkillCommand  # noqa: PLC0415
+        from streams.rights.commander import Commander  # noqa: PLC0415
+
+        chosen = reachable(settings(bootstrap=self.bootstrap))
+        command = SkillCommand.model_validate(
+            {
+                "event_id": uuid.uuid4().hex,
+                "occurred_at": datetime.now(UTC),
+                "user_id": self.user,
+                "domain": self.domain,
+                "action": action,
+                "actor": self.actor or signed_in(),
+                "reason": self.reason,
+                **about,
+            }
+        )
+        with Commander(chosen, self.user) as commander:
+            diff = commander.carry_out(command, self.wait)
+        _tell(command.event_id, diff, chosen, self.wait, self.as_json)
+
+
+def register(group: typer.Typer) -> None:
+    """Add the verbs that change a skill."""
+    shown: dict[str, tuple[Callable[..., None], str]] = {
+        "add": (add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
+        "reword": (reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
+        "remove": (remove, "sager policy remove ann preference:genre:noir --domain films"),
+        "set-tier": (set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
+        "pin": (pin, "sager policy pin ann preference:genre:noir --domain films"),
+        "unpin": (unpin, "sager policy unpin ann preference:genre:noir --domain films"),
+        "freeze": (freeze, "sager policy freeze ann --domain films --reason holidays"),
+        "unfreeze": (unfreeze, "sager policy unfreeze ann --domain films"),
+        "roll-back": (roll_back, "sager policy roll-back ann 3 --domain films"),
+    }
+    for verb, (act, example) in shown.items():
+        group.command(verb, epilog=examples(example))(_command(act))
+
+
+def _command(act: Callable[..., None]) -> Callable[..., None]:
+    """A verb as Typer sees it: the arguments of its own, and those of every `Change` around them."""
+    user, domain, *options = inspect.signature(Change).parameters.values()
+    own = list(inspect.signature(act).parameters.values())[1:]
+
+    @functools.wraps(act)
+    def command(**given: Any) -> None:
+        shared = {option.name: given.pop(option.name) for option in (user, domain, *options)}
+        act(Change(**shared), **given)
+
+    ordered = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in (user, domain, *own, *options)]
+    command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    return command
+
+
+def add(
+    change: Change,
+    dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
+    value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
+    tier: Annotated[str, typer.Option(help="low, medium or high.")] = "high",
+    kind: Annotated[str, typer.Option(help="preference, pattern or criterion.")] = "preference",
+) -> None:
+    """Add a line that the person states."""
+    change.carry_out("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
+
+
+def reword(
+    change: Change,
+    attribute: Line,
+    value: Annotated[str, typer.Argument(help="What the line is to say.", metavar="VALUE")],
+) -> None:
+    """Say a line in other words; it keeps its tier and its evidence."""
+    change.carry_out("reword", attribute_id=attribute, value=value)
+
+
+def remove(change: Change, attribute: Line) -> None:
+    """Take a line out. Later choices may bring it back."""
+    change.carry_out("remove", attribute_id=attribute)
+
+
+def set_tier(change: Change, attribute: Line, tier: AtTier) -> None:
+    """Say how sure to be of a line."""
+    change.carry_out("set-tier", attribute_id=attribute, tier=tier)
+
+
+def pin(change: Change, attribute: Line) -> None:
+    """Keep a line: it is never weakened and never pushed out."""
+    change.carry_out("pin", attribute_id=attribute)
+
+
+def unpin(change: Change, attribute: Line) -> None:
+    """Let a line go its way again."""
+    change.carry_out("unpin", attribute_id=attribute)
+
+
+def freeze(change: Change) -> None:
+    """Stop a skill from learning. What is chosen meanwhile is not made up for later."""
+    change.carry_out("freeze")
+
+
+def unfreeze(change: Change) -> None:
+    """Let a skill learn again."""
+    change.carry_out("unfreeze")
+
+
+def roll_back(
+    change: Change,
+    version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
+) -> None:
+    """Go back to the lines of an earlier version: as a new version, with all that was between in the log."""
+    from operators.history import at_version  # noqa: PLC0415
+    from streams.materializer import read  # noqa: PLC0415
+
+    user, domain = change.user, change.domain
+    with read.connect(settings(bootstrap=change.bootstrap)) as con:
+        then = at_version(read.diffs(con, user, domain), version)
+    if then is None:
+        raise NoSuchVersion(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
+    change.carry_out("roll-back", to_version=version, lines=then.attributes)
+
+
+def signed_in() -> str:
+    """Who is signed in on this machine: the actor where none is named.
+
+    Raises:
+        StreamsError: nobody is.
+    """
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError) as error:  # a container's user may have no name
+        raise StreamsError("nobody is signed in here: say with --actor who changes the skill") from error
+
+
+def _tell(event_id: str, diff: "SkillDiff | None", chosen: "Settings", wait: float, as_json: bool) -> None:
+    from streams.cli.policy.log import change_of  # noqa: PLC0415
+
+    if diff is None:
+        note(
+            f"sent as {event_id}; not waited for"
+            if not wait
+            else f"sent as {event_id}; no worker of {chosen.app_id} has carried it out within {wait:g} s. It is kept "
+            "and will be: `sager doctor` tells what the workers do"
+        )
+        raise typer.Exit(FAILED if wait else 0)
+    if as_json:
+        print_json(diff.model_dump(mode="json"))
+    else:
+        for change in diff.changes:
+            print(printable(change_of(change)))
+        if diff.frozen is not None:
+            print("frozen" if diff.frozen else "learns again")
+        print(f"version {diff.version}")
+    for refused in diff.refused:
+        note(f"refused: {refused.attribute_id}: {refused.why.value}")
+    if diff.refused:
+        raise typer.Exit(FAILED)

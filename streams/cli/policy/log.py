@@ -1,0 +1,218 @@
+"""`sager policy log` and `sager policy diff`: how a skill came about, and what differs between two of its versions."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streams.cli.options import AsJson, Domain, User, examples, settings
+from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.policy.reading import NoSuchVersion, by_domain, logged, snapshot
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from operators.history import Difference
+    from schemas import Attribute, Change, SkillDiff
+
+LAST = 20
+COMMAND = "command by "
+"""How a diff names who gave the command that it answers."""
+_HASH_CHARS = 8
+_SIGNS = {
+    "discovered": "+",
+    "reinforced": "↑",
+    "weakened": "↓",
+    "removed": "-",
+    "evicted": "-",
+    "pinned": "*",
+    "unpinned": "*",
+    "added": "+",
+    "reworded": "~",
+    "set": "=",
+    "restored": "<",
+    "forgotten": "x",
+}
+InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
+Version = Annotated[int, typer.Argument(min=0, help="A version; 0: the seed.")]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the verbs."""
+    group.command(
+        "log", epilog=examples("sager policy log ann --last 5", "sager policy log ann --domain films --json")
+    )(log)
+    group.command("diff", epilog=examples("sager policy diff ann 3 7 --domain films"))(diff)
+
+
+def log(
+    user: User,
+    domain: Domain = None,
+    last: Annotated[
+        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how the skill of a user came about: what each event changed, on which evidence, by which reasoner.
+
+    With what its LLM calls cost, at the prices of the materializer, and for a command whose it was. Read from the
+    newest DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with its cost_dollars
+    and actor.
+    """
+    from streams.materializer import read  # noqa: PLC0415
+
+    with snapshot() as con:
+        diffs = logged(con, user, domain)
+        prompt, completion = read.prices(con)
+    priced = settings(llm_price_prompt=prompt, llm_price_completion=completion)
+    costs: dict[tuple[str, int], float] = {
+        (d.domain, d.version): priced.llm_cost(d.reasoned_by.prompt_tokens, d.reasoned_by.completion_tokens)
+        for d in diffs
+    }
+    most = last if last is not None else 0 if as_json else LAST
+    shown = [each for of_one in by_domain(diffs).values() for each in of_one[-most:]]
+    if as_json:
+        print_json(
+            [
+                {**d.model_dump(mode="json"), "cost_dollars": costs[d.domain, d.version], "actor": actor_of(d)}
+                for d in shown
+            ]
+        )
+        return
+    out = console()
+    for each in by_domain(shown).values():
+        _show_log(out, each, costs)
+    if len(shown) < len(diffs):
+        note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
+
+
+def diff(user: User, first: Version, second: Version, domain: InDomain, as_json: AsJson = False) -> None:
+    """Print what differs between two versions of a skill: lines that came, went, or say something else.
+
+    Read from the newest DuckDB snapshot, so it is some seconds behind.
+    """
+    from operators.history import at_version, difference  # noqa: PLC0415
+
+    with snapshot() as con:
+        diffs = logged(con, user, domain)
+    found = []
+    for version in (first, second):
+        skill = at_version(diffs, version)
+        if skill is None:
+            raise NoSuchVersion(
+                f"{user!r} has no version {version} in {domain!r}: the newest is {diffs[-1].version}. "
+                f"`sager policy log {user}` has them all"
+            )
+        found.append(skill)
+    told = difference(*found)
+    if as_json:
+        print_json(_as_json(told))
+    else:
+        _show_difference(told, f"{user} · {domain} · version {first} to {second}")
+
+
+def actor_of(diff: "SkillDiff") -> str | None:
+    """Whose command a version answers; None for one that was learned."""
+    by = diff.reasoned_by.reasoner
+    return by.removeprefix(COMMAND) if not diff.is_contrast and by.startswith(COMMAND) else None
+
+
+def change_of(change: "Change") -> str:
+    """One change as a line: what, from which tier to which."""
+    line = f"{_SIGNS[change.kind.value]} {change.attribute_id}"
+    if change.kind.value in ("pinned", "unpinned"):
+        return f"{line} {change.kind.value}"
+    if change.before is not None and change.after == change.before:
+        return f"{line} {change.before}, {change.kind.value}"
+    if change.after is None:
+        return f"{line} {change.before}, {change.kind.value}"
+    return f"{line} {change.before or 'new'} → {change.after}"
+
+
+def _show_log(out: "Console", diffs: "Sequence[SkillDiff]", costs: dict[tuple[str, int], float]) -> None:
+    first = diffs[0]
+    made = table(
+        "version",
+        "when (UTC)",
+        "what changed",
+        "why",
+        "evidence",
+        "reasoner",
+        "cost",
+        title=printable(f"{first.user_id} · {first.domain}"),
+    )
+    for each in diffs:
+        for place, (what, why) in enumerate(_said(each)):
+            head = [each.version, f"{each.occurred_at:%Y-%m-%d %H:%M:%S}"] if not place else ["", ""]
+            tail = [_evidence(each), _reasoner(each), _cost(each, costs)] if not place else ["", "", ""]
+            row(made, [*head, what, why, *tail])
+    out.print(made)
+
+
+def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
+    """What a version did and why, line by line."""
+    said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
+    said += [(change_of(change), change.reason) for change in diff.changes]
+    if diff.frozen is not None:
+        said.append(("frozen" if diff.frozen else "learns again", ""))
+    if diff.rolled_back_to is not None:
+        said.append((f"back at version {diff.rolled_back_to}", ""))
+    if diff.refused:
+        said.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
+    return said or [("no change", "")]
+
+
+def _evidence(diff: "SkillDiff") -> str:
+    item = diff.evidence.item_id
+    return f"{item} ({diff.evidence.event_id})" if item else str(diff.evidence.event_id)
+
+
+def _reasoner(diff: "SkillDiff") -> str:
+    by = diff.reasoned_by
+    tokens = f", {by.prompt_tokens} + {by.completion_tokens} tokens" if by.prompt_tokens else ""
+    prompt = f", {by.prompt or 'prompt'} #{by.prompt_hash[:_HASH_CHARS]}" if by.prompt_hash else ""
+    fallback = f" instead, because {by.fallback}" if by.fallback else ""
+    return f"{by.model or by.reasoner}{prompt}{tokens}{fallback}"
+
+
+def _cost(diff: "SkillDiff", costs: dict[tuple[str, int], float]) -> str:
+    dollars = costs[diff.domain, diff.version]
+    return f"${dollars:.6f}" if dollars else ""
+
+
+def _show_difference(told: "Difference", title: str) -> None:
+    from operators.history import changes_of  # noqa: PLC0415
+
+    made = table("", "line", "what", title=printable(title))
+    for line in told.added:
+        row(made, ["+", line.attribute_id, _state(line)])
+    for line in told.gone:
+        row(made, ["-", line.attribute_id, _state(line)])
+    for old, new in told.changed:
+        said = (f"{name} {was} → {now}" for name, (was, now) in changes_of(old, new).items())
+        row(made, ["~", new.attribute_id, ", ".join(said)])
+    console().print(made if made.row_count else "the lines are the same")
+
+
+def _state(line: "Attribute") -> str:
+    pinned = ", pinned" if line.pinned else ""
+    return f"{line.value} ({line.dimension}, {line.tier}, support {line.support}{pinned})"
+
+
+def _as_json(told: "Difference") -> dict[str, Any]:
+    from operators.history import changes_of  # noqa: PLC0415
+
+    def plain(value: object) -> object:
+        return value if isinstance(value, bool | int) and not hasattr(value, "name") else str(value)
+
+    return {
+        "added": [line.model_dump(mode="json") for line in told.added],
+        "gone": [line.model_dump(mode="json") for line in told.gone],
+        "changed": [
+            {
+                "attribute_id": new.attribute_id,
+                **{name: [plain(was), plain(now)] for name, (was, now) in changes_of(old, new).items()},
+            }
+            for old, new in told.changed
+        ],
+    }

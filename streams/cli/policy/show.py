@@ -1,0 +1,148 @@
+"""`sager policy show`."""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.options import AsJson, Domain, User, examples
+from streams.cli.output import console, print_json, printable, row, table
+from streams.cli.policy.reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
+from streams.exceptions import StreamsError
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+    from rich.console import Console
+
+    from schemas import Attribute, PolicySkill
+
+MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
+
+
+class Format(StrEnum):
+    """How a skill is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    SKILL = "skill"
+
+
+class WhichSkill(StreamsError, ValueError):
+    """One skill was asked for, and the user has several."""
+
+
+def register(group: typer.Typer) -> None:
+    """Add the verb."""
+    group.command(
+        "show",
+        epilog=examples(
+            "sager policy show ann",
+            "sager policy show ann --domain films --at 2026-01-31",
+            "sager policy show ann --domain films --format skill > SKILL.md",
+        ),
+    )(show)
+
+
+def show(
+    user: User,
+    domain: Domain = None,
+    at: Annotated[
+        datetime | None, typer.Option(help="As it was at this moment, in UTC.", formats=MOMENTS, metavar="TIME")
+    ] = None,
+    version: Annotated[int | None, typer.Option(help="As it was at this version; 0: the seed.", min=0)] = None,
+    layout: Annotated[
+        Format, typer.Option("--format", help="skill: a SKILL.md that an agent can load.", metavar="text|json|skill")
+    ] = Format.TEXT,
+    as_json: AsJson = False,
+) -> None:
+    """Print the skill of a user: what draws them, how sure we are, and why.
+
+    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
+    """
+    if at is not None and version is not None:
+        raise typer.BadParameter("--at and --version both say which version: give one of them")
+    with snapshot() as con:
+        skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
+    if as_json or layout is Format.JSON:
+        print_json([skill.model_dump(mode="json", exclude={"last_diff"}) for skill in skills])
+    elif layout is Format.SKILL:
+        _print_document(skills)
+    else:
+        out = console()
+        for skill in skills:
+            _show_skill(out, skill)
+
+
+def _now(con: "DuckDBPyConnection", user: str, domain: str | None) -> "list[PolicySkill]":
+    from streams.materializer import read  # noqa: PLC0415
+
+    skills = read.skill(con, user, domain)
+    if not skills:
+        raise UnknownUser(unknown(con, user, domain))
+    return skills
+
+
+def _then(
+    con: "DuckDBPyConnection", user: str, domain: str | None, at: datetime | None, version: int | None
+) -> "list[PolicySkill]":
+    """The skills by folding the log up to a version, or to the one that was in force."""
+    from operators.history import at_version  # noqa: PLC0415
+    from streams.materializer import read  # noqa: PLC0415
+
+    diffs = by_domain(logged(con, user, domain))
+    in_force = read.versions_at(con, user, at.replace(tzinfo=None)) if at is not None else dict.fromkeys(diffs, version)
+    found = [
+        skill
+        for name, each in diffs.items()
+        if (wanted := in_force.get(name)) is not None and (skill := at_version(each, wanted)) is not None
+    ]
+    if not found:
+        first = min(diff.occurred_at for each in diffs.values() for diff in each)
+        raise NoSuchVersion(
+            f"{user!r} has no version {version}: `sager policy log {user}` has them all"
+            if at is None
+            else f"{user!r} had no skill at {at:%Y-%m-%d %H:%M:%S} UTC: the first change was at "
+            f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
+        )
+    return found
+
+
+def _print_document(skills: "list[PolicySkill]") -> None:
+    from operators.skill_document import skill_document  # noqa: PLC0415
+
+    if len(skills) > 1:
+        domains = ", ".join(skill.domain for skill in skills)
+        raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
+    print(skill_document(skills[0]), end="")
+
+
+def _show_skill(out: "Console", skill: "PolicySkill") -> None:
+    from operators.render import SECTIONS  # noqa: PLC0415
+
+    title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
+    caption = f"learned from {skill.contrasts} contrasts, the last of them at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
+    made = table(
+        "section", "dimension", "value", "tier", "source", "support", "against", "evidence", title=printable(title)
+    )
+    made.caption = caption
+    for kind, heading in SECTIONS.items():
+        lines = [line for line in skill.attributes if line.kind is kind]
+        lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
+        for place, line in enumerate(lines):
+            row(made, [heading if not place else "", *_line(line)], {1: "dim", 3: "bold"}.get(line.tier))
+    out.print(made)
+    strategy = skill.strategy
+    told = [
+        f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",
+        f"tie breaker: {strategy.tie_breaker}" if strategy.tie_breaker else "",
+        f"exploration: {strategy.exploration:.0%}",
+    ]
+    out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
+    out.print()
+
+
+def _line(line: "Attribute") -> list[object]:
+    items = [str(e.item_id or e.event_id) for e in line.evidence]
+    source = f"{line.source.value}, pinned" if line.pinned else line.source.value
+    return [line.dimension, line.value, line.tier, source, line.support, line.contradictions or "", ", ".join(items)]

@@ -1,0 +1,1 @@
+"""Everything that speaks to Kafka without Faust: clients, security, topics, groups, scanning, following, producing."""

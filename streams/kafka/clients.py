@@ -1,0 +1,132 @@
+"""Kafka clients' common settings, how a cluster is reached, and the partition of a user (invariant 11)."""
+
+import logging
+import time
+from typing import Any
+
+from aiokafka.partitioner import murmur2
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from streams.exceptions import BrokerRefuses, BrokerUnreachable
+from streams.kafka.security import librdkafka_security
+from streams.settings import Settings
+
+PARTITIONER = "murmur2_random"
+"""librdkafka's name for what Java's clients do; its own default is CRC32, which would break the joins."""
+
+SECOND_CHANCE_SECONDS = 2.0
+"""After a first broker's refusal, how long another one may take to let us in."""
+
+REFUSALS = {
+    KafkaError._AUTHENTICATION: "look at SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
+    "SAGER_KAFKA_SASL_MECHANISM",
+    KafkaError._SSL: "look at SAGER_KAFKA_SSL_CA, which must hold the authority that signed the brokers' certificates, "
+    "at the host names in SAGER_BOOTSTRAP, which must be in these, and at SAGER_KAFKA_SECURITY_PROTOCOL",
+}
+"""What is no matter of patience, and what to do about it."""
+
+logger = logging.getLogger("sager.kafka")
+
+
+def partition_of(user_id: str, partitions: int) -> int:
+    """The partition on which all of a user's events belong, as every murmur2 client finds it.
+
+    >>> partition_of("ann", 4)
+    2
+    """
+    return int(murmur2(user_id.encode()) & 0x7FFFFFFF) % partitions
+
+
+def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
+    """Librdkafka's settings that all our clients share, and those of this one. They hold secrets: never log them.
+
+    Raises:
+        SecurityMisconfigured: a file of TLS is not what it has to be.
+    """
+    return {
+        "bootstrap.servers": settings.bootstrap,
+        "socket.keepalive.enable": True,
+        "broker.address.family": "v4" if settings.embedded else "any",
+        # librdkafka logs every lost connection to stderr; the application says what matters.
+        "log_level": 2,
+        **librdkafka_security(settings),
+        **more,
+    }
+
+
+def unused_group(name: str) -> str:
+    """The group's name that librdkafka insists on where somebody reads without one; nobody ever joins it."""
+    return f"sager-{name}-unused"
+
+
+def no_group(name: str) -> dict[str, Any]:
+    """Settings of a consumer that reads what it assigns to itself: it joins no group and commits nothing.
+
+    Args:
+        name: who reads; librdkafka insists on a group's name, and this becomes part of one that is never used.
+    """
+    return {"group.id": unused_group(name), "enable.auto.commit": False}
+
+
+def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetadata]:
+    """An admin client of the cluster, and what the cluster says of its brokers and topics.
+
+    Raises:
+        BrokerRefuses: TLS or SASL does not come about; told some seconds after the first refusal.
+        BrokerUnreachable: nobody answers within `seconds`.
+    """
+    heard: list[KafkaError] = []
+    client = AdminClient(client_config(settings, error_cb=heard.append))
+    give_up, slice_seconds = time.monotonic() + seconds, 1.0
+    refused: KafkaError | None = None
+    while True:
+        try:
+            return client, client.list_topics(timeout=min(slice_seconds, max(0.1, give_up - time.monotonic())))
+        except KafkaException as error:
+            told = error.args[0]
+        slice_seconds *= 2
+        client.poll(0)  # lets it say what it has met; that it cannot connect says no more than that
+        if refused is None and (refused := next((e for e in heard if e.code() in REFUSALS), None)):
+            give_up = min(give_up, time.monotonic() + SECOND_CHANCE_SECONDS)
+        if time.monotonic() >= give_up:
+            telling = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]
+            raise _unreachable(settings, refused or next(reversed(telling), told), seconds)
+
+
+def _tell_refusal(error: KafkaError) -> None:
+    """A producer goes on trying for as long as it lives; what keeps it out is told meanwhile."""
+    if error.code() in REFUSALS:
+        logger.error("Kafka refuses us: %s. What to do: %s", error.str(), REFUSALS[error.code()])
+
+
+def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerUnreachable:
+    advice = REFUSALS.get(why.code())
+    if advice:
+        return BrokerRefuses(f"Kafka at {settings.bootstrap} refuses us: {why.str()}. What to do: {advice}")
+    return BrokerUnreachable(
+        f"cannot reach Kafka at {settings.bootstrap} within {seconds:.0f} s ({why.str()}). Is it running, and are "
+        "SAGER_BOOTSTRAP and SAGER_KAFKA_SECURITY_PROTOCOL right? `sager up` brings its own"
+    )
+
+
+def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
+    """Settings of a producer that loses and repeats nothing and partitions as everybody does.
+
+    One request at a time per broker: with more, a first request that meets a partition before its leader has it is
+    tried again behind the second, which a broker before KAFKA-15591 takes for the producer's first; the retry then
+    counts as a duplicate, is reported as delivered, and is lost.
+    """
+    return client_config(
+        settings,
+        **{
+            "partitioner": PARTITIONER,
+            "enable.idempotence": True,
+            "max.in.flight.requests.per.connection": 1,
+            "compression.type": "zstd",
+            "linger.ms": 5,
+            "message.max.bytes": 4 * 1024 * 1024,
+            "error_cb": _tell_refusal,
+        }
+        | more,
+    )

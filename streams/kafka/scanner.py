@@ -1,0 +1,155 @@
+"""Reading topics in bulk, from given offsets to where they end now, without joining a consumer group."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from schemas import TOPICS
+from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.kafka.clients import client_config, no_group
+from streams.settings import Settings
+
+SILENT_SECONDS = 30.0
+REQUEST_SECONDS = 10.0
+POLL_SECONDS = 0.05
+"""A batch is waited for so long, and so is the end of each partition that is read."""
+
+Tell = Callable[[int, int], None]
+"""Is told how many records have been read, and about how many there are."""
+
+
+class NoSuchTopic(StreamsError, LookupError):
+    """A topic that is to be read is not on the broker."""
+
+
+class Scanner:
+    """Reads any part of a deployment's topics. Use it as a context manager.
+
+    Args:
+        settings: the deployment.
+        silent_seconds: how long the broker may say nothing before it is taken for gone.
+    """
+
+    def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
+        self._settings = settings
+        self._silent_seconds = silent_seconds
+        self._consumer = Consumer(
+            client_config(
+                settings,
+                **no_group("scan"),
+                **{
+                    "enable.partition.eof": True,
+                    "auto.offset.reset": "earliest",
+                    "allow.auto.create.topics": False,
+                    # The end of a partition is told by an empty answer, for which the broker waits this long.
+                    "fetch.wait.max.ms": 50,
+                    "fetch.message.max.bytes": max(topic.max_message_bytes for topic in TOPICS.values()),
+                },
+            )
+        )
+
+    def partitions(self, base: str) -> list[TopicPartition]:
+        """All partitions of a topic of the registry, from their beginning.
+
+        Raises:
+            NoSuchTopic: the broker has no such topic.
+            BrokerUnreachable: it does not answer.
+        """
+        name = self._settings.topic(base)
+        try:
+            found = self._consumer.list_topics(name, timeout=REQUEST_SECONDS).topics[name]
+        except KafkaException as error:
+            raise BrokerUnreachable(
+                f"no Kafka answers at {self._settings.bootstrap} ({error.args[0].str()}): is it up?"
+            ) from error
+        if found.error is not None or not found.partitions:
+            raise NoSuchTopic(
+                f"there is no topic {name} at {self._settings.bootstrap}: is SAGER_PREFIX right? "
+                "`sager topics` compares"
+            )
+        return [TopicPartition(name, number, OFFSET_BEGINNING) for number in sorted(found.partitions)]
+
+    def since(self, where: Sequence[TopicPartition], timestamp_ms: int) -> list[TopicPartition]:
+        """The same partitions, each from its first record that is not older than this."""
+        asked = [TopicPartition(each.topic, each.partition, timestamp_ms) for each in where]
+        try:
+            return list(self._consumer.offsets_for_times(asked, timeout=REQUEST_SECONDS))
+        except KafkaException:
+            # It only saves reading: whoever asks looks at the records' time stamps too.
+            return list(where)
+
+    def size(self, where: Iterable[TopicPartition]) -> int:
+        """About how many records there are from these offsets on, for a progress bar; the embedded broker says too few.
+
+        Raises:
+            BrokerUnreachable: it does not answer.
+        """
+        total = 0
+        for each in where:
+            low, high = self._bounds(each)
+            total += 0 if each.offset == OFFSET_END else max(0, high - max(low, each.offset))
+        return total
+
+    def end(self, where: TopicPartition) -> int:
+        """The offset behind a partition's last record; too low on the embedded broker.
+
+        Raises:
+            BrokerUnreachable: it does not answer.
+        """
+        return self._bounds(where)[1]
+
+    def read(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Message]:
+        """All records from these offsets to the end that each partition has when it is reached.
+
+        Raises:
+            BrokerUnreachable: it says nothing any more.
+        """
+        if not where:
+            return
+        total = self.size(where)
+        self._consumer.assign(list(where))
+        unread, done, heard = {(each.topic, each.partition) for each in where}, 0, time.monotonic()
+        while unread:
+            for message in self._consumer.consume(2_000, POLL_SECONDS):
+                error = message.error()
+                if error is None:
+                    done += 1
+                    heard = time.monotonic()
+                    yield message
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    heard = time.monotonic()
+                    unread.discard((str(message.topic()), int_of(message.partition())))
+            tell(done, max(done, total))
+            if time.monotonic() - heard > self._silent_seconds:
+                raise BrokerUnreachable(
+                    f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has said nothing for "
+                    f"{self._silent_seconds:.0f} s. `sager doctor` looks further"
+                )
+
+    def _bounds(self, where: TopicPartition) -> tuple[int, int]:
+        try:
+            return self._consumer.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
+        except KafkaException as error:
+            raise BrokerUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
+
+    def close(self) -> None:
+        """End the consumer."""
+        self._consumer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def int_of(value: Any) -> int:
+    """A message's partition, offset and such, which the client's types hold for absent where they never are."""
+    return int(value)
+
+
+def sent_at_ms(message: Message) -> int:
+    """When a record was sent, in milliseconds since 1970; 0 where it does not say."""
+    return max(0, int_of(message.timestamp()[1]))

@@ -1,0 +1,1 @@
+"""The whole pipeline on one machine: the embedded broker, the processes, their readiness."""

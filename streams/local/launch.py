@@ -1,0 +1,319 @@
+"""The whole pipeline on one machine: the embedded broker, and a worker and the materializer as its children."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import OFFSET_END, Consumer, KafkaError, TopicPartition
+from pydantic import SecretStr
+
+from schemas.topics import TOPICS
+from streams.exceptions import StreamsError
+from streams.kafka import topics
+from streams.kafka.clients import client_config
+from streams.local.broker import EmbeddedBroker, free_port
+from streams.local.probes import committed_records, why_not_ready
+from streams.settings import Settings, Store
+
+WORKER, MATERIALIZER = "worker", "materializer"
+DRAIN_SECONDS = 30.0
+SPARE_SECONDS = 5.0
+"""A child ends itself after `shutdown_seconds`; only one that does not is killed."""
+LAST_LINES = 8
+
+LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
+"""For one machine, where not set otherwise: a worker is ready in seconds, and what it did is seen in seconds."""
+
+_PARENT = "SAGER_PARENT_PID"
+_PR_SET_PDEATHSIG = 1
+_ROOT = Path(__file__).resolve().parents[2]
+
+Prepare = Callable[[Settings], object]
+
+
+class ChildDied(StreamsError, RuntimeError):
+    """The broker, the worker or the materializer has ended by itself; the message names its log."""
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """This process' environment with everything that is set in `settings`, and with no other setting of ours."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith("SAGER_") and name.upper() not in ("OPENAI_BASE_URL", "OPENAI_API_KEY")
+    }
+    values = {name: getattr(settings, name) for name in sorted(settings.model_fields_set)}
+    return {
+        **inherited,
+        **{f"SAGER_{name.upper()}": _as_text(value) for name, value in values.items() if value is not None},
+        # Not from the folder we happen to be in: a folder `streams` there would be taken for this package.
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")])),
+        _PARENT: str(os.getpid()),
+    }
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, SecretStr):
+        return value.get_secret_value()
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return json.dumps(value)
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def child(args: Sequence[str], settings: Settings, log: Path) -> subprocess.Popen[bytes]:
+    """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
+
+    It is in a process group of its own, so that a Ctrl-C reaches us alone and we can end things in order, and it
+    ends when we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as out:
+        return subprocess.Popen(  # noqa: S603 - ourselves, no shell
+            [sys.executable, "-P", "-m", "streams.cli", *args],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out,
+            env=environment(settings),
+            process_group=0,
+        )
+
+
+def die_with_parent() -> None:
+    """In a process started by `child`: be sent a SIGTERM when the parent is gone, however it went. Linux only.
+
+    It is the thread that started us which counts as the parent, so `child` belongs in a main thread.
+    """
+    parent = os.environ.pop(_PARENT, "")
+    if not parent or not sys.platform.startswith("linux"):
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != int(parent):  # it went before we asked
+        raise SystemExit(1)
+
+
+class Local:
+    """Broker, topics, worker and materializer, as a context manager.
+
+    Args:
+        settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
+        port: where the broker listens; 0 takes a free one.
+        prepare: called with the settings once the topics exist, before the worker and the materializer start.
+    """
+
+    def __init__(self, settings: Settings, *, port: int = 0, prepare: Prepare | None = None) -> None:
+        given = settings.model_fields_set
+        self._prepare = prepare
+        folder = settings.data_dir / "logs"
+        self.logs = {name: folder / f"{name}.log" for name in ("broker", WORKER, MATERIALIZER)}
+        self._broker = EmbeddedBroker(self.logs["broker"], port)
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self.settings = settings.model_copy(
+            update={
+                **{name: value for name, value in LOCAL.items() if name not in given},
+                "bootstrap": self._broker.bootstrap,
+                "embedded": True,
+                "replication": 1,
+                # What a store on disk holds would belong to a broker that is no more.
+                "store": Store.MEMORY,
+                "metrics_port": 0,
+                # We ask our children how they are, and have no token.
+                "http_tokens": None,
+            }
+        )
+        first = settings.metrics_port
+        self._ports = {WORKER: first or free_port(), MATERIALIZER: first + 1 if first else free_port()}
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to."""
+        return self._broker.bootstrap
+
+    @property
+    def metrics(self) -> Mapping[str, str]:
+        """Where each process tells its metrics."""
+        return {name: f"{self._address(name)}/metrics" for name in self._ports}
+
+    def _address(self, name: str) -> str:
+        return f"http://{self.settings.metrics_host}:{self._ports[name]}"
+
+    def start(self) -> Self:
+        """Start everything, in order.
+
+        Raises:
+            StreamsError: something did not come up; what did is ended again.
+        """
+        try:
+            self._start_broker()
+            topics.ensure(self.settings)
+            if self._prepare is not None:
+                self._prepare(self.settings)
+            for name, verb in ((WORKER, "worker"), (MATERIALIZER, "materialize")):
+                own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
+                self._children[name] = child([verb], own, self.logs[name])
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _start_broker(self) -> None:
+        # A Ctrl-C goes to the broker too, which is in our process group, and would end it before the worker has
+        # finished: signals that are blocked at its start stay so.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._broker.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        process = self._broker._process
+        if process is not None:
+            self._guard = _guard(process.pid)
+
+    def check(self) -> None:
+        """Make sure that everything runs.
+
+        Raises:
+            ChildDied: one of the processes has ended, with the last lines that it wrote.
+        """
+        if not self._broker.alive:
+            raise self._died("broker", None)
+        for name, process in self._children.items():
+            if process.poll() is not None:
+                raise self._died(name, process.returncode)
+
+    def _died(self, name: str, code: int | None) -> ChildDied:
+        how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
+        lines = (
+            self.logs[name].read_text(errors="replace").splitlines()[-LAST_LINES:] if self.logs[name].exists() else []
+        )
+        return ChildDied("\n".join([f"the {name} has ended{how}; its log is {self.logs[name]}, which ends:", *lines]))
+
+    def wait_until_ready(self, seconds: float = 60.0) -> None:
+        """Wait until the worker and the materializer do their work.
+
+        Raises:
+            ChildDied: one of them ended instead.
+            StreamsError: they took too long.
+        """
+        give_up = time.monotonic() + seconds
+        for name in self._ports:
+            while why_not := why_not_ready(self._address(name)):
+                self.check()
+                if time.monotonic() > give_up:
+                    raise StreamsError(
+                        f"the {name} was not ready within {seconds:.0f} s: {why_not}; its log is {self.logs[name]}"
+                    )
+                time.sleep(0.1)
+
+    def stop(self) -> None:
+        """End the worker, then the materializer once it has everything, then the broker."""
+        try:
+            _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
+            if self._broker.alive and MATERIALIZER in self._children:
+                self._drain()
+            _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + SPARE_SECONDS)
+        finally:
+            # Reached at once by a second Ctrl-C, which says that order is not wanted any more.
+            for process in self._children.values():
+                _end(process, 0)
+            self._children.clear()
+            self._broker.stop()
+            _end(self._guard, 0)
+            self._guard = None
+
+    def _drain(self) -> None:
+        """Wait until the materializer has committed what is in the broker, which forgets it when it ends."""
+        process = self._children[MATERIALIZER]
+        give_up = time.monotonic() + DRAIN_SECONDS
+        wanted = _records(self.settings, DRAIN_SECONDS)
+        while process.poll() is None and time.monotonic() < give_up:
+            done = committed_records(self._address(MATERIALIZER))
+            if done is None or done >= wanted:
+                return
+            time.sleep(0.1)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+_GUARD = """
+import os, signal, sys, time
+sys.stdin.buffer.read()
+try:
+    for _ in range(30):
+        time.sleep(0.5)
+        os.kill(int(sys.argv[1]), 0)
+    os.kill(int(sys.argv[1]), signal.SIGTERM)
+except ProcessLookupError:
+    pass
+"""
+"""Waits for the end of its input, which is ours, leaves the others time to finish, and ends the broker."""
+
+
+def _guard(broker: int) -> subprocess.Popen[bytes]:
+    """A little process that ends the broker when we are gone without having ended it: it cannot do so by itself."""
+    return subprocess.Popen(  # noqa: S603 - the text above
+        [sys.executable, "-I", "-S", "-c", _GUARD, str(broker)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        process_group=0,
+    )
+
+
+def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
+    """Ask a process to end, and kill it if it has not within so many seconds."""
+    if process is None:
+        return
+    if process.poll() is None and seconds:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    elif process.poll() is None:
+        process.kill()
+    process.wait(5)
+    if process.stdin is not None:
+        process.stdin.close()
+
+
+def _records(settings: Settings, seconds: float) -> int:
+    """How many records the public topics of the embedded broker hold.
+
+    It tells too low an end of a partition, but reads on to the right one.
+    """
+    partitions = [
+        TopicPartition(topic.name(settings.prefix), number, OFFSET_END)
+        for topic in TOPICS.values()
+        if not topic.internal
+        for number in range(topic.partitions(settings.partitions))
+    ]
+    consumer = Consumer(client_config(settings, **{"group.id": "sager-ends-unused", "enable.partition.eof": True}))
+    ends: dict[tuple[Any, Any], int] = {}
+    give_up = time.monotonic() + seconds
+    try:
+        consumer.assign(partitions)
+        while len(ends) < len(partitions) and time.monotonic() < give_up:
+            for message in consumer.consume(500, 0.2):
+                error = message.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    ends[message.topic(), message.partition()] = int(message.offset() or 0)
+    finally:
+        consumer.close()
+    return sum(ends.values())

@@ -1,0 +1,40 @@
+"""Asks a process of ours over HTTP how it is: see `streams.http.process_health`, which answers."""
+
+import json
+import urllib.error
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
+
+SECONDS = 2.0
+
+
+def why_not_ready(address: str) -> str:
+    """What the process says of why it does not do its work yet; nothing once it does.
+
+    Args:
+        address: such as `http://127.0.0.1:9101`.
+    """
+    try:
+        with urllib.request.urlopen(f"{address}/ready", timeout=SECONDS):  # noqa: S310 - our own child's address
+            return ""
+    except urllib.error.HTTPError as refusal:
+        with refusal:
+            return ", ".join(json.load(refusal)["reasons"])
+    except OSError:
+        return "it does not answer"
+
+
+def committed_records(address: str) -> float | None:
+    """How many records a materializer has committed since its start; None if it does not answer."""
+    try:
+        with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as answer:  # noqa: S310 - as above
+            text: str = answer.read().decode()
+    except OSError:
+        return None
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "sager_materializer_records_total"
+    )

@@ -1,0 +1,1 @@
+"""What an operator runs: the doctor, dead letters, access rules, rebuilding, global skills."""

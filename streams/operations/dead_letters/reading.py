@@ -1,0 +1,224 @@
+"""Dead letters out of Kafka: filtered, each once, the newest of them and counts of all."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+
+import orjson
+from confluent_kafka import Message, TopicPartition
+
+from schemas import BadRecord, DeadLetter, decode
+from schemas.dead_letters import CLIPPED, MAX_ORIGINAL_BYTES
+from streams.exceptions import StreamsError
+from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
+from streams.settings import Settings
+
+REPLAYED = "sager-replayed"
+"""Header of a dead letter that stands on its topic again because it was replayed: where its original went."""
+
+
+class NoSuchLetter(StreamsError, LookupError):
+    """No dead letter has this id."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which dead letters are meant; what is empty does not choose.
+
+    Attributes:
+        ids: of the dead letters themselves.
+        reasons, stages: as in the dead letter.
+        topics: full names of the topics that the originals came from.
+        since_ms: refused at this time or later, in milliseconds since 1970.
+        user: the original's key is this user, or a compound key that begins with them.
+    """
+
+    ids: frozenset[str] = frozenset()
+    reasons: frozenset[str] = frozenset()
+    stages: frozenset[str] = frozenset()
+    topics: frozenset[str] = frozenset()
+    since_ms: int = 0
+    user: str | None = None
+
+    def takes(self, found: "Found") -> bool:
+        """Whether this dead letter is meant."""
+        letter = found.letter
+        return (
+            (not self.ids or letter.event_id in self.ids)
+            and (not self.reasons or letter.reason in self.reasons)
+            and (not self.stages or letter.stage in self.stages)
+            and (not self.topics or letter.source.topic in self.topics)
+            and found.refused_ms >= self.since_ms
+            and (self.user is None or user_of(letter.key) == self.user)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A dead letter and where it stands on its topic.
+
+    Attributes:
+        letter: as it was decoded.
+        refused_ms: when it was sent, in milliseconds since 1970.
+        partition, offset: its position on the topic of dead letters.
+        replayed_to: where its original was sent again, if this is the record that tells so.
+    """
+
+    letter: DeadLetter
+    refused_ms: int
+    partition: int
+    offset: int
+    replayed_to: str | None = None
+
+    @property
+    def refused_at(self) -> datetime:
+        """When it was sent, in UTC."""
+        return datetime.fromtimestamp(self.refused_ms / 1000, UTC)
+
+
+@dataclass
+class Listing:
+    """What was found.
+
+    Attributes:
+        newest: the newest of the chosen ones, newest first.
+        by_reason: how many of all chosen ones have a reason.
+        replayed: the ids of those that were replayed.
+        unreadable: records on the topic that are no dead letters.
+    """
+
+    newest: list[Found] = field(default_factory=list)
+    by_reason: Counter[str] = field(default_factory=Counter)
+    replayed: set[str] = field(default_factory=set)
+    unreadable: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many were chosen."""
+        return self.by_reason.total()
+
+
+class Letters:
+    """The topic of dead letters, as one scanner reads it; counts what is none."""
+
+    def __init__(self, settings: Settings, scanner: Scanner) -> None:
+        self._settings, self._scanner = settings, scanner
+        self.unreadable = 0
+
+    def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
+        """Every dead letter as often as it stands there, oldest first within a partition.
+
+        Raises:
+            NoSuchTopic, BrokerUnreachable: it cannot be read.
+        """
+        where = self._scanner.partitions(DeadLetter.TOPIC)
+        return self.at(self._scanner.since(where, since_ms) if since_ms else where, tell)
+
+    def at(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Found]:
+        """The same from these offsets on."""
+        for message in self._scanner.read(where, tell):
+            try:
+                letter = decode(DeadLetter, message.value())
+            except BadRecord:
+                self.unreadable += 1
+                continue
+            yield Found(
+                letter,
+                sent_at_ms(message),
+                int_of(message.partition()),
+                int_of(message.offset()),
+                header(message, REPLAYED),
+            )
+
+
+def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
+    """The newest chosen dead letters, and counts of all chosen ones.
+
+    Memory: the newest ones, and 100 bytes for each other.
+
+    Raises:
+        NoSuchTopic, BrokerUnreachable: they cannot be read.
+    """
+    done = Listing()
+    seen: set[str] = set()
+    kept: list[tuple[int, int, Found]] = []
+    order = count()
+    with Scanner(settings) as scanner:
+        letters = Letters(settings, scanner)
+        for found in letters.all(chosen.since_ms, tell):
+            name = found.letter.event_id
+            if found.replayed_to is not None:
+                done.replayed.add(name)
+            # A dead letter that is older than `since` is not brought back by having been replayed after it.
+            if name in seen or found.replayed_to is not None or not chosen.takes(found):
+                continue
+            seen.add(name)
+            done.by_reason[found.letter.reason] += 1
+            heapq.heappush(kept, (found.refused_ms, next(order), found))
+            if len(kept) > limit:
+                heapq.heappop(kept)
+        done.unreadable = letters.unreadable
+    done.replayed &= seen
+    done.newest = [found for _, _, found in sorted(kept, reverse=True)]
+    return done
+
+
+def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
+    """The dead letter with this id, and where its original was sent again, if it was.
+
+    Raises:
+        NoSuchLetter: there is none.
+        NoSuchTopic, BrokerUnreachable: they cannot be read.
+    """
+    first: Found | None = None
+    replayed: list[str] = []
+    with Scanner(settings) as scanner:
+        for found in Letters(settings, scanner).all(tell=tell):
+            if found.letter.event_id == event_id:
+                first = first or found
+                replayed += [found.replayed_to] if found.replayed_to is not None else []
+    if first is None:
+        raise NoSuchLetter(
+            f"there is no dead letter {event_id!r} on {settings.topic(DeadLetter.TOPIC)}: "
+            "`sager dead-letters list` prints their ids; they are kept for 90 days"
+        )
+    return first, replayed
+
+
+def is_clipped(letter: DeadLetter) -> bool:
+    """Whether the dead letter does not hold the whole original, so that it cannot be sent again.
+
+    Older releases did not always say so; theirs is as long as it may be.
+    """
+    return letter.detail.startswith(CLIPPED) or any(
+        len(part or b"") >= MAX_ORIGINAL_BYTES for part in (letter.key, letter.value)
+    )
+
+
+def user_of(key: bytes | None) -> str | None:
+    r"""Whom a key is about: the key itself, or the first part of a compound one; None if it is no text.
+
+    >>> user_of(b"ann"), user_of(b'["ann","films"]'), user_of(b"\xff")
+    ('ann', 'ann', None)
+    """
+    try:
+        text = (key or b"").decode()
+    except UnicodeDecodeError:
+        return None
+    if text.startswith("["):
+        try:
+            return str(orjson.loads(text)[0])
+        except (orjson.JSONDecodeError, IndexError):
+            return text
+    return text or None
+
+
+def header(message: Message, name: str) -> str | None:
+    """The last header of this name, as text; None if there is none."""
+    for key, value in reversed(message.headers() or []):
+        if key == name:
+            return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+    return None

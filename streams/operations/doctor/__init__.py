@@ -1,0 +1,66 @@
+"""An examination of a deployment: what works, what does not, and what to do about it. It alters nothing.
+
+Each check has its time and no more, so that the whole one always comes to an end, whatever hangs.
+"""
+
+from collections.abc import Iterator
+
+from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+from streams.exceptions import BrokerUnreachable, StreamsError
+from streams.kafka.clients import reach
+from streams.operations.doctor import kafka, llm, local
+from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
+from streams.settings import Settings
+
+__all__ = ["Finding", "Status", "examine"]
+
+CHECK_SECONDS = 15.0
+BROKER_SECONDS = 5.0
+KAFKA_CHECKS = ("topics", "workers", "dead letters")
+
+
+def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
+    """All findings, in the order in which they are to be read; each check takes at most so many seconds."""
+    yield from Bounded("versions", local.versions, seconds).findings()
+    yield from Bounded("settings", lambda: local.contradictions(settings), seconds).findings()
+    reached: list[tuple[AdminClient, ClusterMetadata]] = []
+    yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
+    # All at once: the longest of them is what one waits for.
+    running = _on_kafka(settings, *reached[0], seconds) if reached else []
+    running += [
+        Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
+        Bounded("data folder", lambda: local.folder(settings), seconds),
+        Bounded("LLM", lambda: _model(settings), seconds),
+    ]
+    if not reached:
+        yield from (Finding(name, Status.SKIPPED, "not without a broker") for name in KAFKA_CHECKS)
+    for each in running:
+        yield from each.findings()
+
+
+def _on_kafka(settings: Settings, client: AdminClient, cluster: ClusterMetadata, seconds: float) -> list[Bounded]:
+    return [
+        Bounded("topics", lambda: kafka.topics(settings, client, cluster), seconds),
+        Bounded("workers", lambda: kafka.workers(settings, client), seconds),
+        Bounded("dead letters", lambda: kafka.dead_letters(settings), seconds),
+    ]
+
+
+def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata]]) -> Iterator[Finding]:
+    try:
+        found = reach(settings, BROKER_SECONDS)
+    except BrokerUnreachable as failed:
+        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to where it is")
+    except StreamsError as failed:
+        yield error("broker", str(failed), "see the message")
+    else:
+        reached.append(found)
+        yield from kafka.broker(settings, found[1])
+
+
+def _model(settings: Settings) -> Iterator[Finding]:
+    if local.uses_model(settings):
+        yield from llm.endpoint(settings)
+    else:
+        yield ok("LLM", "none is configured: rules do it all")

@@ -1,0 +1,203 @@
+"""Global skills out of Kafka and back into it: reads profiles and memories from their changelogs, publishes per domain.
+
+Each changelog is read twice. The first time only the offset of the newest record per key is kept, the second time only
+those records are decoded and counted: the embedded broker never compacts, and Kafka compacts late, so that a user has
+many records and must count once. It takes about 200 bytes per user and domain, and at most 20,000 attributes per
+domain, however much history there is; a million users are 200 MB for the time of a build.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+
+import orjson
+from confluent_kafka import Message
+
+from operators.evolve import ReasonerUnavailable
+from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
+from operators.global_skill.llm import LlmGlobalSkill
+from operators.statinit.prior import PriorLimits
+from operators.tokens import count_tokens
+from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
+from schemas.codec import ModelT
+from schemas.fields import Domain
+from streams.client import EventProducer
+from streams.exceptions import MissingExtra, StreamsError
+from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
+from streams.settings import Settings
+
+_EVERY = 500
+
+Tell = Callable[[str, int, int], None]
+"""Is told how far a stage is: its name, how much is done, how much there is."""
+
+
+class NoAnswer(StreamsError, RuntimeError):
+    """The model gave no usable answer."""
+
+
+@dataclass
+class Profiles:
+    """What was read: the populations by domain, and how many records could not be decoded."""
+
+    populations: dict[str, Population] = field(default_factory=dict)
+    unreadable: int = 0
+
+
+def read_populations(
+    settings: Settings, domain: str | None = None, tell: Tell = lambda *_: None, prior: PriorLimits = DEFAULT_PRIOR
+) -> Profiles:
+    """The populations of all domains, or of one, from the newest profile and memory of every user.
+
+    Raises:
+        NoSuchTopic: there is no topic of profiles.
+        BrokerUnreachable: it could not be read to its end.
+    """
+    found = Profiles()
+
+    def population(of: Domain) -> Population:
+        return found.populations.setdefault(of, Population(of, prior))
+
+    with Scanner(settings) as scanner:
+        for profile in _readable(Profile, _newest_values(scanner, Profile.TOPIC, domain, tell), found):
+            population(profile.domain).add(profile)
+        try:
+            for memory in _readable(Memory, _newest_values(scanner, Memory.TOPIC, domain, tell), found):
+                population(memory.domain).met(memory)
+        except NoSuchTopic:
+            # A pipeline without the graph has no memories: then nothing is told of what is popular.
+            pass
+    found.populations = {name: each for name, each in found.populations.items() if each.users}
+    return found
+
+
+def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> Iterator[ModelT]:
+    """What can be decoded of these; the rest is counted.
+
+    It is not ours to dead-letter: it is our own tables' changelog, and the worker that wrote it reads it too.
+    """
+    for value in values:
+        try:
+            yield decode(model, value)
+        except BadRecord:
+            found.unreadable += 1
+
+
+def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell) -> Iterator[bytes]:
+    """The newest record of each key of a changelog."""
+    where = scanner.partitions(topic)
+    newest = _newest(scanner.read(where, partial(tell, topic)), domain)
+    total = left = sum(map(len, newest.values()))
+    for message in scanner.read(where) if left else ():
+        keys, key = newest.get(int_of(message.partition()), {}), _short(message.key() or b"")
+        # Later than the newest of the first reading, where Kafka has compacted that one away in between.
+        if int_of(message.offset()) < keys.get(key, 1 << 63):
+            continue
+        del keys[key]
+        left -= 1
+        if (value := message.value()) is not None:
+            yield value
+        if not left % _EVERY:
+            tell("users", total - left, total)
+        if not left:
+            break
+
+
+def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[bytes, int]]:
+    """By partition, the offset of each key's newest record."""
+    newest: dict[int, dict[bytes, int]] = {}
+    for message in records:
+        keys = newest.setdefault(int_of(message.partition()), {})
+        key = message.key() or b""
+        if message.value() is None:
+            keys.pop(_short(key), None)
+        elif domain is None or _domain_of(key) == domain:
+            keys[_short(key)] = int_of(message.offset())
+    return newest
+
+
+def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
+    """The global skill of each population, in the order of their domains' names."""
+    return [
+        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
+        for each in sorted(populations, key=lambda each: each.domain)
+    ]
+
+
+async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell = lambda *_: None) -> list[GlobalSkill]:
+    """The same skills, chosen from and worded by the configured model; one call each.
+
+    Raises:
+        MissingExtra: the extra `llm` is not installed.
+        NoAnswer: the model gave no usable answer for a domain.
+    """
+    try:
+        # The openai client is an optional extra, and slow to import.
+        from streams.worker.reasoning.llm import llm_client  # noqa: PLC0415
+    except MissingExtra as error:
+        raise MissingExtra("--llm needs an extra: pip install 'sager-streams[llm]'") from error
+    client = llm_client(settings)
+    try:
+        writer = LlmGlobalSkill(client, count_tokens=count_tokens)
+        done = []
+        for number, skill in enumerate(skills, 1):
+            try:
+                done.append(await writer.write(skill))
+            except ReasonerUnavailable as error:
+                raise NoAnswer(
+                    f"the model {client.model} gave no usable answer for {skill.domain!r}: {error}. Nothing was "
+                    "published; try again, or build without --llm"
+                ) from error
+            tell("asking the model", number, len(skills))
+        return done
+    finally:
+        await client.aclose()
+
+
+def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
+    """Put these global skills in the place of those that are there.
+
+    Raises:
+        NotProduced: the broker did not take them all.
+    """
+    with EventProducer(settings=settings) as producer:
+        for skill in skills:
+            producer.send(skill)
+
+
+def read_published(settings: Settings) -> dict[str, GlobalSkill]:
+    """The newest global skill of every domain.
+
+    Raises:
+        NoSuchTopic: there is no topic of global skills.
+        BrokerUnreachable: it could not be read to its end.
+    """
+    found: dict[bytes, GlobalSkill] = {}
+    with Scanner(settings) as scanner:
+        for message in scanner.read(scanner.partitions(GlobalSkill.TOPIC)):
+            key, value = message.key() or b"", message.value()
+            if value is None:
+                found.pop(key, None)
+                continue
+            try:
+                found[key] = decode(GlobalSkill, value)
+            except BadRecord:
+                # Not ours to dead-letter: the materializer, which reads this topic too, does that.
+                continue
+    return {skill.domain: skill for skill in found.values()}
+
+
+def _short(key: bytes) -> bytes:
+    # Two of a million users share one by a chance of 1 to 40 million: then one of them is not counted.
+    return blake2b(key, digest_size=8).digest()
+
+
+def _domain_of(key: bytes) -> str | None:
+    """The domain in a key of user and domain."""
+    try:
+        _, domain = orjson.loads(key)
+    except (orjson.JSONDecodeError, TypeError, ValueError):
+        return None
+    return str(domain)

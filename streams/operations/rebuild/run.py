@@ -1,0 +1,260 @@
+"""The run over all partitions: fold, catch up, compare, and write what differs."""
+
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+import orjson
+from confluent_kafka import Message, TopicPartition
+
+from operators.merge import OutOfOrder, merge
+from operators.slim import slim
+from operators.tokens import count_tokens
+from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from streams.exceptions import TopicsDiffer
+from streams.kafka.consumer_group import no_workers
+from streams.kafka.scanner import Scanner, int_of
+from streams.operations.rebuild.compare import compared, version_in
+from streams.operations.rebuild.report import Finding, Report
+from streams.operations.rebuild.writer import Writer
+from streams.settings import Settings
+
+Tell = Callable[[str, int, int], None]
+"""Is told how far a stage is: its name, how much is done, about how much there is."""
+
+
+@dataclass
+class _Folded:
+    """One skill on its way. `seen` has a digest per version, so that a second diff of one is told from a repeat.
+
+    `gap` says where the log has one, told once it is certain that nothing behind it makes it good.
+    """
+
+    skill: PolicySkill | None = None
+    seen: "array[int]" = field(default_factory=lambda: array("Q"))
+    gap: str = ""
+    rewritten: int = 0
+    had: int = 0
+
+    @property
+    def broken(self) -> bool:
+        """Whether it cannot be told what the skill is: the log has a gap, or is being written anew by a worker."""
+        return bool(self.gap) or len(self.seen) < self.had
+
+    @property
+    def why_broken(self) -> str:
+        return self.gap or f"being written anew by a worker, {len(self.seen)} of {self.had} versions so far"
+
+
+@dataclass
+class _Topics:
+    """A partition's newest record per key on the two compacted topics."""
+
+    skills: dict[bytes, bytes] = field(default_factory=dict)
+    slim_skills: dict[bytes, bytes] = field(default_factory=dict)
+
+
+def rebuild(
+    settings: Settings,
+    tell: Tell = lambda *_: None,
+    *,
+    apply: bool = False,
+    out: Path | None = None,
+) -> Report:
+    """Fold the whole log and compare; by wish put the folded skills in the place of those that differ.
+
+    Args:
+        settings: the deployment.
+        tell: is told how far it is.
+        apply: write skills, and their slim skills, that differ or are missing. No worker may be running.
+        out: a file for all folded skills, as JSON lines; its folder has to exist.
+
+    Raises:
+        NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
+        WorkersRunning: with `apply`, somebody works.
+        NotProduced: the broker did not take what was to be applied.
+        OSError: the file cannot be written.
+    """
+    if apply:
+        no_workers(settings)
+    part = out and out.with_name(out.name + ".part")
+    with Scanner(settings) as scanner:
+        job = _Rebuild(settings, scanner, tell)
+        if part is None or out is None:
+            return job.run(apply, lambda _: None)
+        with part.open("wb") as file:
+            report = job.run(apply, lambda line: file.write(line + b"\n"))
+        part.replace(out)
+        return report
+
+
+class _Rebuild:
+    def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
+        self._settings, self._scanner, self._tell = settings, scanner, tell
+        self._report = Report()
+        self._writer = Writer(settings)
+        self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
+
+    def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
+        logs, skills, slims = (
+            self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
+        )
+        if not len(logs) == len(skills) == len(slims):
+            raise TopicsDiffer(
+                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(slims)} partitions, and "
+                "must have the same number: a user's are read together. `sager topics` tells what is wrong"
+            )
+        totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
+        shares = self._shares() if apply else {}
+        for log, where, slim_where in zip(logs, skills, slims, strict=True):
+            folded, end = self._fold(log, totals)
+            topics = _Topics(slim_skills=self._newest(slim_where), skills=self._newest(where, totals))
+            self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
+            self._compare(folded, topics)
+            self._report.skills += sum(each.skill is not None for each in folded.values())
+            for each in folded.values():
+                if each.skill is not None and not each.broken:
+                    write(encode(each.skill))
+            if apply:
+                self._apply(log.partition, folded, topics, shares)
+        return self._report
+
+    def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
+        """The partition's skills, and the offset behind the last diff."""
+        folded: dict[bytes, _Folded] = {}
+        end = 0
+        for message in self._counted(SkillDiff.TOPIC, log, totals):
+            end = int_of(message.offset()) + 1
+            self._report.diffs += 1
+            if message.value() is None:
+                self._forget(folded, message.key() or b"")
+            elif (diff := self._decoded(message)) is not None:
+                self._take(folded.setdefault(compound_key(diff.user_id, diff.domain), _Folded()), diff)
+        return folded, end
+
+    def _forget(self, folded: dict[bytes, _Folded], key: bytes) -> None:
+        """A tombstone on the log: the skill was forgotten, with all versions before."""
+        try:
+            user_id, domain, _ = orjson.loads(key)
+            folded.pop(compound_key(user_id, domain), None)
+        except (ValueError, TypeError):
+            self._report.note(Finding.UNREADABLE, key, "a tombstone of nobody's")
+
+    def _take(self, into: _Folded, diff: SkillDiff) -> None:
+        if diff.rewritten > into.rewritten and diff.base_version == 0:
+            # The log was written anew to leave a line out: what stood before is not there any more.
+            into.had = max(into.had, len(into.seen))
+            into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
+        if into.gap:
+            return
+        key = compound_key(diff.user_id, diff.domain)
+        digest = _digest(encode(diff))
+        if diff.version <= len(into.seen):
+            if into.seen[diff.version - 1] != digest:
+                self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first holds")
+            return
+        try:
+            into.skill = merge(into.skill, diff)
+        except OutOfOrder:
+            into.gap = f"version {diff.version} follows {len(into.seen)}"
+            return
+        into.seen.append(digest)
+
+    def _decoded(self, message: Message) -> SkillDiff | None:
+        try:
+            diff = decode(SkillDiff, message.value())
+        except BadRecord as error:
+            where = f"{message.topic()}/{message.partition()}/{message.offset()}: {error.reason}"
+            self._report.note(Finding.UNREADABLE, message.key() or b"", where)
+            return None
+        return diff
+
+    def _catch_up(self, log: TopicPartition, folded: dict[bytes, _Folded], held: Mapping[bytes, bytes]) -> None:
+        """Workers have evolved skills since the log was read: fold on, to the versions that these have."""
+        ahead: dict[bytes, int] = {}
+        for key, value in held.items():
+            version = version_in(value)
+            if version > len(folded[key].seen if key in folded else ()):
+                ahead[key] = version
+        for message in self._scanner.read([log]) if ahead else ():
+            if message.value() is None:
+                continue
+            diff = self._decoded(message)
+            key = compound_key(diff.user_id, diff.domain) if diff else b""
+            if diff is not None and diff.version <= ahead.get(key, 0):
+                self._report.diffs += 1
+                self._take(folded.setdefault(key, _Folded()), diff)
+
+    def _compare(self, folded: Mapping[bytes, _Folded], topics: _Topics) -> None:
+        for key in folded.keys() | topics.skills.keys():
+            each, held = folded.get(key, _Folded()), topics.skills.get(key)
+            if each.broken:
+                self._report.note(Finding.GAP, key, each.why_broken)
+            else:
+                self._report.note(*compared(key, each.skill, held))
+        for key, value in topics.slim_skills.items():
+            version, of_log = version_in(value), len(folded[key].seen) if key in folded else 0
+            if version > max(of_log, version_in(topics.skills.get(key, b""))):
+                self._report.note(Finding.SLIM_AHEAD, key, f"version {version}, the log is at {of_log}")
+
+    def _apply(
+        self,
+        partition: int,
+        folded: Mapping[bytes, _Folded],
+        topics: _Topics,
+        shares: Mapping[str, Mapping[str, float]],
+    ) -> None:
+        """Write what differs: the skill, and its slim skill with it.
+
+        Raises:
+            WorkersRunning: one has come since.
+        """
+        no_workers(self._settings)
+        for key, each in folded.items():
+            if each.skill is None or each.broken:
+                continue
+            differs = compared(key, each.skill, topics.skills.get(key))[0] in (Finding.DIFFERS, Finding.MISSING)
+            if differs:
+                self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
+            if differs or version_in(topics.slim_skills.get(key, b"")) > each.skill.version:
+                population = shares.get(each.skill.domain)
+                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population)
+                self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, encode(short))
+        self._writer.flush()
+
+    def _newest(self, where: TopicPartition, totals: Mapping[str, int] | None = None) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        records = self._scanner.read([where]) if totals is None else self._counted(PolicySkill.TOPIC, where, totals)
+        for message in records:
+            key, value = message.key() or b"", message.value()
+            if value is None:
+                found.pop(key, None)
+            else:
+                found[key] = value
+        return found
+
+    def _counted(self, base: str, where: TopicPartition, totals: Mapping[str, int]) -> Iterator[Message]:
+        before = self._read[base]
+
+        def tell(done: int, _: int) -> None:
+            self._read[base] = before + done
+            self._tell(base, before + done, max(totals[base], before + done))
+
+        return self._scanner.read([where], tell)
+
+    def _shares(self) -> dict[str, Mapping[str, float]]:
+        """Which share of each domain's users holds an attribute: slim skills are chosen by it, as in the workers."""
+        found: dict[str, Mapping[str, float]] = {}
+        for message in self._scanner.read(self._scanner.partitions(GlobalSkill.TOPIC)):
+            try:
+                skill = decode(GlobalSkill, message.value())
+            except BadRecord:
+                continue
+            found[skill.domain] = skill.shares
+        return found
+
+
+def _digest(value: bytes) -> int:
+    return int.from_bytes(blake2b(value, digest_size=8).digest(), "big")

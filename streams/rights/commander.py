@@ -1,0 +1,95 @@
+"""Sending a person's command or request to forget, and waiting until a worker has carried it out."""
+
+import time
+from collections.abc import Callable
+from typing import Self, TypeVar
+
+from confluent_kafka import Consumer, TopicPartition
+
+from schemas import BadRecord, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
+from streams.kafka.clients import client_config, no_group, partition_of
+from streams.kafka.producer import Outbox
+from streams.kafka.scanner import REQUEST_SECONDS
+from streams.settings import Settings
+
+FLUSH_SECONDS = 30.0
+
+AnswerT = TypeVar("AnswerT", bound=Event)
+
+
+class Commander:
+    """Sends commands about one user, and follows that user's part of the log. Use it as a context manager.
+
+    Args:
+        settings: the deployment.
+        user_id: whose skills the commands are about.
+        outbox: sends them; by default one of its own, whose first record takes a second, until it has its id.
+    """
+
+    def __init__(self, settings: Settings, user_id: str, outbox: Outbox | None = None) -> None:
+        self._settings = settings
+        self._partition = partition_of(user_id, settings.partitions)
+        self._outbox = outbox or Outbox(settings)
+        self._log = Consumer(
+            client_config(
+                settings,
+                **no_group("commands"),
+                **{
+                    "auto.offset.reset": "earliest",
+                    "allow.auto.create.topics": False,
+                },
+            )
+        )
+
+    def carry_out(self, command: SkillCommand, seconds: float) -> SkillDiff | None:
+        """Send a command, and give the diff that it led to; None if none came within so many seconds.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+        asked = (command.event_id, command.user_id, command.domain)
+        return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
+
+    def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
+        """Ask a worker to forget, and give the receipt that says it is done; None if none came within so many seconds.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+
+        def is_done(receipt: Receipt) -> bool:
+            return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
+
+        return self._ask(request, Receipt, is_done, seconds)
+
+    def _ask(
+        self, event: Event, answer: type[AnswerT], is_it: Callable[[AnswerT], bool], seconds: float
+    ) -> AnswerT | None:
+        """Send an event, and read the answers' topic until the one that is meant."""
+        # Looked up before the event goes out, so that its answer lies behind.
+        where = TopicPartition(self._settings.topic(answer.TOPIC), self._partition)
+        _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
+        topic = topic_of(type(event))
+        self._outbox.send(topic.name(self._settings.prefix), topic.key_of(event), encode(event), self._partition)
+        self._outbox.flush(FLUSH_SECONDS, "commands")
+        self._log.assign([where])
+        give_up = time.monotonic() + seconds
+        while time.monotonic() < give_up:
+            message = self._log.poll(0.2)
+            if message is None or message.error() is not None:
+                continue
+            try:
+                found = decode(answer, message.value())
+            except BadRecord:  # a tombstone, or somebody else's; the materializer puts it away
+                continue
+            if is_it(found):
+                return found
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._log.close()

@@ -1,0 +1,169 @@
+"""Everything that is held about a person, out of Kafka and DuckDB, into a folder: whole, or not at all."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+from confluent_kafka import Message
+from pydantic_core import to_json
+
+from schemas import TOPICS, BadRecord, Model, Topic, decode, encode
+from streams.kafka.clients import partition_of
+from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
+from streams.materializer import read
+from streams.rights.portable.exceptions import NotPortable
+from streams.rights.portable.manifest import (
+    MANIFEST,
+    TABLES_FOLDER,
+    TOPICS_FOLDER,
+    Manifest,
+    TopicFile,
+    digest_of,
+    topic_file,
+)
+from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner
+from streams.rights.portable.rows import export_rows
+from streams.settings import Settings
+
+Tell = Callable[[str, int, int], None]
+"""Is told how far a stage is: its name, how much is done, about how much there is."""
+
+
+def export(
+    settings: Settings, user: str, target: Path, tell: Tell = lambda *_: None, *, parquet: bool = False
+) -> Manifest:
+    """Write all of it, readable by nobody but whom the process runs as; the folder's manifest.
+
+    Args:
+        settings: the deployment.
+        user: whose.
+        target: the folder to be; it may be there if it is empty. Its parents are made.
+        tell: is told how far it is.
+        parquet: DuckDB's rows as Parquet instead of JSON lines.
+
+    Raises:
+        NotPortable: the target is in use.
+        NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
+        MaterializerError: the snapshot cannot be read, or is of another deployment.
+        OSError: the disk would not have it.
+    """
+    target = target.absolute()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise NotPortable(f"{target} is there already and not an empty folder; choose another --to")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        for folder in (temporary, temporary / TOPICS_FOLDER, temporary / TABLES_FOLDER):
+            folder.mkdir(mode=0o700)
+        manifest = _fill(settings, Owner(user), temporary, tell, parquet=parquet)
+        _private(temporary / MANIFEST).write_bytes(_pretty(manifest))
+        temporary.rename(target)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return manifest
+
+
+def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet: bool) -> Manifest:
+    told: dict[str, Any] = {"user_id": owner.user_id, "prefix": settings.prefix, "exported_at": datetime.now(UTC)}
+    topics: dict[str, TopicFile] = {}
+    with Scanner(settings) as scanner:
+        for topic in TOPICS.values():
+            if topic.key in (*OF_USERS, *ELSEWHERE):
+                exported = _export_topic(scanner, topic, owner, folder, tell)
+                if exported is not None:
+                    topics[topic.base] = exported
+    con = read.connect_own(settings)
+    if con is not None:
+        try:
+            told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)
+            [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
+            told["snapshot_at"] = published_at and published_at.replace(tzinfo=UTC)
+        finally:
+            con.close()
+    return Manifest.model_validate({**told, "topics": topics})
+
+
+def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, tell: Tell) -> TopicFile | None:
+    """The file of one topic; None if it has nothing of theirs, or the deployment has no such topic."""
+    file = _private(topic_file(folder, topic.base))
+    records, first, last = 0, 0, 0
+    with file.open("wb") as out:
+        for message, line in _lines(scanner, topic, owner, tell):
+            out.write(line + b"\n")
+            sent = sent_at_ms(message)
+            records, first, last = records + 1, min(first or sent, sent), max(last, sent)
+    if not records:
+        file.unlink()
+        return None
+    return TopicFile(
+        records=records,
+        sha256=digest_of(file),
+        first=_moment(first),
+        last=_moment(last),
+        kept_days=topic.retention.total_seconds() / 86_400 if topic.retention else None,
+        note=NOTES.get(topic.base, ""),
+    )
+
+
+def _lines(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
+    """Their records as lines, the newest per key where the topic keeps no more; in the order of the topic."""
+    newest: dict[bytes, tuple[Message, bytes]] = {}
+    for message in _messages(scanner, topic, owner, tell):
+        key, value = message.key() or b"", message.value()
+        if value is None or not owner.owns(topic, key, value):
+            newest.pop(key, None)  # a tombstone, or an item that they are no taker of any more
+            continue
+        event, line = _line(topic, owner, message, value)
+        if not topic.compact:
+            yield from [(message, line)] if line is not None else []
+            continue
+        if event is not None:
+            key = topic.key_of(event)  # older releases keyed the log by user alone
+        newest.pop(key, None)
+        if line is not None:
+            newest[key] = (message, line)
+    yield from newest.values()
+
+
+def _messages(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[Message]:
+    try:
+        where = scanner.partitions(topic.base)
+    except NoSuchTopic:  # a deployment of an older release
+        return
+    if topic.key in OF_USERS:
+        where = [where[partition_of(owner.user_id, len(where))]]
+    yield from scanner.read(where, lambda done, total: tell(topic.base, done, total))
+
+
+def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[Model | None, bytes | None]:
+    """What a record says, and its line; no line where nothing of it is theirs."""
+    place = {
+        "partition": message.partition(),
+        "offset": message.offset(),
+        "sent_at": moment.isoformat() if (moment := _moment(sent_at_ms(message))) else None,
+        "key": (message.key() or b"").decode(errors="replace"),
+    }
+    try:
+        event = decode(topic.model, value)
+    except BadRecord as error:
+        return None, to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
+    own = owner.part_of(event, value)
+    return event, None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
+
+
+def _moment(sent_ms: int) -> datetime | None:
+    return datetime.fromtimestamp(min(sent_ms, 253_402_300_799_999) / 1000, UTC) if sent_ms else None
+
+
+def _private(file: Path) -> Path:
+    """A new file that only its owner may read."""
+    file.touch(mode=0o600, exist_ok=False)
+    return file
+
+
+def _pretty(manifest: Manifest) -> bytes:
+    return orjson.dumps(orjson.loads(encode(manifest)), option=orjson.OPT_INDENT_2) + b"\n"

@@ -1,0 +1,203 @@
+"""A portable folder taken into a deployment. It comes from outside: nothing of it counts before it was checked."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+from pydantic_core import from_json, to_json
+
+from schemas import (
+    TOPICS,
+    Action,
+    BadRecord,
+    Interaction,
+    Model,
+    PolicySkill,
+    SkillCommand,
+    SkillDiff,
+    Topic,
+    decode,
+    encode,
+    topic_of,
+)
+from streams.kafka.clients import partition_of
+from streams.kafka.producer import Outbox
+from streams.rights.commander import Commander
+from streams.rights.portable.exceptions import NotPortable
+from streams.rights.portable.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, digest_of, topic_file
+from streams.rights.portable.ownership import OF_USERS
+from streams.settings import Settings
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""More than any record of a topic can have."""
+FLUSH_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A folder that was checked: every line of it is a record of its topic, and about the person it is of.
+
+    Attributes:
+        folder: where it is.
+        manifest: what it says.
+        skills: the skills in it, by domain.
+    """
+
+    folder: Path
+    manifest: Manifest
+    skills: dict[str, PolicySkill]
+
+
+@dataclass
+class Imported:
+    """What was taken in.
+
+    Attributes:
+        interactions: how many were sent.
+        diffs: by domain the version that the import became; None where no worker has done it in time.
+    """
+
+    interactions: int = 0
+    diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
+
+
+def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
+    """Read and check a whole folder.
+
+    Raises:
+        NotPortable: it is no export, or not as it was exported; with the file and line.
+        OSError: it cannot be read.
+    """
+    manifest = _manifest(folder / MANIFEST)
+    skills: dict[str, PolicySkill] = {}
+    for number, (base, told) in enumerate(manifest.topics.items(), 1):
+        topic, file = TOPICS.get(base), topic_file(folder, base)
+        if topic is None:
+            raise NotPortable(f"{folder / MANIFEST} names a topic {base!r}, and there is none")
+        if not file.is_file():
+            raise NotPortable(f"{file} is missing")
+        if digest_of(file) != told.sha256:
+            raise NotPortable(f"{file} is not as it was exported: its SHA-256 is another")
+        count = 0
+        for event in _events(file, topic, manifest.user_id):
+            count += 1
+            if isinstance(event, PolicySkill):
+                if event.domain in skills:
+                    raise NotPortable(f"{file}: two skills of one domain")
+                skills[event.domain] = event
+        if count != told.records:
+            raise NotPortable(f"{file} has {count} records, {MANIFEST} says {told.records}")
+        tell("files", number, len(manifest.topics))
+    return Bundle(folder, manifest, skills)
+
+
+def take_in(
+    settings: Settings,
+    bundle: Bundle,
+    user: str,
+    actor: str,
+    reason: str,
+    seconds: float,
+    *,
+    domain: str | None = None,
+    interactions: bool = False,
+) -> Imported:
+    """Send the interactions, if asked to, and one command per skill; wait for what comes of the commands.
+
+    Args:
+        settings: the deployment.
+        bundle: what `load` gave.
+        user: who is to have it here.
+        actor: who imports, for the log.
+        reason: why, for the log.
+        seconds: how long to wait for each command; 0: not at all.
+        domain: only this one; None: all.
+        interactions: send them too, under their own event ids: what is known already is recognised.
+
+    Raises:
+        NotPortable: there is nothing in it to import.
+        ValidationError: the user, the actor or the reason is none.
+        NotProduced: the broker did not take everything.
+    """
+    skills = [skill for name, skill in bundle.skills.items() if domain in (None, name)]
+    if not skills:
+        there = ", ".join(sorted(bundle.skills)) or "none"
+        raise NotPortable(f"{bundle.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}")
+    commands = [_command(skill, user, actor, reason) for skill in skills]
+    done = Imported()
+    if interactions:
+        done.interactions = _send_interactions(settings, bundle, user, domain)
+    with Commander(settings, user) as commander:
+        for command in commands:
+            done.diffs[command.domain] = commander.carry_out(command, seconds)
+    return done
+
+
+def _command(skill: PolicySkill, user: str, actor: str, reason: str) -> SkillCommand:
+    return SkillCommand.model_validate(
+        {
+            "event_id": uuid4().hex,
+            "occurred_at": datetime.now(UTC),
+            "user_id": user,
+            "domain": skill.domain,
+            "action": Action.IMPORT,
+            "lines": skill.attributes,
+            "actor": actor,
+            "reason": reason,
+        }
+    )
+
+
+def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: str | None) -> int:
+    topic = topic_of(Interaction)
+    if topic.base not in bundle.manifest.topics:
+        return 0
+    outbox, count = Outbox(settings), 0
+    where = partition_of(user, settings.partitions)
+    for event in _events(topic_file(bundle.folder, topic.base), topic, bundle.manifest.user_id):
+        if isinstance(event, Interaction) and domain in (None, event.domain):
+            theirs = Interaction.model_validate({**event.model_dump(), "user_id": user})
+            outbox.send(topic.name(settings.prefix), topic.key_of(theirs), encode(theirs), where)
+            count += 1
+    outbox.flush(FLUSH_SECONDS, "interactions")
+    return count
+
+
+def _manifest(file: Path) -> Manifest:
+    if not file.is_file():
+        raise NotPortable(f"{file} is missing: `sager policy export` makes a folder with one")
+    if file.stat().st_size > MAX_MANIFEST_BYTES:
+        raise NotPortable(f"{file} is too large for a manifest")
+    try:
+        return decode(Manifest, file.read_bytes())
+    except BadRecord as error:
+        raise NotPortable(f"{file} is no manifest of an export: {error.detail}") from error
+
+
+def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
+    """Every record of a file, checked; None for one that could not be read when it was exported.
+
+    Raises:
+        NotPortable: a line is not what it has to be.
+    """
+    with file.open("rb") as source:
+        number = 0
+        while line := source.readline(MAX_LINE_BYTES):
+            number += 1
+            try:
+                yield _event(line, topic, user)
+            except (BadRecord, ValueError, TypeError, KeyError) as error:
+                told = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
+                raise NotPortable(f"{file}, line {number}: {told}") from error
+
+
+def _event(line: bytes, topic: Topic, user: str) -> Model | None:
+    told = from_json(line)
+    if "unreadable" in told:
+        return None
+    event = decode(topic.model, to_json(told["value"]))
+    if topic.key in OF_USERS and getattr(event, "user_id", user) != user:
+        raise BadRecord("wrong-user", "it is about somebody else than the manifest says")
+    return event

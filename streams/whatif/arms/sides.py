@@ -1,0 +1,93 @@
+"""From knobs to an arm: who reasons with them, and which lines of a skill rank."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, Replacement, Replacer, RulesReplacer
+from operators.slim import lines_of, relevant_to, slim
+from operators.tokens import count_tokens
+from operators.whatif import Learner, Side
+from schemas import Attribute, Contrast, PolicySkill, ReasonedBy
+from streams.privacy import privacy_of
+from streams.settings import EvolveMode, OnLlmFailure, RankSkill, ReasonerName, Settings
+from streams.whatif.arms.knobs import Knobs
+
+Shares = Callable[[str], Mapping[str, float] | None]
+"""Which share of a domain's users holds an attribute."""
+
+
+def side_of(knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: bool = True) -> Side:
+    """An arm with these knobs, and with an LLM client of its own: no failure of it is anybody else's.
+
+    Args:
+        knobs: its configuration.
+        shares: tells what distinguishes, for slim skills that rank.
+        purpose: what the arm is for, in the metrics of LLM calls.
+        fallback: rules answer in the stead of a model that does not, where `on_llm_failure` says so. Else nobody does.
+
+    Raises:
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    settings, anew = knobs.settings, knobs.settings.evolve_mode is EvolveMode.REPLACE
+    asked = _Asked(knobs, purpose, fallback and settings.on_llm_failure is OnLlmFailure.RULES)
+    learner = Learner(
+        asked.reason,
+        asked.rewrite if anew else None,
+        knobs.limits,
+        privacy_of(settings),
+        settings.warmup_rounds,
+    )
+    return Side(learner, partial(lines_that_rank, settings, shares))
+
+
+def lines_that_rank(settings: Settings, shares: Shares, skill: PolicySkill, contrast: Contrast) -> Sequence[Attribute]:
+    """The lines that the deterministic ranker goes by with these settings."""
+    match settings.rank_skill:
+        case RankSkill.FULL:
+            return skill.attributes
+        case RankSkill.NONE:
+            return ()
+        case RankSkill.SLIM:
+            asked = contrast.instruction if settings.task_slim else ""
+            relevant, population = relevant_to(asked, skill), shares(skill.domain)
+            return lines_of(skill, slim(skill, count_tokens, settings.slim_tokens, population, relevant))
+
+
+@dataclass
+class _Asked:
+    """The reasoner of an arm, and who answers in its stead."""
+
+    knobs: Knobs
+    purpose: str
+    fallback: bool
+
+    def __post_init__(self) -> None:
+        self._rules_replacer = RulesReplacer(common_share=self.knobs.rules.common_share)
+        self._reasoner: Reasoner = self.knobs.rules
+        self._replacer: Replacer = self._rules_replacer
+        if self.knobs.settings.reasoner is ReasonerName.LLM:
+            # The openai client is an optional extra, and slow to import.
+            from streams.worker.reasoning.llm import arm_reasoner  # noqa: PLC0415
+
+            self._reasoner, self._replacer = arm_reasoner(self.knobs.settings, self.purpose)
+
+    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
+        try:
+            return await self._reasoner.reason(contrast, skill)
+        except ReasonerUnavailable as error:
+            if not self.fallback:
+                raise
+            return replace(self.knobs.rules.propose(contrast, skill), reasoned_by=_instead(error))
+
+    async def rewrite(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
+        try:
+            return await self._replacer.replace(contrast, skill)
+        except ReasonerUnavailable as error:
+            if not self.fallback:
+                raise
+            return replace(self._rules_replacer.rewrite(contrast), reasoned_by=_instead(error))
+
+
+def _instead(error: ReasonerUnavailable) -> ReasonedBy:
+    return ReasonedBy(reasoner="rules", fallback=str(error)[:200])

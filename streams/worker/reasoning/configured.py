@@ -1,0 +1,48 @@
+"""Reasoner, replacer and models, as the settings name them. A model's client is imported only when one is named."""
+
+from operators.evolve import Reasoner, Replacer, RulesReasoner, RulesReplacer
+from streams.settings import By, EvolveMode, RankerName, ReasonerName, Settings
+from streams.worker.reasoning.models import Models
+
+
+def reasoner_of(settings: Settings) -> Reasoner:
+    """The reasoner that the settings name, behind the gate if they want one.
+
+    Raises:
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    if settings.reasoner is ReasonerName.RULES:
+        return RulesReasoner()
+    # The openai client is an optional extra, and slow to import.
+    from streams.worker.reasoning.llm import llm_reasoner  # noqa: PLC0415
+
+    return llm_reasoner(settings)
+
+
+def replacer_of(settings: Settings) -> Replacer | None:
+    """Who writes skills anew, if the settings ask for full replacement (paper, Table 5); else None.
+
+    Raises:
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    if settings.evolve_mode is EvolveMode.INCREMENTAL:
+        return None
+    if settings.reasoner is ReasonerName.RULES:
+        return RulesReplacer()
+    from streams.worker.reasoning.llm import llm_replacer  # noqa: PLC0415
+
+    return llm_replacer(settings)
+
+
+def models_of(settings: Settings) -> Models:
+    """The models that the settings ask for.
+
+    Raises:
+        MissingExtra: they need an optional part that is not installed.
+    """
+    if settings.facets_by is settings.extract_by is By.RULES and settings.ranker is RankerName.DETERMINISTIC:
+        return Models()
+    # The openai client is an optional extra, and slow to import.
+    from streams.worker.reasoning.llm import llm_models  # noqa: PLC0415
+
+    return llm_models(settings)

@@ -1,0 +1,71 @@
+"""The domains' global skills in a worker: a copy of a compacted topic that holds a handful of records.
+
+Not a Faust GlobalTable: with one beside tables of another partition count, Faust 0.15.3's assignor does not come to an
+end, and a GlobalTable is recovered anew at every rebalance.
+"""
+
+from collections.abc import Mapping
+from typing import cast
+
+from schemas import Attribute, BadRecord, GlobalSkill, Source, Tier, decode
+from streams.kafka.follower import Follower
+from streams.settings import Settings
+
+
+class GlobalSkills:
+    """The newest global skill per domain; empty until `start`, and where nobody has built one."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._held: dict[bytes, GlobalSkill] = {}
+        self._follower = Follower(settings, GlobalSkill.TOPIC, self.take)
+
+    def start(self) -> None:
+        """Read what there is, then follow.
+
+        Raises:
+            BrokerUnreachable: the topic could not be read.
+        """
+        self._follower.start()
+
+    def take(self, key: bytes, value: bytes | None) -> None:
+        """Hold a record of the topic; one that cannot be read is the materializer's to report."""
+        if value is None:
+            self._held.pop(key, None)
+            return
+        try:
+            skill = decode(GlobalSkill, value)
+        except BadRecord:
+            return
+        if skill.domain.encode() == key:
+            self._held[key] = skill
+
+    def template(self, domain: str) -> tuple[Attribute, ...]:
+        """What users without history start from (paper 2.3)."""
+        skill = self._held.get(domain.encode())
+        return tuple(_as_template(line) for line in skill.attributes) if skill else ()
+
+    def shares(self, domain: str) -> Mapping[str, float]:
+        """Which share of the domain's users holds an attribute, by its id; what many have distinguishes nobody."""
+        skill = self._held.get(domain.encode())
+        return skill.shares if skill else {}
+
+    def popularity(self, domain: str) -> Mapping[str, int]:
+        """How many of the domain's users took an item lately, for the items that most took."""
+        skill = self._held.get(domain.encode())
+        return cast("Mapping[str, int]", skill.items) if skill else {}
+
+
+def _as_template(line: Attribute) -> Attribute:
+    """A line as a newcomer may start from it, whatever the record says: unconfirmed, and not for ever."""
+    return line.model_copy(
+        update={
+            "source": Source.GLOBAL,
+            "tier": min(line.tier, Tier.MEDIUM),
+            "support": 0,
+            "contradictions": 0,
+            "confirmed_at": 0,
+            "weakened_at": None,
+            "pinned": False,
+            "evidence": (),
+        }
+    )

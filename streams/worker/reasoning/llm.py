@@ -1,0 +1,143 @@
+"""What a worker asks a model for: the client from the settings, its calls counted and its endpoint's state told."""
+
+import logging
+import random
+import time
+from functools import partial
+from weakref import WeakValueDictionary
+
+from operators.evolve import GatedReasoner, Reasoner, Replacer
+from operators.tokens import count_tokens
+from streams.exceptions import MissingExtra
+from streams.settings import By, RankerName, Settings
+from streams.worker import metrics
+from streams.worker.reasoning.models import Models
+
+logger = logging.getLogger("sager.llm")
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONFIGURATION = (
+    "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
+    "SAGER_LLM_BASE_URL (404), and start the worker again"
+)
+
+try:
+    from operators.evolve.llm import LlmReasoner, LlmReplacer
+    from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
+    from operators.rank.llm import Form, LlmRanker
+    from operators.retrieve.llm import LlmFacets
+    from operators.slim.llm import LlmExtract
+except ImportError as error:
+    raise MissingExtra(
+        "a model is configured, which needs an extra: pip install 'sager-streams[llm]'; "
+        "or set SAGER_REASONER=rules, SAGER_RANKER=deterministic, SAGER_FACETS_BY=rules and SAGER_EXTRACT_BY=rules"
+    ) from error
+
+_clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
+
+
+def llm_reasoner(settings: Settings) -> Reasoner:
+    """A reasoner that asks the configured endpoint, if wanted only where there is something new to judge."""
+    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens)
+    return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
+
+
+def llm_replacer(settings: Settings) -> Replacer:
+    """A replacer that asks the configured endpoint. It has no gate: a skill written anew is new each time."""
+    return LlmReplacer(shared_client(settings), count_tokens=count_tokens)
+
+
+def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:
+    """Reasoner and replacer of an arm beside the live one, with a client and a circuit breaker of its own."""
+    client = llm_client(settings, purpose)
+    reasoner = LlmReasoner(client, count_tokens=count_tokens)
+    return GatedReasoner(reasoner) if settings.gate else reasoner, LlmReplacer(client, count_tokens=count_tokens)
+
+
+def llm_models(settings: Settings) -> Models:
+    """The models of the stages before a ranking."""
+    client = shared_client(settings)
+    ranks = settings.ranker is not RankerName.DETERMINISTIC
+    return Models(
+        facets=LlmFacets(client, count_tokens=count_tokens) if settings.facets_by is By.LLM else None,
+        extract=LlmExtract(client, count_tokens=count_tokens) if settings.extract_by is By.LLM else None,
+        rank=LlmRanker(client, count_tokens=count_tokens, form=Form(settings.ranker.value), orders=settings.rank_orders)
+        if ranks
+        else None,
+    )
+
+
+def shared_client(settings: Settings) -> LlmClient:
+    """The one client of these settings, for as long as somebody holds it.
+
+    Who asks the same endpoint learns from each other's failures: reasoner, replacer and ranker share one circuit
+    breaker, and its connections. Nobody may close it.
+    """
+    name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
+    client = _clients.get(name)
+    if client is None:
+        client = _clients[name] = llm_client(settings)
+    return client
+
+
+def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
+    """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted.
+
+    Args:
+        settings: the endpoint.
+        purpose: for what beside the live path, told before the prompt's name in the metrics. The state of such a
+            client's circuit is its own, and not told: it says nothing about the live path.
+    """
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
+    for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
+        metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
+    return LlmClient(
+        base_url=settings.llm_base_url or OPENAI_URL,
+        api_key=key,
+        model=settings.llm_model,
+        timeout_seconds=settings.llm_timeout_seconds,
+        attempts=settings.llm_attempts,
+        max_retry_seconds=settings.llm_retry_seconds,
+        sizes_in_schema=settings.llm_sizes_in_schema,
+        on_call=partial(_count, settings, purpose),
+        breaker=CircuitBreaker(
+            failures=settings.llm_breaker_failures,
+            pause_seconds=settings.llm_breaker_seconds,
+            max_pause_seconds=max(settings.llm_breaker_seconds, settings.llm_breaker_max_seconds),
+            clock=time.monotonic,
+            chance=random.random,
+            on_change=(lambda _: None) if purpose else _tell,
+        ),
+    )
+
+
+def _count(settings: Settings, purpose: str, call: CallRecord) -> None:
+    name = f"{purpose}:{call.name}" if purpose else call.name
+    metrics.LLM_CALLS.labels(name, call.outcome.value).inc()
+    metrics.LLM_TOKENS.labels(name, "prompt").inc(call.prompt_tokens)
+    metrics.LLM_TOKENS.labels(name, "completion").inc(call.completion_tokens)
+    metrics.LLM_COST.labels(name).inc(settings.llm_cost(call.prompt_tokens, call.completion_tokens))
+    metrics.LLM_SECONDS.labels(name).observe(call.latency_ms / 1000)
+
+
+def _tell(breaker: CircuitBreaker) -> None:
+    """Count and log what the circuit breaker has just done."""
+    metrics.LLM_CIRCUIT.set(breaker.state.value)
+    if breaker.state is BreakerState.CLOSED:
+        logger.warning("the LLM endpoint answers again")
+    elif breaker.state is BreakerState.OPEN and breaker.failure is not None:
+        failure = breaker.failure
+        if not breaker.still_away:
+            metrics.LLM_OPENINGS.labels(failure.outcome.value).inc()
+        logger.warning(
+            "the LLM endpoint %s, %s: %s; no calls for %.1f s%s",
+            "is still away" if breaker.still_away else "is away",
+            failure.outcome.value,
+            failure.detail,
+            breaker.remaining_seconds,
+            f". {CONFIGURATION}" if failure.misconfigured else "",
+        )
+
+
+def _count_gated() -> None:
+    metrics.GATED.inc()

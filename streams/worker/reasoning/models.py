@@ -1,0 +1,46 @@
+"""Which parts of a ranking a model does, by the settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from operators.rank import LlmRanking, Task
+from operators.retrieve import Neighbours
+from operators.retrieve.llm import Synthesis
+from operators.slim.llm import Extracted
+from schemas import Memory, PolicySkill
+
+
+class Synthesizes(Protocol):
+    """Writes facets (LLM_Mem, paper eq. 1)."""
+
+    async def synthesize(self, memory: Memory, neighbours: Neighbours) -> Synthesis:
+        """What these neighbours say about this user."""
+        ...
+
+
+class Extracts(Protocol):
+    """Chooses what a slim skill says (LLM_Ext, paper eq. 3)."""
+
+    async def extract(
+        self, skill: PolicySkill, instruction: str, budget: int, population: Mapping[str, float] | None
+    ) -> Extracted:
+        """The slim skill of this skill for this task."""
+        ...
+
+
+class Ranks(Protocol):
+    """Orders candidates (LLM_Rec, paper eq. 4)."""
+
+    async def rank(self, task: Task) -> LlmRanking:
+        """The candidates in a strict order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Models:
+    """The models of the three stages; None where a rule does the part."""
+
+    facets: Synthesizes | None = None
+    extract: Extracts | None = None
+    rank: Ranks | None = None

@@ -1,0 +1,160 @@
+"""Which reasoner answers, and what happens when it cannot: fall back, wait, or give the contrast up."""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Protocol, TypeVar, runtime_checkable
+
+from faust.streams import current_event
+
+from operators.evolve import (
+    Proposal,
+    Reasoner,
+    ReasonerUnavailable,
+    Replacement,
+    Replacer,
+    RulesReasoner,
+    RulesReplacer,
+)
+from schemas import Contrast, PolicySkill, ReasonedBy
+from streams.settings import OnLlmFailure
+from streams.worker import metrics
+from streams.worker.runtime.ordered import Abandoned, Stale
+
+logger = logging.getLogger("sager.reasoning")
+
+FIRST_WAIT_SECONDS = 1.0
+LAST_WAIT_SECONDS = 60.0
+LOOK_SECONDS = 0.25
+"""How soon who waits notices that the endpoint is back, or that their partition is not."""
+APART_SECONDS = 0.05
+"""Who waited for the same endpoint goes on this far apart, on average: it gets no 64 calls in its first moment."""
+
+_Answer = TypeVar("_Answer")
+
+
+class GivenUp(Exception):
+    """No reasoner answers for this contrast; it belongs into the dead letters."""
+
+
+@runtime_checkable
+class Away(Protocol):
+    """An error that knows when it is worth asking again; `operators.llm.EndpointAway`, said without its extra."""
+
+    passable: Callable[[], bool]
+
+
+class Reasoning:
+    """The configured reasoner with its fallback.
+
+    Args:
+        reasoner: who is asked first.
+        on_failure: what to do when they are unavailable.
+        touch: called again and again while waiting, so that waiting is not taken for being stuck.
+        replacer: who writes skills anew; None where skills evolve by diffs.
+    """
+
+    def __init__(
+        self,
+        reasoner: Reasoner,
+        on_failure: OnLlmFailure,
+        touch: Callable[[], None] = lambda: None,
+        replacer: Replacer | None = None,
+    ) -> None:
+        self.reasoner = reasoner
+        self.on_failure = on_failure
+        self.touch = touch
+        self.replacer = replacer
+        self._waiting = 0
+
+    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
+        """A proposal, from the configured reasoner or from the rules in its stead.
+
+        Raises:
+            GivenUp: by configuration, a contrast without an answer is dead-lettered.
+            Stale, Abandoned: the contrast's partition has moved or is about to, while it waited for an answer.
+        """
+
+        def by_rules(told: ReasonedBy) -> Proposal:
+            return replace(RulesReasoner().propose(contrast, skill), reasoned_by=told)
+
+        return await self._insist(lambda: self.reasoner.reason(contrast, skill), by_rules)
+
+    async def rewrite(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
+        """A skill written anew, from the configured replacer or from the rules in its stead.
+
+        Raises:
+            GivenUp: by configuration, a contrast without an answer is dead-lettered.
+            Stale, Abandoned: the contrast's partition has moved or is about to, while it waited for an answer.
+        """
+        rules = RulesReplacer()
+        replacer = self.replacer or rules
+
+        def by_rules(told: ReasonedBy) -> Replacement:
+            return replace(rules.rewrite(contrast), reasoned_by=told)
+
+        return await self._insist(lambda: replacer.replace(contrast, skill), by_rules)
+
+    async def _insist(
+        self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]
+    ) -> _Answer:
+        delay = FIRST_WAIT_SECONDS
+        while True:
+            try:
+                return await ask()
+            except ReasonerUnavailable as error:
+                metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
+                if self.on_failure is OnLlmFailure.DEAD_LETTER:
+                    raise GivenUp(str(error)) from error
+                if self.on_failure is OnLlmFailure.RULES:
+                    return by_rules(ReasonedBy(reasoner=RulesReasoner.name, fallback=str(error)[:200]))
+                failure = error
+            self._waiting += 1
+            try:
+                with metrics.LLM_WAITING.track_inprogress():
+                    if isinstance(failure, Away):
+                        await self._until(failure.passable)
+                        delay = FIRST_WAIT_SECONDS
+                    else:
+                        logger.warning("reasoner unavailable, again in %.0f s: %s", delay, failure.outcome)
+                        await self._pause(delay * random.uniform(1, 1.2))  # noqa: S311 - no secret
+                        delay = min(2 * delay, LAST_WAIT_SECONDS)
+            finally:
+                self._waiting -= 1
+
+    async def _until(self, passable: Callable[[], bool]) -> None:
+        """Wait until calls go out again; the circuit breaker sets the pace, and one of all who wait is its probe."""
+        while True:
+            while not passable():
+                await self._pause(LOOK_SECONDS)
+            await self._pause(random.uniform(0, 2 * APART_SECONDS * self._waiting))  # noqa: S311 - no secret
+            if passable():
+                return
+
+    async def _pause(self, seconds: float) -> None:
+        """Sleep, and be seen to be alive.
+
+        Raises:
+            Stale: another worker has the partition of this contrast by now, and asks for itself.
+            Abandoned: a rebalance or the worker's end has begun, and would wait for this contrast.
+        """
+        until = time.monotonic() + seconds
+        while (remaining := until - time.monotonic()) > 0:
+            self.touch()
+            await asyncio.sleep(min(remaining, LOOK_SECONDS))
+            _assert_wanted()
+
+
+def _assert_wanted() -> None:
+    """Raises if nobody needs the answer for the event in hand any more; outside of a stream somebody does."""
+    event = current_event()
+    if event is None:
+        return
+    if event.message.generation_id != event.app.consumer_generation_id:
+        raise Stale
+    # Faust stops the flow before it waits for what is under way, and lets it go on when all is settled anew.
+    if not event.app.flow_control.is_active():
+        raise Abandoned

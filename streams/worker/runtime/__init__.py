@@ -1,0 +1,1 @@
+"""How an agent runs: intake, per-key order, group membership, the repairs of Faust, watchdog, ages, logs."""

@@ -1,0 +1,115 @@
+"""Every record's way in: decoded, checked against its user's partition, or refused with its bytes kept.
+
+An agent hands each event to `Intake.submit` with a handler per topic; what comes to the handler is an event of
+the right type on the right partition. What does not is re-routed (invariant 11) or dead-lettered (invariant 9).
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from aiokafka.errors import MessageSizeTooLargeError
+
+from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
+from schemas.topics import by_name
+from streams.kafka.clients import partition_of
+from streams.metrics import DEAD_LETTERS
+from streams.worker import metrics
+from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.runtime.ordered import KeyOrdered, Stale
+
+Handler = Callable[[Any, Any, Position], Awaitable[str]]
+"""Takes the Faust event, the decoded event and its position; gives the outcome's word for the metrics."""
+
+IN_FLIGHT = 256
+SMALL_BYTES = 4_096
+
+
+class Intake:
+    """The way in of one agent.
+
+    Args:
+        pipeline: the worker's parts.
+        stage: the agent's name, in metrics and dead letters.
+        handlers: what to do with an event, by the registry's topic name.
+        in_flight: how many events may be worked on at once.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, stage: str, handlers: Mapping[str, Handler], in_flight: int = IN_FLIGHT
+    ) -> None:
+        self._pipeline = pipeline
+        self._stage = stage
+        self._handlers = handlers
+        self._in_flight = in_flight
+
+    def attach(self, name: str = "") -> None:
+        """Make it an agent of the app, named as its stage if not otherwise, over all topics that it handles."""
+        source = self._pipeline.source(*self._handlers)
+        metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
+        self._pipeline.app.agent(source, name=name or self._stage)(self._run)
+
+    async def _run(self, stream: Any) -> None:
+        """Take every event of a stream; never raises on account of an event."""
+        manual = stream.noack()
+        ordered = self._pipeline.ordered(manual, self._stage, self._in_flight, self._on_error)
+        async for event in manual.events():
+            await self._submit(ordered, event)
+
+    async def _submit(self, ordered: KeyOrdered, event: Any) -> None:
+        topic = by_name(event.message.topic, self._pipeline.settings.prefix)
+        position = position_of(event.message)
+        metrics.TAKEN.labels(topic.base).inc()
+        try:
+            record = decode(topic.model, event.value)
+        except BadRecord as error:
+            refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
+            await ordered.submit(event, None, refuse)
+            return
+        if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
+            await ordered.submit_alone(event, partial(self._handle, topic.base, event, record, position))
+            return
+        owner = topic.owner_of(record)
+        right = partition_of(owner, self._pipeline.settings.partitions)
+        if right != position.partition:
+            await ordered.submit(event, owner, partial(self._reroute, event, topic.base, owner, right))
+            return
+        await ordered.submit(event, owner, partial(self._handle, topic.base, event, record, position))
+
+    async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
+        outcome = await self._handlers[base](event, record, position)
+        metrics.EVENTS.labels(self._stage, outcome).inc()
+
+    async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
+        """Send a record on to its user's partition: its producer hashes otherwise than murmur2."""
+        await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
+        metrics.REROUTED.labels(self._stage).inc()
+        metrics.EVENTS.labels(self._stage, "rerouted").inc()
+
+    async def dead_letter(
+        self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
+    ) -> None:
+        """Keep a record that cannot be processed, with its bytes, its position and what is wrong with it."""
+        original = event.value if value is None else value
+        key: bytes | None = event.message.key
+        try:
+            await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
+        except MessageSizeTooLargeError:
+            # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
+            small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
+            await self._send_letter(event, small)
+        DEAD_LETTERS.labels(self._stage, reason).inc()
+        metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
+
+    async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
+        # Not by the key: hashing a hostile one takes aiokafka 0.7 s a megabyte, and all agents would wait.
+        partition = letter.source.partition
+        await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+
+    async def _on_error(self, event: Any, error: Exception) -> None:
+        """A handler failed in a way that nobody foresaw: keep the event, and go on."""
+        detail = f"{type(error).__name__}: {error}"
+        try:
+            await self.dead_letter(event, position_of(event.message), "internal-error", detail)
+        except Stale:
+            metrics.STALE.labels(self._stage).inc()

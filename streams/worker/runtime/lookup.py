@@ -1,0 +1,34 @@
+"""Finding keys of a table by whose they are, or by what their values hold: tables know no order and no index."""
+
+import asyncio
+
+from schemas import key_start
+from streams.worker.runtime.repairs import DeliveredTable
+
+LOOK = 20_000
+"""Keys that are looked at before others have their turn."""
+LOOK_INTO = 500
+"""Values, some kilobytes each, likewise."""
+
+
+async def keys_that_begin(table: DeliveredTable, owner: str) -> list[bytes]:
+    """The keys `[owner, ...]` of a table."""
+    start = key_start(owner)
+    found = []
+    for number, key in enumerate(tuple(table.data), 1):
+        if key.startswith(start):
+            found.append(key)
+        if number % LOOK == 0:
+            await asyncio.sleep(0)
+    return found
+
+
+async def keys_that_hold(table: DeliveredTable, text: bytes) -> list[bytes]:
+    """The keys whose value holds these bytes, as its JSON has them."""
+    found = []
+    for number, key in enumerate(tuple(table.data), 1):
+        if text in (table.data.get(key) or b""):
+            found.append(key)
+        if number % LOOK_INTO == 0:
+            await asyncio.sleep(0)
+    return found

@@ -1,0 +1,250 @@
+"""Our repairs of Faust 0.15.3, all of them, each with its thread and its test (tests/integration/test_repairs.py).
+
+1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
+   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes.
+2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
+   short of the last records. The high watermark of a fetch response is right, and is asked instead.
+3. When the flow stops while a fetch is under way (at every rebalance, and by repair 1), Faust drops what the fetch
+   brings and relies on a seek to the committed offsets to get it again. aiokafka does nothing for a partition
+   that has none, or 0: on a fresh group everything produced before the worker joined could be passed over. Such
+   partitions are read again from their beginning.
+   Faust's livelock detector, which only logs, asks such a partition for its position; while the seek is under way
+   there is none, aiokafka asserts that there is, and the worker dies of it. It asks once there is one.
+4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
+   dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
+   an empty disk has never seen. The changelog is written first, and the table once it has been.
+5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
+   (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
+   is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
+   broker, which gives aiokafka no producer id, and whose connections do not break.
+6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
+   on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
+   full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import aiokafka
+import faust
+from faust.tables.manager import TableManager
+from faust.tables.recovery import Recovery
+from faust.transport.drivers import aiokafka as driver
+from mode.utils.queues import ThrowableQueue
+
+from streams.worker import metrics
+from streams.worker.runtime.membership import Membership, fence, watch
+
+HIGH_WATERMARK_SECONDS = 10.0
+FETCH_WAIT_MS = 50
+
+
+class QuietRecovery(Recovery):
+    """Repair 1: nothing is fetched between the end of recovery and the clearing of the queues. And it is timed."""
+
+    _given_at = 0.0
+
+    async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
+        """Note when partitions were given to us, and let Faust recover their tables."""
+        self._given_at = time.monotonic()
+        metrics.REBALANCES.inc()
+        await super().on_rebalance(*args, **kwargs)
+
+    async def on_recovery_completed(self, generation_id: int = 0) -> None:
+        """Stop the flow, then let Faust resume it at the committed offsets."""
+        self.app.consumer.stop_flow()
+        self.app.flow_control.suspend()
+        await super().on_recovery_completed(generation_id)
+        metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._given_at)
+
+
+class QuietTableManager(TableManager):
+    """The table manager that recovers by `QuietRecovery`."""
+
+    _recovery: Recovery | None
+
+    @property
+    def recovery(self) -> Recovery:
+        """The recovery service, made on first use."""
+        if self._recovery is None:
+            self._recovery = QuietRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return self._recovery
+
+
+class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
+    """Repair 3: a partition without a committed offset is read again from its beginning."""
+
+    async def on_start(self) -> None:
+        """Start the consumer, and have it tell of its membership."""
+        await super().on_start()
+        watch(self._consumer, self.app.membership)
+
+    async def seek_to_committed(self) -> Mapping[Any, int]:
+        """Seek every partition to where its group stands, which for a fresh one is the beginning."""
+        consumer = self._ensure_consumer()
+        committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
+        fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
+        if fresh:
+            await self.call_thread(consumer.seek_to_beginning, *fresh)
+        return committed
+
+    def verify_event_path(self, now: float, tp: Any) -> None:
+        """Look for a stream that stands still, unless `tp` is between two positions."""
+        assignment = self._ensure_consumer()._fetcher._subscriptions.subscription.assignment
+        state = assignment and assignment.state_value(aiokafka.TopicPartition(tp.topic, tp.partition))
+        if state and state.has_valid_position:
+            super().verify_event_path(now, tp)
+
+
+class SeekingConsumer(driver.Consumer):
+    """The consumer that reads by `SeekingConsumerThread`."""
+
+    def _new_consumer_thread(self) -> SeekingConsumerThread:
+        return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class FencedProducer(driver.Producer):
+    """The producer that sends only while the worker is a member of its group."""
+
+    def _new_producer(self, transactional_id: str | None = None) -> aiokafka.AIOKafkaProducer:
+        producer = super()._new_producer(transactional_id)
+        fence(producer, self.app.membership)
+        return producer
+
+
+class IdempotentProducer(FencedProducer):
+    """Repair 5: the broker drops what the client sends a second time."""
+
+    def _settings_extra(self) -> Mapping[str, Any]:
+        return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+
+
+class SeekingTransport(driver.Transport):
+    """The transport to Apache Kafka."""
+
+    Consumer = SeekingConsumer
+    Producer = IdempotentProducer
+
+
+class TrueEndConsumerThread(SeekingConsumerThread):
+    """Repair 2: the end of a partition, by a fetch."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        # The embedded broker answers a fetch over many partitions late; Faust would wait 1.5 s for it.
+        consumer._fetch_max_wait_ms = FETCH_WAIT_MS
+        return consumer
+
+    async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
+        claimed: Mapping[Any, int] = await super()._highwaters(partitions)
+        live = {aiokafka.TopicPartition(tp.topic, tp.partition): end for tp, end in claimed.items() if end}
+        if not live:
+            return claimed
+        transport = self.consumer.transport
+        reader = self._create_client_consumer(transport)  # without a group, and with the worker's credentials
+        await reader.start()
+        try:
+            reader.assign(list(live))
+            for tp, end in live.items():
+                reader.seek(tp, end - 1)
+            give_up = time.monotonic() + HIGH_WATERMARK_SECONDS
+            while any(reader.highwater(tp) is None for tp in live) and time.monotonic() < give_up:
+                await reader.getmany(timeout_ms=200)
+            seen = {(tp.topic, tp.partition): reader.highwater(tp) or 0 for tp in live}
+        finally:
+            await reader.stop()
+        return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
+
+
+class TrueEndConsumer(driver.Consumer):
+    """The consumer that reads by `TrueEndConsumerThread`."""
+
+    def _new_consumer_thread(self) -> TrueEndConsumerThread:
+        return TrueEndConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+
+class TrueEndTransport(driver.Transport):
+    """The transport to the embedded broker."""
+
+    Consumer = TrueEndConsumer
+    Producer = FencedProducer
+
+
+class RoomyQueue(ThrowableQueue[Any]):
+    """Repair 6: a stream's buffer that asks for less when it is full, and never makes the others wait.
+
+    It holds at most what one fetch brought beyond its size, which is in memory at that time in any case.
+    """
+
+    def full(self) -> bool:
+        """Whether a put has to wait: never. From four fifths of its size on, its partitions are not fetched."""
+        return False
+
+
+class RepairedApp(faust.App):
+    """A Faust app that reads everything from Apache Kafka."""
+
+    membership: Membership
+
+    def _new_transport(self) -> driver.Transport:
+        return SeekingTransport(self.conf.broker_consumer, self)
+
+    def FlowControlQueue(  # noqa: N802 - Faust's own name
+        self, maxsize: int | None = None, *, clear_on_resume: bool = False
+    ) -> RoomyQueue:
+        """A stream's buffer."""
+        return RoomyQueue(
+            maxsize=maxsize or self.conf.stream_buffer_maxsize,
+            flow_control=self.flow_control,
+            clear_on_resume=clear_on_resume,
+        )
+
+
+class EmbeddedApp(RepairedApp):
+    """A Faust app that reads everything, and to the true end, from the embedded broker."""
+
+    def _new_transport(self) -> driver.Transport:
+        return TrueEndTransport(self.conf.broker_consumer, self)
+
+
+class DeliveredTable(faust.Table):
+    """Repair 4: a table that never holds what its changelog does not."""
+
+    async def send_change(self, key: bytes, value: bytes | None) -> Any:
+        """Send a value, or a tombstone, to the changelog, and wait until the broker has it; where it stands."""
+        return await self.send_changelog(self.partition_for_key(key), key, value)
+
+    def hold(self, key: bytes, value: bytes, sent: Any) -> None:
+        """Hold a value that the changelog has, and note up to where what is on disk has come."""
+        self.data[key] = value
+        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
+
+    def drop(self, key: bytes, sent: Any) -> None:
+        """Hold a value no more of which the changelog has the tombstone."""
+        self.data.pop(key, None)
+        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
+
+    async def scrub(self) -> None:
+        """Leave nothing on disk of what is held no more: RocksDB only marks it, until it compacts."""
+        for database in list(getattr(self.data, "_dbs", {}).values()):
+            await asyncio.to_thread(_compact, database)
+
+    def _on_changelog_sent(self, fut: Any) -> None:
+        """Faust would note that on disk before the value is there."""
+
+
+def _compact(database: Any) -> None:
+    from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
+
+    options = CompactOptions()
+    # By default files of the last level are moved, not written anew, and what was deleted stays in them.
+    options.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+    database.flush()
+    database.compact_range(None, None, options)
+
+
+def server_urls(bootstrap: str) -> Sequence[str]:
+    """Faust's broker URLs of a list of bootstrap servers."""
+    return [f"kafka://{server.strip()}" for server in bootstrap.split(",")]

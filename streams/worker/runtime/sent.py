@@ -1,0 +1,154 @@
+"""What of a user's newest version is on an output topic already: asked when a worker may have died before sending it.
+
+A skill is written before its diff is sent. Whoever takes over finds the skill with the diff in it, and cannot tell
+from the table whether the diff went out. So the end of the log is read, once per partition and generation, and only
+when there is a skill whose event is not acknowledged yet: nothing is lost, and no version is in the log twice.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import orjson
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
+
+from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
+from streams.kafka.scanner import Scanner
+from streams.settings import Settings
+
+logger = logging.getLogger("sager.worker")
+
+MARGIN_MS = 600_000
+"""Clocks of machines differ: a diff may carry a time before that of the event it answers."""
+LEAST_RECORDS = 2_000
+"""Read at least, for events whose producer's clock is far ahead."""
+READ_SECONDS = 60.0
+NOTES = 50_000
+"""Users whose last sending is remembered: more than can be in flight and finished behind a slow event."""
+
+
+@dataclass(frozen=True)
+class Newest:
+    """The newest version on a topic, and of a slim skill what it says."""
+
+    version: int
+    text: str = ""
+
+
+Tail = dict[bytes, Newest]
+"""By compound key: the newest version in the part of a partition that was read."""
+
+
+class Sent:
+    """The ends of skill-diffs and slim-skills, as far as they were needed.
+
+    Args:
+        settings: the deployment.
+        generation: the consumer generation now; with every new one the ends are read anew.
+    """
+
+    def __init__(self, settings: Settings, generation: Callable[[], int]) -> None:
+        self._settings = settings
+        self._generation = generation
+        self._of_generation = -1
+        self._tails: dict[tuple[str, int], tuple[int, asyncio.Task[Tail]]] = {}
+        self._here: dict[bytes, int] = {}
+
+    def note(self, skill: PolicySkill) -> None:
+        """This process has sent all of the skill's newest version."""
+        key = compound_key(skill.user_id, skill.domain)
+        self._here.pop(key, None)
+        self._here[key] = skill.version
+        if len(self._here) > NOTES:
+            del self._here[next(iter(self._here))]
+
+    def is_noted(self, skill: PolicySkill) -> bool:
+        """Whether this process has sent all of this version."""
+        return self._here.get(compound_key(skill.user_id, skill.domain), 0) >= skill.version
+
+    def forget(self, key: bytes) -> None:
+        """The skill under this key is no more; versions begin anew."""
+        self._here.pop(key, None)
+
+    async def newest(self, topic: str, partition: int, skill: PolicySkill) -> Newest | None:
+        """The skill's newest record on a topic's partition; None if its end holds none.
+
+        Args:
+            topic: `skill-diffs` or `slim-skills`.
+            partition: the user's.
+            skill: its last diff names the event that it answers, and so how far back to read.
+
+        Raises:
+            BrokerUnreachable, TimeoutError: the broker does not answer.
+        """
+        if self._generation() != self._of_generation:
+            self._of_generation = self._generation()
+            self._tails.clear()
+        source = skill.last_diff.source if skill.last_diff is not None else None
+        needed = source.timestamp_ms - MARGIN_MS if source is not None else 0
+        where = (topic, partition)
+        if where not in self._tails or needed < self._tails[where][0]:
+            # Once more the margin, so that the next user, whose event is a little older, needs no second reading.
+            since = max(0, needed - MARGIN_MS)
+            self._tails[where] = (since, asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since)))
+        task = self._tails[where][1]
+        try:
+            tail = await asyncio.shield(task)
+        except Exception:
+            # Whoever tries again reads again.
+            if where in self._tails and self._tails[where][1] is task:
+                del self._tails[where]
+            raise
+        return tail.get(compound_key(skill.user_id, skill.domain))
+
+    def _read(self, base: str, partition: int, since_ms: int) -> Tail:
+        """All versions of a partition from a time on."""
+        name = self._settings.topic(base)
+        tail: Tail = {}
+        began, count = time.monotonic(), 0
+        with Scanner(self._settings) as scanner:
+            for message in scanner.read([_start(scanner, TopicPartition(name, partition, OFFSET_BEGINNING), since_ms)]):
+                count += 1
+                _add(tail, base, message)
+                if time.monotonic() - began > READ_SECONDS:
+                    raise TimeoutError(f"the end of {base}[{partition}] was not reached within {READ_SECONDS:.0f} s")
+        logger.info("read the last %d records of %s[%d]", count, base, partition)
+        return tail
+
+
+def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicPartition:
+    [found] = scanner.since([where], since_ms)
+    end = scanner.end(where)
+    by_time = end if found.offset == OFFSET_END else found.offset
+    # Where this lies before the log's beginning, it is read from there.
+    return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
+
+
+def _forget(tail: Tail, key: bytes) -> None:
+    """A tombstone: what was sent before it is no more, and its versions are given again."""
+    try:
+        owner, domain, *_ = orjson.loads(key)
+        tail.pop(compound_key(owner, domain), None)
+    except (ValueError, TypeError):
+        return
+
+
+def _add(tail: Tail, base: str, message: Message) -> None:
+    value = message.value()
+    if value is None:
+        _forget(tail, message.key() or b"")
+        return
+    try:
+        if base == SkillDiff.TOPIC:
+            diff = decode(SkillDiff, value)
+            key, found = compound_key(diff.user_id, diff.domain), Newest(diff.version)
+        else:
+            slim = decode(SlimSkill, value)
+            key, found = compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)
+    except BadRecord:  # not of our making; the materializer dead-letters it
+        return
+    known = tail.get(key)
+    if known is None or known.version <= found.version:
+        tail[key] = found
