@@ -117,7 +117,7 @@ class Position(Model):
 
     @property
     def moment(self) -> datetime:
-        """The record's timestamp in UTC. Producers choose it freely: one beyond the year 9999 is clipped to that year."""
+        """The record's timestamp in UTC. Producers choose it freely: it is clipped to the year 9999."""
         return _EPOCH + timedelta(milliseconds=min(self.timestamp_ms, _LAST_MS))
 
 
