@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streams.materializer.columns import Keep, Table
-from streams.materializer.records import Drop, Put, Row
+from streams.materializer.records import Drop, Put, RowKey
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Batch:
     """The reduced sum of records added in log order."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, dict[Row, Pending]] = {}
+        self._pending: dict[str, dict[RowKey, Pending]] = {}
 
     def add(self, change: Put | Drop) -> None:
         """Takes the next record's change into account."""
@@ -34,13 +34,13 @@ class Batch:
         elif pending.put is None or _replaces(change, pending.put):
             pending.put = change
 
-    def pending(self, table: Table) -> Mapping[Row, Pending]:
+    def pending(self, table: Table) -> Mapping[RowKey, Pending]:
         """What is to happen in one table, by key."""
         return self._pending.get(table.name, {})
 
 
 def _replaces(later: Put, earlier: Put) -> bool:
     if later.table.keep is Keep.NEWEST:
-        version = len(later.table.key)
+        version = later.table.version_column
         return bool(later.row[version] >= earlier.row[version])
     return later.table.keep is Keep.LAST

@@ -46,6 +46,8 @@ class Table:
     Attributes:
         children: long tables whose rows come and go with a row of this one; they begin with this table's key
             and have no key of their own, because an index on them would cost more than the rest of the write.
+        schema: the Arrow schema of the columns, in order.
+        column_set: the columns' names: what every row has, no more and no less.
     """
 
     name: str
@@ -55,11 +57,13 @@ class Table:
     keep: Keep = Keep.FIRST
     children: tuple["Table", ...] = ()
     schema: Any = field(init=False, repr=False)
+    column_set: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if tuple(c.name for c in self.columns[: len(self.key)]) != self.key:
             raise ValueError(f"the columns of {self.name} must begin with its key {self.key}")
         object.__setattr__(self, "schema", pa.schema([(c.name, _ARROW[c.type]) for c in self.columns]))
+        object.__setattr__(self, "column_set", frozenset(self.names))
 
     @property
     def names(self) -> tuple[str, ...]:

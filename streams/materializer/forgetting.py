@@ -63,18 +63,17 @@ class Barrier:
     def blanked(self, put: Put, event: Model) -> Put:
         """The row without the words among which a line may be that its user had forgotten since."""
         blanks = _WORDS.get(put.table.name)
-        receipt = self._receipts.get(subject_of(put.row[0])) if blanks and self._receipts else None
+        receipt = self._receipts.get(subject_of(put.row["user_id"])) if blanks and self._receipts else None
         if blanks is None or receipt is None or not receipt.lines:
             return put
         happened = getattr(event, "occurred_at", None)
         if happened is None or happened > max(line.until for line in receipt.lines.values()):
             return put
-        row = tuple(blanks.get(name, value) for name, value in zip(put.table.names, put.row, strict=True))
         children = tuple(
             [] if child.name == "ranking_facets" else rows
             for child, rows in zip(put.table.children, put.children, strict=True)
         )
-        return replace(put, row=row, children=children)
+        return replace(put, row=put.row | blanks, children=children)
 
 
 _WORDS: dict[str, dict[str, str | None]] = {

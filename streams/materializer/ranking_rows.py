@@ -1,9 +1,9 @@
-"""Events around rankings to rows: what was asked for, shown and taken."""
+"""Rows of what users asked for, were shown and took."""
 
 from operators.outcome import arm_of
 from schemas import Contrast, Ranking, RankRequest, ReasonedBy, Selection
 from streams.materializer import ranking_tables as tables
-from streams.materializer.records import Put, Record, Row, envelope, utc
+from streams.materializer.records import Put, Record, Row, envelope, reasoned
 
 
 def rank_request(event: RankRequest, record: Record) -> Put:
@@ -11,77 +11,82 @@ def rank_request(event: RankRequest, record: Record) -> Put:
     item_ids = [c.item_id for c in event.candidates]
     return Put(
         tables.RANK_REQUESTS,
-        (*envelope(event), event.domain, event.request_id, event.instruction, item_ids, *record.provenance),
+        {
+            **envelope(event),
+            "domain": event.domain,
+            "request_id": event.request_id,
+            "instruction": event.instruction,
+            "item_ids": item_ids,
+            **record.provenance,
+        },
     )
 
 
 def ranking(event: Ranking, record: Record) -> Put:
-    """What somebody was shown, with one row per injected facet and per part that somebody reasoned."""
+    """What somebody was shown, with one row per injected facet and per reasoned part."""
     told = event.injected
     parts = (("rank", told.ranked_by), ("facets", told.facets_by), ("slim", told.slim_by))
     calls = [(part, by) for part, by in parts if by is not None]
     ranked_by = told.ranked_by or ReasonedBy()
-    row = (
-        *envelope(event),
-        event.domain,
-        event.ranking_id,
-        event.instruction,
-        [c.item_id for c in event.candidates],
-        event.ranked_by.value,
-        told.skill_version,
-        told.slim_skill,
-        told.reasoner,
-        *record.provenance,
-        [facet.facet for facet in told.facets],
-        told.memory_version,
-        told.graph_epoch,
-        ranked_by.model,
-        ranked_by.prompt,
-        ranked_by.prompt_hash,
-        sum(by.calls for _, by in calls),
-        sum(by.prompt_tokens for _, by in calls),
-        sum(by.completion_tokens for _, by in calls),
-        told.repaired,
-        ranked_by.fallback,
-        told.model_dump_json(),
-        arm_of(told),
-    )
-    return Put(tables.RANKINGS, row, (_facets(event), [_call(event, part, by) for part, by in calls]))
+    key = envelope(event)
+    row = {
+        **key,
+        "domain": event.domain,
+        "ranking_id": event.ranking_id,
+        "instruction": event.instruction,
+        "item_ids": [c.item_id for c in event.candidates],
+        "ranked_by": event.ranked_by.value,
+        "skill_version": told.skill_version,
+        "slim_skill": told.slim_skill,
+        "reasoner": told.reasoner,
+        **record.provenance,
+        "facets": [facet.facet for facet in told.facets],
+        "memory_version": told.memory_version,
+        "graph_epoch": told.graph_epoch,
+        "model": ranked_by.model,
+        "prompt": ranked_by.prompt,
+        "prompt_hash": ranked_by.prompt_hash,
+        "llm_calls": sum(by.calls for _, by in calls),
+        "prompt_tokens": sum(by.prompt_tokens for _, by in calls),
+        "completion_tokens": sum(by.completion_tokens for _, by in calls),
+        "repaired": told.repaired,
+        "fallback": ranked_by.fallback,
+        "injected": told.model_dump_json(),
+        "arm": arm_of(told),
+    }
+    return Put(tables.RANKINGS, row, (_facets(event, key), [_call(event, key, part, by) for part, by in calls]))
 
 
-def _facets(event: Ranking) -> list[Row]:
-    when = (event.domain, utc(event.occurred_at))
+def _facets(event: Ranking, key: Row) -> list[Row]:
     return [
-        (event.user_id, event.event_id, seq, *when, f.facet, f.attribute_id, f.confidence, list(f.supporting_neighbors))
+        {
+            **key,
+            "seq": seq,
+            "domain": event.domain,
+            "facet": f.facet,
+            "attribute_id": f.attribute_id,
+            "confidence": f.confidence,
+            "supporting_neighbors": list(f.supporting_neighbors),
+        }
         for seq, f in enumerate(event.injected.facets, start=1)
     ]
 
 
-def _call(event: Ranking, part: str, by: ReasonedBy) -> Row:
-    return (
-        event.user_id,
-        event.event_id,
-        part,
-        event.domain,
-        utc(event.occurred_at),
-        by.reasoner,
-        by.model,
-        by.prompt,
-        by.prompt_hash,
-        by.calls,
-        by.prompt_tokens,
-        by.completion_tokens,
-        by.latency_ms,
-        by.fallback,
-        by.gated,
-    )
+def _call(event: Ranking, key: Row, part: str, by: ReasonedBy) -> Row:
+    return {**key, "part": part, "domain": event.domain, **reasoned(by)}
 
 
 def selection(event: Selection, record: Record) -> Put:
     """What somebody took."""
     return Put(
         tables.SELECTIONS,
-        (*envelope(event), event.ranking_id, event.item_id, event.skill_version, *record.provenance),
+        {
+            **envelope(event),
+            "ranking_id": event.ranking_id,
+            "item_id": event.item_id,
+            "skill_version": event.skill_version,
+            **record.provenance,
+        },
     )
 
 
@@ -89,17 +94,17 @@ def contrast(event: Contrast, record: Record) -> Put:
     """The chosen against the unchosen."""
     return Put(
         tables.CONTRASTS,
-        (
-            *envelope(event),
-            event.domain,
-            event.ranking_id,
-            event.instruction,
-            event.chosen.item_id,
-            event.chosen.title,
-            event.chosen_rank,
-            [item.item_id for item in event.unchosen],
-            event.skill_version,
-            *record.provenance,
-            event.arm,
-        ),
+        {
+            **envelope(event),
+            "domain": event.domain,
+            "ranking_id": event.ranking_id,
+            "instruction": event.instruction,
+            "chosen_item_id": event.chosen.item_id,
+            "chosen_title": event.chosen.title,
+            "chosen_rank": event.chosen_rank,
+            "unchosen_item_ids": [item.item_id for item in event.unchosen],
+            "skill_version": event.skill_version,
+            **record.provenance,
+            "arm": event.arm,
+        },
     )

@@ -1,13 +1,17 @@
-"""A Kafka record on its way into DuckDB, and the two things that may become of it."""
+"""A Kafka record on its way into DuckDB, and the change that it makes there: a row to put or a row to drop."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from schemas import Topic
+from schemas import ReasonedBy, Topic
 from streams.materializer.columns import Table
 
-Row = tuple[Any, ...]
+Row = dict[str, Any]
+"""A row's values by column."""
+RowKey = tuple[Any, ...]
+"""The values of a table's key columns, in the order of `table.key`."""
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  # TIMESTAMP columns are naive and in UTC
 
 
@@ -25,8 +29,24 @@ def utc(moment: datetime) -> datetime:
 
 
 def envelope(event: Any) -> Row:
-    """The values of `fields.ENVELOPE`."""
-    return (event.user_id, event.event_id, utc(event.occurred_at))
+    """The columns of `fields.ENVELOPE`."""
+    return {"user_id": event.user_id, "event_id": event.event_id, "occurred_at": utc(event.occurred_at)}
+
+
+def reasoned(by: ReasonedBy) -> Row:
+    """The columns of `fields.REASONED`."""
+    return {
+        "reasoner": by.reasoner,
+        "model": by.model,
+        "prompt": by.prompt,
+        "prompt_hash": by.prompt_hash,
+        "calls": by.calls,
+        "prompt_tokens": by.prompt_tokens,
+        "completion_tokens": by.completion_tokens,
+        "latency_ms": by.latency_ms,
+        "fallback": by.fallback,
+        "gated": by.gated,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +62,12 @@ class Record:
 
     @property
     def provenance(self) -> Row:
-        """The values of `fields.PROVENANCE`."""
-        return (from_ms(self.timestamp_ms), self.partition, self.offset)
+        """The columns of `fields.PROVENANCE`."""
+        return {
+            "logged_at": from_ms(self.timestamp_ms),
+            "kafka_partition": self.partition,
+            "kafka_offset": self.offset,
+        }
 
     @property
     def logged_at(self) -> datetime | None:
@@ -58,23 +82,28 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """A row to be there, and all rows of the child tables that belong to it, in the order of `table.children`."""
+    """A row to write, with all rows of the child tables that belong to it, in the order of `table.children`."""
 
     table: Table
     row: Row
     children: tuple[list[Row], ...] = ()
     replaces: bool = False
-    """Whether it takes the place of the row that is there, in a table that keeps the first one."""
+    """Whether it replaces the existing row in a table that keeps the first one."""
 
     @property
-    def key(self) -> Row:
+    def key(self) -> RowKey:
         """The key columns' values."""
-        return self.row[: len(self.table.key)]
+        return tuple(self.row[name] for name in self.table.key)
+
+    def tables(self) -> Iterator[tuple[Table, Sequence[Row]]]:
+        """Its table with its row, then each child table with its rows."""
+        yield self.table, (self.row,)
+        yield from zip(self.table.children, self.children, strict=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A row that is to be gone, with its children."""
+    """A row to delete, with its children."""
 
     table: Table
-    key: Row
+    key: RowKey

@@ -31,18 +31,18 @@ def shadow_outcome(event: ShadowOutcome, record: Record) -> Put:
     """How both skills ranked."""
     return Put(
         SHADOW_OUTCOMES,
-        (
-            *envelope(event),
-            event.domain,
-            event.arm,
-            event.ranking_id,
-            event.candidates,
-            event.live_rank,
-            event.shadow_rank,
-            event.live_version,
-            event.shadow_version,
-            event.live_contrasts,
-            event.shadow_contrasts,
-            *record.provenance,
-        ),
+        {
+            **envelope(event),
+            "domain": event.domain,
+            "arm": event.arm,
+            "ranking_id": event.ranking_id,
+            "candidates": event.candidates,
+            "live_rank": event.live_rank,
+            "shadow_rank": event.shadow_rank,
+            "live_version": event.live_version,
+            "shadow_version": event.shadow_version,
+            "live_contrasts": event.live_contrasts,
+            "shadow_contrasts": event.shadow_contrasts,
+            **record.provenance,
+        },
     )

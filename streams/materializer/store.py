@@ -20,7 +20,7 @@ from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
-from streams.materializer.records import Put, Row
+from streams.materializer.records import Put, Row, RowKey
 from streams.materializer.tables import TABLES
 
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -125,10 +125,9 @@ class Store:
             forgotten = forgetting.purge(self._db, receipts) if receipts else set[str]()
             if forgotten:
                 self._db.execute("UPDATE meta SET is_stained = true")
-            self._insert(derived.STALE_USERS, sorted(_users(batch) | {(user,) for user in forgotten}))
-            rows = [(*partition, progress.next_offset, progress.topic_id) for partition, progress in offsets.items()]
+            self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(_users(batch) | forgotten)])
             self._delete(ddl.SINK_OFFSETS, list(offsets))
-            self._insert(ddl.SINK_OFFSETS, rows)
+            self._insert(ddl.SINK_OFFSETS, [_offset(*partition, progress) for partition, progress in offsets.items()])
             self._db.execute("COMMIT")
         except BaseException:
             self._roll_back()
@@ -184,7 +183,7 @@ class Store:
         finally:
             self._db = _open(self.path)
 
-    def _apply(self, table: Table, pending: Mapping[Row, Pending]) -> dict[str, int]:
+    def _apply(self, table: Table, pending: Mapping[RowKey, Pending]) -> dict[str, int]:
         """Deletes what was dropped, leaves out what must not replace a row that is there, puts the rest."""
         dropped = [key for key, wanted in pending.items() if wanted.dropped]
         if self._delete_with_children(table, dropped):
@@ -199,42 +198,44 @@ class Store:
             written[child.name] = self._insert(child, [row for put in puts for row in put.children[place]])
         return written
 
-    def _that_stay(self, table: Table, puts: Sequence[Put]) -> set[Row]:
+    def _that_stay(self, table: Table, puts: Sequence[Put]) -> set[RowKey]:
         """The keys whose row in the file is not to be replaced by the one in `puts`."""
         if not puts or table.keep is Keep.LAST:
             return set()
-        width = len(table.key) + (table.keep is Keep.NEWEST)
-        newer = f" AND t.{table.version_column} > b.{table.version_column}" if table.keep is Keep.NEWEST else ""
+        compared, newer = table.key, ""
+        if table.keep is Keep.NEWEST:
+            compared, newer = (
+                (*table.key, table.version_column),
+                f" AND t.{table.version_column} > b.{table.version_column}",
+            )
         keys = ", ".join(f"t.{name}" for name in table.key)
-        self._register(table, [put.row[:width] for put in puts])
+        self._register(table, [put.row for put in puts], compared)
         query = f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"  # noqa: S608
         return set(self._all(query))
 
-    def _delete_with_children(self, table: Table, keys: Sequence[Row]) -> int:
+    def _delete_with_children(self, table: Table, keys: Sequence[RowKey]) -> int:
         return sum(self._delete(each, keys, by=table) for each in (table, *table.children))
 
-    def _delete(self, table: Table, keys: Sequence[Row], by: Table | None = None) -> int:
-        """How many rows that were."""
+    def _delete(self, table: Table, keys: Sequence[RowKey], by: Table | None = None) -> int:
+        """Deletes the rows with these keys of `by`, or of the table itself; returns how many there were."""
         if not keys:
             return 0
-        self._register(by or table, keys)
-        condition = _same_key(by or table)
+        by = by or table
+        self._register(by, [dict(zip(by.key, key, strict=True)) for key in keys], by.key)
+        condition = _same_key(by)
         [(count,)] = self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608
         return int(count)
 
     def _insert(self, table: Table, rows: Sequence[Row]) -> int:
         if rows:
-            self._register(table, rows)
-            self._all(f"INSERT INTO {table.name} SELECT * FROM batch")  # noqa: S608
+            self._register(table, rows, table.names)
+            self._all(f"INSERT INTO {table.name} BY NAME SELECT * FROM batch")  # noqa: S608
         return len(rows)
 
-    def _register(self, table: Table, rows: Sequence[Row]) -> None:
-        """Makes the rows, or as many of their columns as they have, readable as `batch`."""
-        schema = table.schema
-        arrays = [
-            pa.array(column, type=field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=False)
-        ]
-        self._db.register("batch", pa.table(arrays, names=schema.names[: len(arrays)]))
+    def _register(self, table: Table, rows: Sequence[Row], columns: Sequence[str]) -> None:
+        """Makes these columns of the rows readable as `batch`."""
+        arrays = [pa.array([row[name] for row in rows], type=table.schema.field(name).type) for name in columns]
+        self._db.register("batch", pa.table(arrays, names=list(columns)))
 
     def _all(self, query: str) -> list[Any]:
         # Fetching all, also of a statement that gives none: an unread result blocks the connection.
@@ -310,10 +311,20 @@ def _remove(*paths: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _users(batch: Batch) -> set[Row]:
-    """The users of whom something comes that other tables are derived of."""
+def _users(batch: Batch) -> set[str]:
+    """The users whose derived rows the batch makes stale."""
     pending = [batch.pending(table) for table in TABLES if table.name in derived.SOURCES]
-    return {(key[0],) for changes in pending for key in changes}
+    return {key[0] for changes in pending for key in changes}
+
+
+def _offset(topic: str, partition: int, progress: Progress) -> Row:
+    """A row of `sink_offsets`."""
+    return {
+        "topic": topic,
+        "kafka_partition": partition,
+        "next_offset": progress.next_offset,
+        "topic_id": progress.topic_id,
+    }
 
 
 def _same_key(table: Table) -> str:

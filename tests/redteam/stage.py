@@ -256,4 +256,4 @@ def _reply(case: Case) -> Outcome:
 
 def _row(event: Any) -> Any:
     record = Record(topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
-    return read(record).row  # type: ignore[union-attr]
+    return list(read(record).row.values())  # type: ignore[union-attr]

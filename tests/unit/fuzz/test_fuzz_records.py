@@ -51,7 +51,7 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
             assert len(change.detail) <= MAX_DETAIL_CHARS
             return
         assert isinstance(change, Put)
-        cells = [cell for rows in ([change.row], *change.children) for row in rows for cell in row]
+        cells = [cell for _, rows in change.tables() for row in rows for cell in row.values()]
         for cell in cells:
             if isinstance(cell, str):
                 cell.encode()
