@@ -286,6 +286,17 @@ class FakeWorker:
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)
         self.log.wake()
 
+    def revoke(self) -> None:
+        """A rebalance gives all partitions to others; this worker stays a member."""
+        self.pipeline.app.consumer_generation_id = self.log.generation
+        self.next_offset.clear()
+        self.acked_to.clear()
+
+    @property
+    def tables(self) -> dict[str, dict[bytes, bytes]]:
+        """What its tables hold."""
+        return {name: dict(table.data.items()) for name, table in self.pipeline.tables.items()}
+
     @property
     def generation(self) -> int:
         """The generation that this worker believes to be the group's."""
@@ -387,7 +398,7 @@ class FakeWorker:
         tp = message.tp
         if message.generation_id != self.generation:
             self.wrong.append(f"{tp}@{message.offset} of an old generation is acknowledged")
-        if self.is_dead or self.generation != self.log.generation:
+        if self.is_dead or self.generation != self.log.generation or tp not in self.acked_to:
             return  # Kafka refuses the commits of a worker that it has replaced.
         if message.offset != self.acked_to[tp]:
             self.wrong.append(f"{tp}@{message.offset} is acknowledged before {self.acked_to[tp]}")
@@ -402,7 +413,7 @@ class FakeWorker:
         ready = [
             tp
             for tp in (TP(topic, p) for topic in topics for p in range(self.settings.partitions))
-            if self.next_offset[tp] < len(self.log.records[tp])
+            if tp in self.next_offset and self.next_offset[tp] < len(self.log.records[tp])
         ]
         if not ready:
             return None

@@ -142,13 +142,17 @@ async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
     await worker.settle()
 
     assert worker.is_behind(source)
+    assert worker.tables == {name: deployment.log.compacted(name) for name in worker.tables}, "nor held"
     gate.open()
     await worker.quiet()
     assert_undisturbed(deployment.log, made)
 
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
-async def test_a_worker_that_was_replaced_writes_nothing_more(deployment: FakeDeployment, base: str) -> None:
+@pytest.mark.parametrize("is_member", [True, False], ids=["revoked", "no member"])
+async def test_a_worker_that_was_replaced_writes_nothing_more(
+    deployment: FakeDeployment, base: str, is_member: bool
+) -> None:
     """What was on its way when it lost its membership fails; it must not be tried again."""
     made = choices(20)
     replaced = deployment.worker()
@@ -159,8 +163,11 @@ async def test_a_worker_that_was_replaced_writes_nothing_more(deployment: FakeDe
     await replaced.until(lambda: gate.waiting > 0, f"a send to {base}")
     await replaced.settle()
 
-    replaced.pipeline.app.membership.lose()
     successor = deployment.worker(1)
+    if is_member:
+        replaced.revoke()
+    else:
+        replaced.pipeline.app.membership.lose()
     await successor.quiet()
     before, done = replaced.effects, dict(replaced.acked_to)
     gate.open(drops=True)
