@@ -230,7 +230,7 @@ def _summary(found: "Found", replayed: bool) -> dict[str, Any]:
     letter = found.letter
     return {
         "event_id": letter.event_id,
-        "refused_at": found.refused_at.isoformat(),
+        "refused_at": found.refused_at,
         "stage": letter.stage,
         "reason": letter.reason,
         "detail": letter.detail,
