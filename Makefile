@@ -67,7 +67,7 @@ $(DOCS)/ready: docs/requirements.lock
 	@touch $@
 
 docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub workflows
-	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github

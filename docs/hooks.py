@@ -1,8 +1,8 @@
 """What makes the site of the same files that GitHub shows: pages from the root, links out of docs/, the same structure.
 
 README, CONTRIBUTING, SECURITY and CHANGELOG stay where GitHub looks for them and become pages of the site. Links to
-files that the site does not have go to the repository, or are shown without a link where `repo_url` is not known. A page
-that GitHub's Markdown reads otherwise than the site's (lists, tables, code) is a warning, which a strict build refuses.
+files that the site does not have go to the repository, or lose the link where `repo_url` is not known. A strict build
+refuses a page that GitHub's Markdown reads otherwise (lists, tables, code), or that loads something from elsewhere.
 """
 
 import logging
@@ -28,6 +28,8 @@ LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```.*?^```)$", re.MULTILINE | re.DOTALL)
 COUNTED = ("table", "pre", "ul", "ol", "li", "h1", "h2", "h3")
 GITHUB = MarkdownIt("commonmark").enable("table")
+
+LOADED = re.compile(r"""<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=["']?((?:https?:)?//[^"'\s>]+)""")
 
 log = logging.getLogger("mkdocs.hooks.sager")
 
@@ -70,3 +72,11 @@ def on_page_content(html: str, page: Page, **_: Any) -> str:
         if shown != meant:
             log.warning("%s: %d <%s> on the site, %d on GitHub", page.file.src_uri, shown, tag, meant)
     return html
+
+
+def on_post_page(output: str, page: Page, **_: Any) -> str:
+    """Refuse what a reader's browser would fetch from another host."""
+    for address in LOADED.findall(output):
+        if not address.startswith(page.canonical_url or "-"):
+            log.warning("%s: loads %s", page.file.src_uri, address)
+    return output
