@@ -1,4 +1,4 @@
-"""What flows: the models of all events and states, the topic registry, and their export. Imports nothing of ours."""
+"""The models of all events and states, the topic registry and their export. Imports no other package of the project."""
 
 from schemas.base import SCHEMA_VERSION, Event, Model
 from schemas.codec import decode, derived_id, encode

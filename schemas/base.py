@@ -1,4 +1,4 @@
-"""What every model shares: frozen, forgiving of unknown fields, one envelope for events."""
+"""What all models share: they are frozen and ignore unknown fields, and events have one envelope."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
@@ -9,14 +9,14 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from schemas.fields import Identifier, UtcDatetime
 
 SCHEMA_VERSION = 1
-"""The version that a record has which does not tell one."""
+"""The version assumed when the field is absent."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-"""Makes of a record of one version, as decoded JSON that nobody has checked, a record of the next."""
+"""Turns a record of one version, as decoded and unvalidated JSON, into a record of the next version."""
 
 
 def at_version(now: int) -> AfterValidator:
-    """The check of `schema_version` in a class that is at this version; older ones are upgraded before it is made."""
+    """The validator of `schema_version` for a class at this version; older records are upgraded before it runs."""
 
     def is_known(version: int) -> int:
         if version != now:
@@ -48,17 +48,17 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     UPGRADES: ClassVar[tuple[Upgrade, ...]] = ()
-    """How older records are read: the first leads from version 1 to 2, and so on. A class is at the version behind
-    the last, and says so: `schema_version: Annotated[int, at_version(2)] = 2`."""
+    """How older records are upgraded: the first entry leads from version 1 to 2, and so on. The class itself is one
+    version past the last entry and declares it: `schema_version: Annotated[int, at_version(2)] = 2`."""
 
     @classmethod
     def version_now(cls) -> int:
-        """The version at which this class is, and which it writes."""
+        """The schema version that this class reads natively and writes."""
         return SCHEMA_VERSION + len(cls.UPGRADES)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A collection is refused at its first bad entry: an error for each of a million would take 10 seconds."""
+        """Validation of a collection stops at its first bad entry: a million errors would take 10 seconds."""
         schema = handler(source)
         _fail_fast(schema)
         return schema

@@ -1,4 +1,4 @@
-"""Bytes to events and back. Every input is hostile until it has come through `decode`."""
+"""Encodes events to bytes and decodes them. Every input is hostile until `decode` has accepted it."""
 
 import hashlib
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from schemas.exceptions import BadRecord
 ModelT = TypeVar("ModelT", bound=Model)
 
 MAX_KEY_CHARS = 60
-"""How much of a record's own key an error names."""
+"""How many characters of a record's own key an error quotes."""
 
 
 def encode(event: Model) -> bytes:
@@ -21,10 +21,10 @@ def encode(event: Model) -> bytes:
 
 
 def decode(model: type[ModelT], value: bytes | None) -> ModelT:
-    """The event in these bytes; one of an older version as it is today, by its class's `UPGRADES`.
+    """The event in these bytes; one of an older version is upgraded by its class's `UPGRADES`.
 
     Raises:
-        BadRecord: they are none, with a reason out of `BadRecord.REASONS`.
+        BadRecord: the bytes are not such an event; its reason is one of `BadRecord.REASONS`.
     """
     if not value:
         raise BadRecord("empty", "the record has no value")
@@ -34,10 +34,9 @@ def decode(model: type[ModelT], value: bytes | None) -> ModelT:
 
 
 def upgrade(model: type[Model], record: dict[str, Any]) -> dict[str, Any]:
-    """A record of an older version as one of today, both as decoded JSON; any other is left as it is.
+    """Upgrades a record of an older version to the current one, both as decoded JSON; any other is returned unchanged.
 
-    For records that stand inside of another one, such as the `last_diff` of a skill: the upgrade of the outer class
-    calls it for them.
+    For records nested in another one, such as the `last_diff` of a skill: the outer class's upgrade calls it for them.
     """
     version = record.get("schema_version", SCHEMA_VERSION)
     if type(version) is not int or not SCHEMA_VERSION <= version < model.version_now():
@@ -48,7 +47,7 @@ def upgrade(model: type[Model], record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _upgraded(model: type[Model], value: bytes) -> bytes:
-    """The bytes as of today; the same ones if they are of no older version.
+    """The bytes at the current version; the same bytes unless they are of an older one.
 
     Raises:
         BadRecord: they cannot be upgraded.
@@ -62,8 +61,8 @@ def _upgraded(model: type[Model], value: bytes) -> bytes:
     try:
         newer = upgrade(model, record)
         return value if newer is record else to_json(newer)
-    except Exception as error:  # an upgrade works on what nobody has checked, and must not end a consumer
-        told = f"it cannot be read as version {model.version_now()}: {type(error).__name__}: {error}"
+    except Exception as error:  # an upgrade works on unvalidated data, and must not stop a consumer
+        told = f"cannot be upgraded to version {model.version_now()}: {type(error).__name__}: {error}"
         raise BadRecord("invalid", told) from error
 
 
@@ -85,7 +84,7 @@ def _bad_record(error: ValidationError) -> BadRecord:
 
 
 def _place(path: tuple[int | str, ...]) -> str:
-    """Where in a record something is wrong; its keys are hostile too, and the place is logged."""
+    """The path of the invalid field. It is logged, and a record's keys are as hostile as its values."""
     return ".".join(str(part)[:MAX_KEY_CHARS].encode("unicode_escape").decode() for part in path) or "record"
 
 

@@ -49,7 +49,7 @@ _NEEDED = {
 
 
 def _conditions() -> dict[str, Any]:
-    """What each action needs, for validators that know only the JSON Schema."""
+    """The fields that each action requires, for validators that know only the JSON Schema."""
     return {
         "allOf": [
             {
@@ -66,7 +66,7 @@ def _conditions() -> dict[str, Any]:
 
 
 class SkillCommand(Event):
-    """One act of a person on one skill; goes through the same merge as a contrast."""
+    """One change that a person makes to a skill; it goes through the same merge as a contrast."""
 
     model_config = ConfigDict(json_schema_extra=_conditions())
 
@@ -75,13 +75,15 @@ class SkillCommand(Event):
     user_id: UserIdField
     domain: DomainField
     action: Action
-    attribute_id: AttributeId | None = Field(default=None, description="The line that is meant, where one is.")
+    attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
     line: Stated | None = Field(default=None, description="add: the new line.")
-    value: Label | None = Field(default=None, description="reword: what the line is to say.")
-    tier: Tier | None = Field(default=None, description="set-tier: how sure we are to be of the line.")
+    value: Label | None = Field(default=None, description="reword: the line's new text.")
+    tier: Tier | None = Field(default=None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
     lines: tuple[Attribute, ...] | None = Field(
-        default=None, max_length=MAX_ATTRIBUTES, description="roll-back, import: the lines that are to stand."
+        default=None,
+        max_length=MAX_ATTRIBUTES,
+        description="roll-back, import: the lines that the skill has afterwards.",
     )
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""

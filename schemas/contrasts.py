@@ -1,4 +1,4 @@
-"""What a choice teaches: the chosen item against those that were ranked and left (paper 2.5)."""
+"""What a choice teaches: the chosen item against the unchosen ones of its ranking (paper 2.5)."""
 
 from typing import ClassVar
 
@@ -12,10 +12,10 @@ from schemas.items import ItemFacts
 
 
 class Contrast(Event):
-    """The chosen item and the unchosen ones in reverse rank order, with the context they were ranked in.
+    """The chosen item and the unchosen ones in reverse rank order, with the context of the ranking.
 
     `unchosen` begins with the item ranked last (an easy contrast) and ends with the near-misses.
-    `event_id` is the contrast's id: derived from the ranking, the same whenever it is built again.
+    `event_id` is derived from the ranking: building the contrast again gives the same id.
     """
 
     TOPIC: ClassVar[str] = "contrasts"
@@ -25,10 +25,10 @@ class Contrast(Event):
     ranking_id: Identifier
     instruction: Instruction = ""
     chosen: ItemFacts
-    chosen_rank: int = Field(ge=1, description="The place at which the chosen item was shown; 1 is the top.")
+    chosen_rank: int = Field(ge=1, description="The rank at which the chosen item was shown; 1 is the top.")
     unchosen: tuple[ItemFacts, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = Field(default=None, description="The policy arm that the ranking belongs to.")
     facets: tuple[Facet, ...] = Field(
-        default=(), max_length=MAX_FACETS, description="The collaborative context that the ranking was made in."
+        default=(), max_length=MAX_FACETS, description="The collaborative context of the ranking."
     )

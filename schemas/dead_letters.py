@@ -1,4 +1,4 @@
-"""What happens to a record that cannot be processed: kept whole, with the reason and its position."""
+"""Dead letters: a record that cannot be processed is kept whole, with the reason and its position."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
@@ -14,7 +14,7 @@ MAX_ORIGINAL_BYTES = 2 * 1024 * 1024
 MAX_KEY_BYTES = MAX_ORIGINAL_BYTES // 8
 MAX_DETAIL_CHARS = 1_000
 CLIPPED = "[original bytes clipped] "
-"""How the detail of a dead letter begins that does not hold the whole record."""
+"""Prefix of the detail when the dead letter does not hold the whole record."""
 
 
 class DeadLetter(Event):
@@ -46,17 +46,17 @@ class DeadLetter(Event):
         occurred_at: datetime | None = None,
         limit: int = MAX_ORIGINAL_BYTES,
     ) -> Self:
-        """The dead letter of a record, small enough for its topic: whatever is longer is cut, and the detail says so.
+        """Builds a record's dead letter, small enough for its topic: longer bytes are clipped, and the detail says so.
 
         Args:
-            stage: who refuses it.
-            source: where it stands.
-            reason: one word, for counting.
+            stage: the stage that refuses it.
+            source: its position in Kafka.
+            reason: one word, for metrics.
             detail: what is wrong, for people; its first 1,000 characters are kept.
             key: the original key.
             value: the original value.
-            occurred_at: when it was refused; the record's own time if not said.
-            limit: most bytes of the value that are kept, and of the key if that is less than 256 KiB.
+            occurred_at: when it was refused; defaults to the record's own timestamp.
+            limit: maximum bytes kept of the value, and of the key where the limit is below 256 KiB.
         """
         key_limit = min(MAX_KEY_BYTES, limit)
         clipped = len(key or b"") > key_limit or len(value or b"") > limit

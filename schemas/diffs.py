@@ -13,7 +13,7 @@ from schemas.skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Posi
 
 
 class ChangeKind(StrEnum):
-    """What one event may do to one attribute."""
+    """What one event can do to one attribute."""
 
     REINFORCED = "reinforced"
     DISCOVERED = "discovered"
@@ -30,9 +30,9 @@ class ChangeKind(StrEnum):
 
 
 class Change(Model):
-    """One effective change. The tier rule has already spoken: folding it needs no rule and no setting.
+    """One effective change. The tier rule has been applied already: folding needs no rule and no setting.
 
-    `before` is None for a discovered attribute, `after` is None for one that is gone. A weakened one with
+    `before` is None for a discovered attribute, `after` is None for a removed one. A weakened attribute with
     `before == after` was contradicted without being demoted.
     """
 
@@ -41,13 +41,13 @@ class Change(Model):
     before: Tier | None = None
     after: Tier | None = None
     discovered: Attribute | None = Field(
-        default=None, description="The line as it stands now, where it is new: discovered, added, reworded, restored."
+        default=None, description="The new line, where the change brings one: discovered, added, reworded, restored."
     )
     reason: Annotated[str, Field(max_length=300)] = ""
 
 
 class Refusal(StrEnum):
-    """Why the merge did not do what a reasoner proposed."""
+    """Why the merge refused a reasoner's proposal."""
 
     UNKNOWN = "unknown-attribute"
     UNSUPPORTED = "no-evidence"
@@ -57,7 +57,7 @@ class Refusal(StrEnum):
     FULL = "full"
     ALREADY_SO = "already-so"
     PRIVATE = "private"
-    """Personal, or of a sensitive category that the domain may not learn; the id says only the kind."""
+    """Personal data, or a sensitive category that the domain may not learn; the id names only the kind."""
 
 
 class Refused(Model):
@@ -86,15 +86,13 @@ class SkillDiff(Event):
     evidence: Evidence
     is_contrast: bool = True
     frozen: bool | None = Field(
-        default=None, description="Whether the skill learns no more from now on; none: as before."
+        default=None, description="Whether the skill stops learning from this version on; none: unchanged."
     )
-    rolled_back_to: int | None = Field(default=None, ge=0, description="The version whose lines these are again.")
+    rolled_back_to: int | None = Field(default=None, ge=0, description="The version that this one restores.")
     reasoned_by: ReasonedBy = ReasonedBy()
     analysis: Text = ""
     source: Position | None = None
-    rewritten: int = Field(
-        default=0, ge=0, description="How often the log of this skill was written anew to leave a line out."
-    )
+    rewritten: int = Field(default=0, ge=0, description="How often this skill's log was rewritten to remove a line.")
     chain: Digest | None = Field(
         default=None, description="Seals this version and, through the seal before, all versions before it."
     )
@@ -103,9 +101,9 @@ class SkillDiff(Event):
 class PolicySkill(Event):
     """All attributes of one user in one domain, at a version: the fold of the user's diffs.
 
-    `event_id` and `occurred_at` are those of the last diff; `recent` are the last event ids that it holds,
-    oldest first; `applied` says up to which record of each source topic it has come; `last_diff` is kept so
-    that a diff whose delivery is in doubt after a crash can be sent again, byte for byte.
+    `event_id` and `occurred_at` are those of the last diff; `recent` holds the last event ids, oldest first;
+    `applied` is the position reached in each source topic; `last_diff` is kept so that a diff whose delivery is in
+    doubt after a crash can be sent again, byte for byte.
     """
 
     TOPIC: ClassVar[str] = "skills"

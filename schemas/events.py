@@ -17,7 +17,7 @@ MAX_CANDIDATES = 100
 
 def _distinct(candidates: tuple[Candidate, ...]) -> None:
     if len({c.item_id for c in candidates}) != len(candidates):
-        raise PydanticCustomError("repeated_item", "an item_id may stand only once among the candidates")
+        raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
 
 
 class Interaction(Event):
@@ -48,38 +48,38 @@ class RankRequest(Event):
 
 
 class RankedBy(StrEnum):
-    """Who put a ranking into its order."""
+    """Who ordered a ranking."""
 
     APP = "app"
     SAGER = "sager"
 
 
 class Injected(Model):
-    """What influenced a ranking: the log of which skill, which facets and which words had their say (paper 2.4)."""
+    """What influenced a ranking: which skill, facets and words were injected (paper 2.4)."""
 
     skill_version: int = Field(default=0, ge=0, description="0: the prior alone.")
     slim_skill: Text = ""
     rank_skill: Identifier | None = Field(
         default=None,
-        description="Which lines of the skill broke ties: full, slim or none; a model sees the slim one.",
+        description="Which form of the skill broke ties: full, slim or none; a model sees the slim one.",
     )
     reasoner: Identifier | None = None
     arm: Identifier | None = Field(
         default=None,
-        description="The policy arm of an experiment that this ranking belongs to; none: what it was made with.",
+        description="The experiment arm that this ranking belongs to; none: derived from what was injected.",
     )
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     companions: dict[ItemIdField, Share] = Field(
         default_factory=dict,
         max_length=MAX_CANDIDATES,
-        description="Candidates that others took together with what this user took: how strongly, 1 at most.",
+        description="Candidates that others took together with what this user took, with the strength from 0 to 1.",
     )
     memory_version: int = Field(default=0, ge=0)
     graph_epoch: int = Field(default=0, ge=0)
-    ranked_by: ReasonedBy | None = Field(default=None, description="How the order came about, and what it cost.")
+    ranked_by: ReasonedBy | None = Field(default=None, description="How the order was made, and what it cost.")
     facets_by: ReasonedBy | None = Field(default=None, description="Only where an LLM wrote the facets.")
     slim_by: ReasonedBy | None = Field(default=None, description="Only where an LLM wrote the slim skill.")
-    repaired: int = Field(default=0, ge=0, description="Ids that a model left out, invented or repeated.")
+    repaired: int = Field(default=0, ge=0, description="How many ids a model left out, invented or repeated.")
 
 
 class Ranking(Event):
@@ -109,4 +109,6 @@ class Selection(Event):
     user_id: UserIdField
     ranking_id: Identifier
     item_id: ItemIdField
-    skill_version: int | None = Field(default=None, ge=0, description="The slim skill's version the app had, if any.")
+    skill_version: int | None = Field(
+        default=None, ge=0, description="The version of the slim skill that the app used, if any."
+    )

@@ -1,4 +1,4 @@
-"""Every error that this package raises, under one base."""
+"""All errors of this package, under one base class."""
 
 
 class SchemaError(Exception):
@@ -6,10 +6,10 @@ class SchemaError(Exception):
 
 
 class BadRecord(SchemaError, ValueError):
-    """A record's bytes are not the event that its topic carries.
+    """A record's bytes do not decode to the event of its topic.
 
     Args:
-        reason: one of `REASONS`, short and closed, fit for a metric label.
+        reason: one of `REASONS`, a closed set that serves as a metric label.
         detail: what is wrong, for a person; never longer than 1,000 characters.
     """
 

@@ -1,4 +1,4 @@
-"""JSON Schema per event and one AsyncAPI 3 document, for producers and consumers in other languages."""
+"""Exports a JSON Schema per event and one AsyncAPI 3 document, for producers and consumers in other languages."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ ASYNCAPI_VERSION = "3.0.0"
 
 
 def public_topics() -> list[Topic]:
-    """The topics that others may read or write: all but the tables' own."""
+    """The topics that others may read or write: all but the tables' changelogs."""
     return [topic for topic in TOPICS.values() if not topic.internal]
 
 
 def json_schema(topic: Topic) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of one topic's value, as it stands on the wire."""
+    """The JSON Schema (draft 2020-12) of one topic's value, as sent over Kafka."""
     schema = topic.model.model_json_schema(mode="serialization", ref_template="#/$defs/{model}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -24,7 +24,7 @@ def json_schema(topic: Topic) -> dict[str, Any]:
 
 
 def _input_view(topic: Topic, schema: dict[str, Any]) -> dict[str, Any]:
-    """A producer may leave out what has a default: required is what validation requires."""
+    """A producer may leave out fields with a default: only what validation requires is required."""
     required = {
         name: sub.get("required", [])
         for name, sub in {

@@ -11,15 +11,15 @@ MAX_FACETS = 10
 MAX_SUPPORTERS = 8
 
 Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
-"""A neighbour as facets cite it: `item:` and an item's id, or, inside a worker only, `user:` and a pseudonym."""
+"""A neighbour as facets cite it: `item:` with an item's id or, inside a worker only, `user:` with a pseudonym."""
 
 
 class Facet(Model):
-    """One line of collaborative context: what draws people like this user, how sure, and on whose account."""
+    """One line of collaborative context: what draws similar users, its confidence and its supporters."""
 
-    facet: Label = Field(description="The line as a prompt shows it.")
+    facet: Label = Field(description="The line as it appears in a prompt.")
     confidence: Share
     supporting_neighbors: tuple[Neighbour, ...] = Field(default=(), max_length=MAX_SUPPORTERS)
     attribute_id: AttributeId | None = Field(
-        default=None, description="The attribute that it speaks of, if it is one that code can find in an item."
+        default=None, description="The attribute that it names, if the parsers can find it in an item."
     )

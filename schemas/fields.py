@@ -1,4 +1,4 @@
-"""Bounded field types: nothing that comes in over a topic may be without a limit."""
+"""Bounded field types: every value read from a topic has a limit."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ MAX_METADATA_DEPTH = 5
 
 
 def _no_control_characters(text: str) -> str:
-    # isprintable() answers for nearly all texts at C speed; the slow look is for the rest, such as joiners.
+    # isprintable() accepts nearly all texts at C speed; the slow check is for the rest, such as joiners.
     if not text.isprintable() and any(unicodedata.category(c) in ("Cc", "Cs") for c in text):
         raise PydanticCustomError("control_characters", "must not contain control characters")
     return text
@@ -28,7 +28,7 @@ def _in_utc(moment: datetime) -> datetime:
     try:
         return moment.astimezone(UTC)
     except OverflowError:
-        # Not a ValueError: pydantic would let it through, and a record with such a date would end its consumer.
+        # Pydantic lets an OverflowError through: a record with such a date would stop its consumer.
         raise PydanticCustomError("date_out_of_range", "must lie between the years 1 and 9999 in UTC") from None
 
 
@@ -37,7 +37,7 @@ def _isoformat(moment: datetime) -> str:
 
 
 def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
-    # Types are checked here and not by pydantic's JsonValue, which takes 10 us for each value before any bound holds.
+    # Types are checked here and not by pydantic's JsonValue, which takes 10 us per value before any bound applies.
     nodes, chars = 1, 0
     waiting: list[tuple[Any, int]] = [(metadata, 0)]
     while waiting:
@@ -92,7 +92,7 @@ UtcDatetime = Annotated[
     AwareDatetime,
     AfterValidator(_in_utc),
     PlainSerializer(_isoformat, return_type=str, when_used="json"),
-    # A validator that does not check formats still sees that the zone may not be left out.
+    # A validator that does not check formats still sees that the time zone is required.
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": r"^\d{4}-.*(Z|[+-]\d{2}:\d{2})$"}),
 ]
 """A moment with a time zone, held and written in UTC with microseconds."""

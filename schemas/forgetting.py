@@ -1,4 +1,4 @@
-"""Forgetting: the request, the receipt that remains, and the names by which both speak of what must not be named."""
+"""Forgetting: the request, the receipt that remains, and the digests that stand for what must not be named."""
 
 import hashlib
 from datetime import datetime
@@ -17,22 +17,22 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def subject_of(user_id: str) -> str:
-    """The name under which a receipt knows a person: one-way, the same everywhere, and within DuckDB's reach.
+    """The digest that stands for a person in a receipt: one-way, the same everywhere, and computable in DuckDB.
 
-    It keeps the id out of sight; whoever holds a list of ids can still find theirs.
+    It hides the id, but anyone with a list of ids can still match them.
     """
     return hashlib.sha256(b"sager " + user_id.encode()).hexdigest()
 
 
 def line_of(user_id: str, domain: str, attribute_id: str) -> str:
-    """The name of a line that is to be forgotten, which does not say what it said."""
+    """The digest that stands for a line to forget, so that the line is not quoted."""
     return hashlib.sha256(orjson.dumps([user_id, domain, attribute_id])).hexdigest()
 
 
 class ForgetRequest(Event):
-    """Asks that a person, one of their domains, or one line be forgotten: all that was learned or kept until now.
+    """Asks to forget a person, one of their domains or one line: everything learned or kept until now.
 
-    A topic of its own, kept for a month where commands are kept for three; it quotes nothing of what is to go.
+    It has a topic of its own, kept for one month (commands: three), and quotes nothing of what it erases.
     """
 
     model_config = ConfigDict(
@@ -51,22 +51,22 @@ class ForgetRequest(Event):
     @model_validator(mode="after")
     def _a_line_is_of_a_domain(self) -> Self:
         if self.line is not None and self.domain is None:
-            raise ValueError("a line is forgotten within a domain")
+            raise ValueError("line needs domain")
         return self
 
 
 class Forgotten(Model):
-    """One thing that was forgotten: what happened until `until` is never learned from again."""
+    """One thing that was forgotten: events up to `until` are never learned from again."""
 
     event_id: Identifier = Field(description="The request.")
     until: UtcDatetime
     actor: Label
-    done: bool = Field(default=False, description="Whether the worker has removed all that it holds itself.")
+    done: bool = Field(default=False, description="Whether the worker has removed everything that it holds itself.")
     versions: int = Field(default=0, ge=0, description="How many versions of skills were removed or rewritten.")
 
 
 class Receipt(Event):
-    """What remains of what was forgotten: that it was, when and by whom. Of whom and what, only digests.
+    """What was forgotten, when, and at whose request. People and lines appear only as digests.
 
     `event_id` and `occurred_at` are those of the newest request.
     """
@@ -80,16 +80,16 @@ class Receipt(Event):
 
     @property
     def scopes(self) -> tuple[Forgotten, ...]:
-        """Everything that was forgotten, the widest first."""
+        """Everything that was forgotten, widest scope first."""
         person = () if self.person is None else (self.person,)
         return (*person, *self.domains.values(), *self.lines.values())
 
     def covers(self, domain: str | None, *moments: datetime) -> bool:
-        """Whether what happened at one of these moments is forgotten; without a domain only as the whole person."""
+        """Whether an event at any of these moments is forgotten; without a domain, only with the whole person."""
         scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]
         return any(scope is not None and moment <= scope.until for scope in scopes for moment in moments)
 
     def covers_line(self, line: str, moment: datetime) -> bool:
-        """Whether a line is not to be learned from something that happened at this moment."""
+        """Whether a line must not be learned from an event at this moment."""
         scope = self.lines.get(line)
         return scope is not None and moment <= scope.until

@@ -1,4 +1,4 @@
-"""Items as apps send them, and what a parser read from them."""
+"""Items as apps send them, and the facts that a parser finds in them."""
 
 from typing import Annotated, ClassVar
 
@@ -11,7 +11,7 @@ MAX_FACTS = 32
 
 
 class Candidate(Model):
-    """Something rankable, with its raw metadata; parsing them is StatInit's job (paper 2.3, App. E)."""
+    """Something rankable, with its raw metadata; StatInit parses it (paper 2.3, App. E)."""
 
     item_id: ItemIdField
     title: Title = ""
@@ -20,7 +20,7 @@ class Candidate(Model):
 
 
 class Item(Event):
-    """One entry of the catalogue; the newest per `item_id` holds."""
+    """One entry of the catalogue; the newest per `item_id` applies."""
 
     TOPIC: ClassVar[str] = "items"
 
@@ -36,7 +36,7 @@ class Fact(Model):
 
 
 class ItemFacts(Model):
-    """An item reduced to what the evolution works on: its name and its facts."""
+    """An item reduced to what `evolve` needs: its name and its facts."""
 
     item_id: ItemIdField
     title: Title = ""

@@ -1,4 +1,4 @@
-"""The record of how a proposal, a ranking, facets or a slim skill came about."""
+"""The record of how a proposal, a ranking, facets or a slim skill was made."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from schemas.fields import Identifier
 
 
 class ReasonedBy(Model):
-    """Which reasoner, and for an LLM the cost of its calls."""
+    """The reasoner and, for an LLM, the cost of its calls."""
 
     reasoner: Identifier = "rules"
     model: Identifier | None = None
@@ -20,6 +20,6 @@ class ReasonedBy(Model):
     calls: int = Field(default=0, ge=0)
     latency_ms: int = Field(default=0, ge=0)
     fallback: Annotated[str, Field(max_length=200)] | None = Field(
-        default=None, description="Why another reasoner than the configured one answered."
+        default=None, description="Why a reasoner other than the configured one answered."
     )
     gated: bool = Field(default=False, description="The LLM was not asked: there was nothing new to judge.")

@@ -1,4 +1,4 @@
-"""A shadow arm's record: the skill that it keeps beside the live one, and how both ranked what was chosen from."""
+"""A shadow arm's records: the skill that it keeps beside the live one, and how each ranked what the user chose."""
 
 from typing import Annotated, ClassVar
 
@@ -12,9 +12,9 @@ Rank = Annotated[int, Field(ge=1)]
 
 
 class ShadowSkill(Model):
-    """What a shadow arm has learned of one user in one domain; nobody but the arm reads it.
+    """What a shadow arm has learned of one user in one domain; only the arm reads it.
 
-    `arm` and `knobs` say which arm and with what changed: another one starts again from the live skill.
+    `arm` and `knobs` identify the arm and its settings: a different arm starts again from the live skill.
     """
 
     TOPIC: ClassVar[str] = "shadow-skills"
@@ -26,13 +26,13 @@ class ShadowSkill(Model):
     live_version: int = Field(
         default=0,
         ge=0,
-        description="The live skill's version at the last choice: one that has gone back was forgotten.",
+        description="The live skill's version at the last choice; a lower one now means that the skill was forgotten.",
     )
     skill: PolicySkill
 
 
 class ShadowOutcome(Event):
-    """At which place the live and the shadow skill would have put what the user chose, before either learned from it.
+    """The ranks that the live and the shadow skill would have given the chosen item, before either learned from it.
 
     Both rank the same candidates with the deterministic ranker. `event_id` follows from the arm and the contrast.
     """
@@ -46,7 +46,9 @@ class ShadowOutcome(Event):
     candidates: int = Field(ge=1)
     live_rank: Rank
     shadow_rank: Rank
-    live_version: int = Field(ge=0, description="The live skill's version that ranked.")
-    shadow_version: int = Field(ge=0, description="The shadow skill's.")
+    live_version: int = Field(ge=0, description="The live skill's version.")
+    shadow_version: int = Field(ge=0, description="The shadow skill's version.")
     live_contrasts: int = Field(default=0, ge=0, description="How many choices the live skill had learned from.")
-    shadow_contrasts: int = Field(default=0, ge=0, description="And the shadow skill: fewer where it missed some.")
+    shadow_contrasts: int = Field(
+        default=0, ge=0, description="How many choices the shadow skill had learned from: fewer where it missed some."
+    )

@@ -29,10 +29,10 @@ class Tier(IntEnum):
 
     @classmethod
     def parse(cls, value: Any) -> "Tier":
-        """The tier of this name (`"low"`), or the tier itself.
+        """Parses a tier's name (`"low"`); a tier is returned as it is.
 
         Raises:
-            ValueError: it is neither.
+            ValueError: it is neither a tier nor a tier's name.
         """
         if isinstance(value, cls):
             return value
@@ -63,7 +63,7 @@ class Kind(StrEnum):
 
 
 class Source(StrEnum):
-    """Where an attribute came from. The paper's labels: `prior` is confirmed, `discovered` is emerging."""
+    """Where an attribute came from. In the paper's terms, `prior` is confirmed and `discovered` is emerging."""
 
     PRIOR = "prior"
     GLOBAL = "global"
@@ -72,7 +72,7 @@ class Source(StrEnum):
 
 
 class Evidence(Model):
-    """The event that an attribute rests on: which choice, of which item."""
+    """The event behind an attribute: which choice, of which item."""
 
     event_id: Identifier
     item_id: ItemIdField | None = None
@@ -82,7 +82,7 @@ class Attribute(Model):
     """One line of a skill. Positive only: what draws the user, never what to avoid (invariant 5).
 
     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
-    that the skill had seen when the attribute was last supported.
+    that the skill had learned from when the attribute was last supported.
     """
 
     attribute_id: AttributeId
@@ -108,7 +108,7 @@ class Strategy(Model):
 
 
 class Position(Model):
-    """Where a record stands: enough to recognise the same record when it is delivered again."""
+    """A record's position in Kafka: enough to recognise the same record when it is delivered again."""
 
     topic: Annotated[str, Field(max_length=249)]
     partition: int = Field(ge=0)
@@ -117,7 +117,7 @@ class Position(Model):
 
     @property
     def moment(self) -> datetime:
-        """The record's time stamp in UTC. Producers choose it freely: one beyond the year 9999 is its last moment."""
+        """The record's timestamp in UTC. Producers choose it freely: it is clipped to the year 9999."""
         return _EPOCH + timedelta(milliseconds=min(self.timestamp_ms, _LAST_MS))
 
 
@@ -136,7 +136,7 @@ class SlimSkill(Event):
 
 
 class Persona(Model):
-    """A kind of user in the domain, by how much they did (App. D): how many are, and how to decide for them."""
+    """A kind of user in the domain, by activity (App. D): how many there are, and how to decide for them."""
 
     name: Label
     share: Share
@@ -153,7 +153,9 @@ class GlobalSkill(Event):
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
     items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(
-        default_factory=dict, max_length=MAX_POPULAR, description="How many users took an item lately, where most did."
+        default_factory=dict,
+        max_length=MAX_POPULAR,
+        description="The items that most users took lately, with how many did.",
     )
     personas: tuple[Persona, ...] = Field(default=(), max_length=8)
     guidance: Text = Field(default="", description="How to decide for somebody new, in words, for people and prompts.")

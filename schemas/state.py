@@ -1,6 +1,6 @@
-"""The values of the two tables that are not skills: a user's statistics and their open rankings.
+"""The values of the tables that hold a user's statistics and open rankings.
 
-Both are bounded (invariant 4) and know what they have applied (invariant 2).
+Both are bounded (invariant 4) and record what they have applied (invariant 2).
 """
 
 from enum import StrEnum
@@ -21,7 +21,7 @@ Count = Annotated[int, Field(ge=0)]
 class Profile(Model):
     """Incremental counts over one user's interactions in one domain, for StatInit (paper 2.3, App. D).
 
-    `recent` holds the facts of the newest interactions, newest last; what falls out of it is added to `older`,
+    `recent` holds the facts of the newest interactions, newest last; what drops out of it is added to `older`,
     a count per dimension and value, capped per dimension, and to `older_known`, how many of those interactions
     had any value of the dimension.
     """
@@ -39,14 +39,14 @@ class Profile(Model):
 
 
 class Wish(StrEnum):
-    """What a person asks of us about a choice, in the words of their request."""
+    """What a person's request says about remembering the choice."""
 
     NOT_REMEMBERED = "not-remembered"
     FOR_ANOTHER = "for-another"
 
 
 class OpenRanking(Model):
-    """A ranking that waits for its selection, reduced to what a contrast needs."""
+    """A ranking that awaits its selection, reduced to what a contrast needs."""
 
     ranking_id: Identifier
     domain: DomainField
@@ -54,30 +54,30 @@ class OpenRanking(Model):
     candidates: tuple[ItemFacts, ...] = Field(max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0)
     arm: Identifier | None = None
-    wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if it does not.")
+    wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if so.")
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
-    size_bytes: Count = Field(default=0, description="Its size in the ring; what all of them may take is bounded.")
+    size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded.")
 
 
 class WaitingSelection(Model):
-    """A selection that came before its ranking, and where it stands in its topic."""
+    """A selection that came before its ranking, with its position in Kafka."""
 
     selection: Selection
     source: Position
 
 
 class Answered(Model):
-    """A ranking whose selection has been made into a contrast."""
+    """A ranking whose selection has become a contrast."""
 
     ranking_id: Identifier
     item_id: ItemIdField
 
 
 class OpenRankings(Model):
-    """A slot of a user's rings: rankings without a selection, selections without a ranking, and what is settled.
+    """A slot of a user's rings: rankings without a selection, selections without a ranking, and settled rankings.
 
-    A ranking and its selection meet in the slot that the ranking's id hashes to. With a handful of slots a write
-    carries a handful of rankings, however many a user has open.
+    A ranking and its selection meet in the slot that the ranking's id hashes to. Slots keep writes small: each carries
+    a few rankings, however many a user has open.
     """
 
     TOPIC: ClassVar[str] = "open-rankings"

@@ -31,11 +31,11 @@ from schemas.state import OpenRankings, Profile
 DEFAULT_PREFIX = "sager."
 MEBIBYTE = 1024 * 1024
 COMPACTION = {"max.compaction.lag.ms": str(24 * 3_600_000), "segment.ms": str(24 * 3_600_000)}
-"""By default Kafka compacts when it is worth its while, which may be never; what is forgotten is to be gone in days."""
+"""By default Kafka may put compaction off for ever; what is forgotten must be gone within days."""
 
 
 class Key(StrEnum):
-    """What a topic's records are keyed by."""
+    """The key of a topic's records."""
 
     USER = "user_id"
     USER_AND_DOMAIN = "user_id, domain"
@@ -49,7 +49,7 @@ class Key(StrEnum):
 
 
 def compound_key(owner: str, part: str | int) -> bytes:
-    """The key of a record that is one per user and domain, user and slot, or item and domain: an array of the two.
+    """The key of a record that is unique per user and domain, user and slot, or item and domain: an array of the two.
 
     >>> compound_key("ann", "books")
     b'["ann","books"]'
@@ -58,7 +58,7 @@ def compound_key(owner: str, part: str | int) -> bytes:
 
 
 def diff_key(user_id: str, domain: str, version: int) -> bytes:
-    """The key of one version in the log: its own, so that compaction removes nothing but what was forgotten.
+    """The key of one version in the log. It is unique, so that compaction removes only what was forgotten.
 
     >>> diff_key("ann", "books", 7)
     b'["ann","books",7]'
@@ -67,7 +67,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
 
 
 def key_start(*parts: str) -> bytes:
-    """What every key with these first parts, and more behind them, begins with.
+    """The prefix of every key that begins with these parts and has more.
 
     >>> key_start("ann")
     b'["ann",'
@@ -89,19 +89,19 @@ _KEYS: dict[Key, Callable[[Any], bytes]] = {
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic: what flows in it, and how Kafka is to keep it.
+    """One topic: what it carries and how Kafka keeps it.
 
     Attributes:
         base: the name without the deployment's prefix.
-        model: what a record's value is.
-        key: what a record is keyed by. Records of one user are always on the user's partition, also where
-            the key holds the domain too.
-        retention: how long records are kept; None is for ever. Not meant for compacted topics.
+        model: the class of a record's value.
+        key: the key of a record. All records of one user are on that user's partition, even where the key
+            also holds the domain.
+        retention: how long records are kept; None: for ever. Does not apply to compacted topics.
         compact: whether only the newest record per key is kept.
-        written_by: who produces it, for people.
-        max_message_bytes: the largest record that the broker takes.
-        single_partition: read whole by every process, instead of shared out by user.
-        internal: a table's changelog, of no use to others.
+        written_by: who produces it, for the documentation.
+        max_message_bytes: the largest record that the broker accepts.
+        single_partition: every process reads it whole, instead of a share of its users.
+        internal: a table's changelog, not meant for other readers.
     """
 
     base: str
@@ -119,11 +119,11 @@ class Topic:
         return prefix + self.base
 
     def partitions(self, configured: int) -> int:
-        """How many partitions it has where user-keyed topics have `configured` of them."""
+        """The number of partitions, given that user-keyed topics have `configured`."""
         return 1 if self.single_partition else configured
 
     def config(self) -> dict[str, str]:
-        """The broker-side settings for creating it."""
+        """The topic-level settings to create it with."""
         retention_ms = -1 if self.retention is None else int(self.retention.total_seconds() * 1000)
         settings = {
             "cleanup.policy": "compact" if self.compact else "delete",
@@ -132,7 +132,7 @@ class Topic:
         return settings | (COMPACTION if self.compact else {"retention.ms": str(retention_ms)})
 
     def key_of(self, event: Model) -> bytes:
-        """The key under which this event is produced.
+        """The record key of this event.
 
         Raises:
             TypeError: the topic keeps the key of the original record.
@@ -142,7 +142,7 @@ class Topic:
         return _KEYS[self.key](event)
 
     def owner_of(self, event: Any) -> str:
-        """Whose partition the event belongs on: its user's, or for the graph's item side its item's."""
+        """The id whose partition the event belongs on: its user's or, on the item side of the graph, its item's."""
         owner: str = event.item_id if self.key is Key.ITEM_AND_DOMAIN else event.user_id
         return owner
 
@@ -193,8 +193,8 @@ def by_name(name: str, prefix: str = DEFAULT_PREFIX) -> Topic:
     """The registered topic with this full name.
 
     Raises:
-        UnknownTopic: there is none, or the prefix is another.
+        UnknownTopic: there is none, or it has another prefix.
     """
     if name.startswith(prefix) and (found := TOPICS.get(name[len(prefix) :])):
         return found
-    raise UnknownTopic(f"{name!r} is no topic of the prefix {prefix!r}; known are {', '.join(TOPICS)}")
+    raise UnknownTopic(f"{name!r} is not a topic of the prefix {prefix!r}; known are {', '.join(TOPICS)}")

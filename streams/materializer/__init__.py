@@ -1,4 +1,4 @@
-"""The materializer: every public topic into DuckDB, exactly once in effect, and a snapshot of it for analysts."""
+"""The materializer: writes every public topic to DuckDB, effectively once, and publishes snapshots for analysts."""
 
 from streams.materializer.exceptions import MaterializerError
 

@@ -1,6 +1,6 @@
-"""What a micro-batch comes to: per table and key at most one row, the one that would stand at its end.
+"""Reduces a micro-batch to at most one row per table and key: the one that would remain at its end.
 
-Reduced here and not in SQL: DuckDB's upserts keep the first of two rows with one key in silence.
+This is done here and not in SQL, because DuckDB's upserts silently keep the first of two rows with one key.
 """
 
 from collections.abc import Mapping
@@ -12,20 +12,20 @@ from streams.materializer.records import Drop, Put, RowKey
 
 @dataclass(slots=True)
 class Pending:
-    """What is to happen to one key: first drop what is there, if so, then put, if anything."""
+    """The change to one key: first the drop, if any, then the put, if any."""
 
     dropped: bool = False
     put: Put | None = None
 
 
 class Batch:
-    """The reduced sum of records added in log order."""
+    """The net effect of records added in log order."""
 
     def __init__(self) -> None:
         self._pending: dict[str, dict[RowKey, Pending]] = {}
 
     def add(self, change: Put | Drop) -> None:
-        """Takes the next record's change into account."""
+        """Adds the next record's change."""
         pending = self._pending.setdefault(change.table.name, {}).setdefault(change.key, Pending())
         if isinstance(change, Drop):
             pending.dropped, pending.put = True, None
@@ -35,7 +35,7 @@ class Batch:
             pending.put = change
 
     def pending(self, table: Table) -> Mapping[RowKey, Pending]:
-        """What is to happen in one table, by key."""
+        """The changes to one table, by key."""
         return self._pending.get(table.name, {})
 
 

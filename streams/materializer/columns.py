@@ -1,4 +1,4 @@
-"""What tables are made of: columns with their DuckDB and Arrow types, and the rule by which a row replaces another."""
+"""Columns with their DuckDB and Arrow types, and the rule by which a row replaces another."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,19 +20,19 @@ _ARROW: dict[str, Any] = {
 
 
 class Keep(Enum):
-    """Which of two rows with one key stays."""
+    """Which of two rows with the same key is kept."""
 
     FIRST = "first"
-    """Events: a second one is a duplicate, from a producer's retry or a topic that is read again."""
+    """Events: a second one is a duplicate, from a producer's retry or a topic read again."""
     LAST = "last"
-    """Compacted topics without a version: the later record holds, as it does for Kafka's compaction."""
+    """Compacted topics without a version: the later record wins, as in Kafka's compaction."""
     NEWEST = "newest"
     """Compacted topics with a version: an older version never overwrites a newer one, an equal one does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column, with the sentence that analysts see in `duckdb_columns()`."""
+    """One column, with the comment that analysts see in `duckdb_columns()`."""
 
     name: str
     type: str
@@ -47,7 +47,7 @@ class Table:
         children: long tables whose rows come and go with a row of this one; they begin with this table's key
             and have no key of their own, because an index on them would cost more than the rest of the write.
         schema: the Arrow schema of the columns, in order.
-        column_set: the columns' names: what every row has, no more and no less.
+        column_set: the columns' names, which every row must match exactly.
     """
 
     name: str
@@ -87,7 +87,7 @@ def texts(name: str, comment: str) -> Column:
 
 
 def number(name: str, comment: str) -> Column:
-    """A BIGINT column: the widest, because nobody bounds the integers that come in."""
+    """A BIGINT column: the widest, because incoming integers are unbounded."""
     return Column(name, "BIGINT", comment)
 
 

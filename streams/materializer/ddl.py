@@ -1,4 +1,4 @@
-"""The SQL that makes an empty DuckDB file: the tables, and what the writer keeps about itself."""
+"""The SQL that creates an empty DuckDB file: the tables of records, and the writer's own."""
 
 from collections.abc import Iterator
 
@@ -8,36 +8,39 @@ from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
 LAYOUT_VERSION = 4
-"""Raised when a table changes; `MIGRATIONS` says how a file of the layout before comes to it."""
+"""Incremented when a table changes; `MIGRATIONS` holds the way from the layout before."""
 
 SINK_OFFSETS = Table(
     "sink_offsets",
-    "Up to where each partition is in this file; written in the transaction that writes the rows",
+    "How far each partition has been read into this file; written in the same transaction as the rows",
     ("topic", "kafka_partition"),
     (
         text("topic", "The topic's full name"),
         Column("kafka_partition", "INTEGER", "The partition"),
         number("next_offset", "The first offset that is not in this file"),
-        text("topic_id", "Kafka's id of the topic: another one means that it was recreated, and is read again"),
+        text("topic_id", "Kafka's id of the topic: when it changes, the topic was recreated and is read again"),
     ),
 )
 META = Table(
     "meta",
-    "One row: what this file is",
+    "One row: the identity of this file",
     ("schema_version",),
     (
         number("schema_version", "The layout of these tables"),
         text("prefix", "The deployment's topic prefix"),
         text("cluster_id", "The Kafka cluster that the rows came from"),
         real("llm_price_prompt", "US dollars per million prompt tokens, as configured at the last start"),
-        real("llm_price_completion", "US dollars per million completion tokens, likewise"),
+        real("llm_price_completion", "US dollars per million completion tokens, as configured at the last start"),
         text("queries", "Fingerprint of the views, macros and derivations in this file"),
-        flag("is_stained", "Whether free blocks of this file may still hold what was forgotten; the next one has none"),
+        flag(
+            "is_stained",
+            "Whether free blocks of this file may still hold forgotten rows; the next checkpoint rewrites the file",
+        ),
     ),
 )
 SNAPSHOT_INFO = Table(
     "snapshot_info",
-    "One row: how fresh this file is",
+    "One row: the freshness of this file",
     ("published_at",),
     (
         moment("published_at", "When this copy was made"),
@@ -47,7 +50,7 @@ SNAPSHOT_INFO = Table(
 )
 OWN_TABLES = (SINK_OFFSETS, META, SNAPSHOT_INFO)
 WITHOUT_KEY = frozenset([*(child for table in TABLES for child in table.children), *DERIVED, STALE_USERS])
-"""An index on these would cost more than the rest of the write."""
+"""Tables without a primary key: an index on them would cost more than the rest of the write."""
 
 
 def statements() -> Iterator[str]:
@@ -58,7 +61,7 @@ def statements() -> Iterator[str]:
 
 
 def comments() -> Iterator[str]:
-    """A sentence on every table and column."""
+    """The statements that comment every table and column."""
     for table in all_tables():
         yield f"COMMENT ON TABLE {table.name} IS {analytics.quoted(table.comment)}"
         for column in table.columns:
@@ -66,7 +69,7 @@ def comments() -> Iterator[str]:
 
 
 def all_tables() -> Iterator[Table]:
-    """Every table of the file, those with a topic first."""
+    """Every table of the file; those of topics come first."""
     for table in (*TABLES, *DERIVED, *OWN_TABLES, STALE_USERS):
         yield table
         yield from table.children

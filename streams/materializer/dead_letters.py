@@ -1,7 +1,7 @@
-"""Dead letters for the topics that no agent reads; agents send their own.
+"""Sends dead letters for the topics that no agent reads; agents send their own.
 
-They are flushed before the DuckDB transaction commits: after a crash in between, the same record is refused again,
-under the same derived id, and nobody sees two.
+They are flushed before the DuckDB transaction commits. After a crash in between, the same record is refused again
+under the same derived id, so that nobody sees two.
 """
 
 import logging
@@ -21,7 +21,7 @@ from streams.settings import Settings
 log = logging.getLogger(__name__)
 
 OWNED = frozenset({"items", "global-skills", "slim-skills", "skill-diffs", "skills"})
-"""Topics whose bad records are ours to put away."""
+"""Topics whose bad records the materializer sends to dead-letters."""
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60
@@ -38,26 +38,26 @@ class DeadLetters:
         self._failed: list[KafkaError] = []
 
     def send(self, refused: Sequence[tuple[Record, BadRecord]]) -> None:
-        """Returns when the broker has all of them.
+        """Sends dead letters and returns when the broker has acknowledged all of them.
 
         Raises:
-            MaterializerError: it does not take them; nothing of the batch may be committed then.
+            MaterializerError: the broker did not accept them; the batch must not be committed.
         """
         if not refused:
             return
         now = datetime.now(UTC)
         self._deliver([dead_letter(record, why, self._settings.prefix, now) for record, why in refused])
         if any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in self._failed):
-            # A broker with a lower limit than ours. Position and beginning are better than a stream that stops at
-            # this record for ever.
-            log.warning("%s takes no large records; dead letters are cut", self._topic.base)
+            # The broker's limit is below ours. Keeping the position and the first bytes is better than stopping at this
+            # record for ever.
+            log.warning("%s refuses large records; dead letters are clipped", self._topic.base)
             self._deliver(
                 [dead_letter(record, why, self._settings.prefix, now, limit=_SMALL) for record, why in refused]
             )
         if self._failed:
             error = self._failed[0]
             raise MaterializerError(
-                f"{self._topic.name(self._settings.prefix)} takes no dead letters ({error.str()}); "
+                f"{self._topic.name(self._settings.prefix)} refuses dead letters ({error.str()}); "
                 "nothing of this batch is committed. Look at the broker and start again"
             )
         for _, why in refused:
@@ -71,11 +71,13 @@ class DeadLetters:
                 producer.produce(
                     self._topic.name(self._settings.prefix), encode(letter), letter.key, on_delivery=self._on_delivery
                 )
-            except KafkaException as error:  # too large for our own limit: told at once, not by the callback
+            except (
+                KafkaException
+            ) as error:  # too large for the producer's own limit: raised here, not reported to the callback
                 self._failed.append(error.args[0])
         if left := producer.flush(_FLUSH_SECONDS):
             raise MaterializerError(
-                f"{left} dead letters are not delivered after {_FLUSH_SECONDS} s; nothing of this batch is committed. "
+                f"{left} dead letters were not delivered within {_FLUSH_SECONDS} s; this batch is not committed. "
                 "Is the broker up? Start again"
             )
 

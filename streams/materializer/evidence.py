@@ -1,4 +1,4 @@
-"""What stands behind a version of a skill, out of the snapshot: the choice, its ranking, the history before."""
+"""Reads the evidence behind a version of a skill from the snapshot: the choice, its ranking, the history before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ NEWEST = 5
 
 @dataclass(frozen=True)
 class Choice:
-    """The choice that an evidence names, as far as it is in the snapshot.
+    """The choice behind a piece of evidence, as far as the snapshot has it.
 
     Attributes:
-        title: the chosen item's.
+        title: the chosen item's title.
         ranking_id: the ranking it was chosen from.
-        place: where it was shown; 1 is the top.
-        shown: the item ids of the ranking, in order; of the contrast, where the ranking is not there.
-        instruction: what the user had asked for.
-        ranked_by: app or sager; None where the ranking is not there.
-        skill_version: the version of the skill that had its say in the ranking.
+        place: the rank at which the item was shown; 1 is the top.
+        shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
+        instruction: what the user asked for.
+        ranked_by: app or sager; None where the snapshot lacks the ranking.
+        skill_version: the version of the skill used for the ranking.
     """
 
     title: str
@@ -44,7 +44,7 @@ WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
 
 
 def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, Choice]:
-    """The choices behind these events, by event; commands and what the snapshot has not are left out."""
+    """The choices behind these events, by event; commands and events missing from the snapshot are left out."""
     rows = con.execute(_CHOICES, [user, list(events)]).fetchall()
     return {
         event: Choice(title, ranking, place, tuple(shown), instruction or "", by, version)
@@ -53,12 +53,12 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
 
 
 def history(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> tuple[int, dict[str, str]]:
-    """What a seed can rest on: how many interactions there were until a moment, and the titles of the newest, by item.
+    """The history behind a seed: the number of interactions up to a moment, and the titles of the newest, by item.
 
     Args:
         con: a connection of `read.connect`.
-        user: whose.
-        domain: which.
+        user: the user's id.
+        domain: the domain.
         until: naive, in UTC.
     """
     query = (

@@ -1,4 +1,4 @@
-"""What goes wrong in the materializer, in words that say what to do next."""
+"""The materializer's errors; their messages say what to do next."""
 
 from pathlib import Path
 
@@ -6,16 +6,16 @@ from streams.exceptions import StreamsError
 
 
 class MaterializerError(StreamsError, RuntimeError):
-    """The materializer, or a reader of its snapshot, cannot go on; the message says what to do."""
+    """The materializer, or a reader of its snapshot, cannot continue; the message says what to do."""
 
 
 class AnotherDeployment(MaterializerError):
-    """A snapshot is of another topic prefix than ours, another tenant's perhaps.
+    """A snapshot has another topic prefix, perhaps another tenant's.
 
     Args:
         path: the file.
-        found: its prefix.
-        ours: the one that is configured.
+        found: the file's prefix.
+        ours: the configured prefix.
     """
 
     def __init__(self, path: Path, found: str, ours: str) -> None:

@@ -1,4 +1,4 @@
-"""The snapshot as hive-partitioned Parquet, for any other engine: all of it or nothing, in a folder of its own."""
+"""Exports the snapshot as hive-partitioned Parquet for other engines, into a folder of its own, atomically."""
 
 import json
 import os
@@ -19,12 +19,12 @@ from streams.materializer.tables import TABLES
 MANIFEST = "manifest.json"
 _TIMES = {OUTCOMES: "ranked_at", SKILL_VERSIONS: "valid_from"}
 _STATE = {table for table in TABLES if table.keep is not Keep.FIRST} | {SKILL_HISTORY}
-"""Tables that say how things are, not what happened: not split by day."""
+"""Tables of current state, not events: not split by day."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What became of one table."""
+    """The result for one table."""
 
     table: str
     rows: int
@@ -47,18 +47,18 @@ def export(
     *,
     replace: bool = False,
 ) -> Iterator[Exported]:
-    """Writes tables of a snapshot, one after another, and renames the folder into its place at the end.
+    """Writes tables of a snapshot to a temporary folder and renames it to the target at the end.
 
     Args:
         con: a connection of `read.connect`.
-        target: the folder to be; its parents are made.
-        tables: names out of `exportable`; none: all.
-        since: of events only those that happened at this moment (naive, in UTC) or later; current state is whole.
-        replace: put the new export in the place of an older one.
+        target: the folder to create, with its parents.
+        tables: names from `exportable`; none: all.
+        since: only events at or after this moment (naive, in UTC); tables of current state are exported whole.
+        replace: replace an existing export.
 
     Raises:
-        MaterializerError: no such table, or the folder is in use.
-        OSError: the disk would not have it.
+        MaterializerError: there is no such table, or the folder is in use.
+        OSError: the folder cannot be written.
     """
     known = exportable()
     if unknown := sorted(set(tables) - set(known)):
@@ -79,13 +79,13 @@ def export(
 
 
 def _check(target: Path, *, replace: bool) -> None:
-    """Only an empty folder is taken, or with `replace` an older export: never anything else that is there."""
+    """Accepts only an empty folder or, with `replace`, an existing export."""
     if not target.exists():
         return
     if not target.is_dir():
-        raise MaterializerError(f"{target} is no folder; choose another --to")
+        raise MaterializerError(f"{target} is not a folder; choose another --to")
     if any(target.iterdir()) and not (replace and (target / MANIFEST).is_file()):
-        what = "is not empty and no export" if replace else "is not empty; --replace takes the place of an older export"
+        what = "is not empty and not an export" if replace else "holds an export; --replace replaces it"
         raise MaterializerError(f"{target} {what}. Choose another --to")
 
 
@@ -108,7 +108,7 @@ def _write(con: duckdb.DuckDBPyConnection, table: Table, folder: Path, since: da
 
 
 def _moment(table: Table) -> str | None:
-    """The column that says on which day a row happened; None for tables of current state."""
+    """The column with a row's day; None for tables of current state."""
     if table in _STATE or any(table in parent.children for parent in _STATE):
         return None
     return _TIMES.get(table, "occurred_at")
@@ -137,7 +137,7 @@ def _iso(moment: datetime) -> str:
 
 
 def _put_in_place(temporary: Path, target: Path) -> None:
-    """A folder cannot be renamed over one that is not empty: the older export steps aside first."""
+    """A folder cannot be renamed over a non-empty one: the existing export is moved aside first."""
     aside = target.with_name(f".{target.name}.{os.getpid()}.old")
     if target.exists():
         target.rename(aside)

@@ -1,4 +1,4 @@
-"""What receipts do to the DuckDB file: rows of who was forgotten go, and none of before that come late is let in."""
+"""Applies receipts to the DuckDB file: deletes the rows of forgotten users, and keeps out late records from before."""
 
 import json
 import re
@@ -25,7 +25,7 @@ _OF_USERS = tuple(table for table in TABLES if table.key[0] == "user_id")
 
 
 class Barrier:
-    """Keeps out what was forgotten; what it knows it learned from receipts.
+    """Keeps out forgotten records, by the receipts it has seen.
 
     Args:
         documents: the receipts that the file holds, as JSON.
@@ -35,13 +35,13 @@ class Barrier:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """From now on it holds, unless a newer one does."""
+        """Adds a receipt, unless a newer one of the same person is known."""
         held = self._receipts.get(receipt.subject)
         if held is None or held.occurred_at <= receipt.occurred_at:
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """Whether this event is of somebody, and of before, that was forgotten.
+        """Whether a receipt covers this event: its user was forgotten after it happened.
 
         Args:
             event: a record.
@@ -62,7 +62,7 @@ class Barrier:
         return receipt is not None and receipt.covers(domain, *moments)
 
     def blanked(self, put: Put, event: Model) -> Put:
-        """The row without the words among which a line may be that its user had forgotten since."""
+        """The row without the words that may quote a line forgotten since."""
         blanks = _WORDS.get(put.table.name)
         receipt = self._receipts.get(subject_of(put.row["user_id"])) if blanks and self._receipts else None
         if blanks is None or receipt is None or not receipt.lines:
@@ -81,11 +81,11 @@ _WORDS: dict[str, dict[str, str | None]] = {
     "rankings": {"slim_skill": "", "facets": None, "injected": None},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
-"""Columns that may hold the words of a line, and what stands there instead."""
+"""Columns that may quote a line, with what replaces their value."""
 
 
 def _named_in(letter: DeadLetter) -> Iterator[str]:
-    """Whose a refused record may be: its key, and every user that its bytes name."""
+    """The users that a refused record may belong to: its key, and every user that its bytes name."""
     key = (letter.key or b"").decode(errors="ignore")
     yield key
     if first := re.match(r'\["(?:[^"\\]|\\.)*"', key):  # of a compound key, such as of a skill
@@ -100,7 +100,7 @@ def _named_in(letter: DeadLetter) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """Rows of a user that are to go: all until a moment, of one domain or of any."""
+    """The rows of a user to delete: those up to a moment, of one domain or of all."""
 
     user_id: str
     domain: str | None
@@ -108,7 +108,7 @@ class _Scope:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete what these receipts cover, inside the caller's transaction; of whom there was something."""
+    """Deletes what these receipts cover, inside the caller's transaction; returns the users who had rows."""
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = set()
     for user_id, receipt in list(_users(con, by_subject)):
@@ -123,9 +123,9 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
 
 
 def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
-    """Who the subjects are, of all that the file knows of."""
+    """The ids of these subjects, among all users in the file."""
     ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608
-    # A key that is no text is no user's id.
+    # A key that is not text is not a user's id.
     letters = "SELECT try(decode(key)) AS id FROM dead_letters WHERE key IS NOT NULL"
     query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501
     for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
@@ -149,7 +149,7 @@ def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
             of_domain = (
                 "t.domain = $domain"
                 if "domain" in table.names
-                # A selection names its ranking only; rankings go after it.
+                # A selection names only its ranking; rankings are deleted after it.
                 else "t.ranking_id IN (SELECT ranking_id FROM rankings WHERE user_id = $user_id AND domain = $domain)"
             )
             condition += f" AND {of_domain}"
@@ -162,7 +162,7 @@ def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
 
 
 def _count(con: duckdb.DuckDBPyConnection, statement: str, given: dict[str, Any]) -> int:
-    """Carry a statement out; how many rows it changed."""
+    """Executes a statement; returns how many rows it changed."""
     [(count,)] = con.execute(statement, given).fetchall()
     return int(count)
 
@@ -172,19 +172,19 @@ def _ordered() -> list[Table]:
 
 
 def _since(table: Table) -> str:
-    """When it happened, or was logged: a producer's clock may be ahead."""
+    """When it happened or was logged, whichever is earlier: a producer's clock may be ahead."""
     moment = "t.occurred_at" if "occurred_at" in table.names else "t.updated_at"
     return f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
 
 
 def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
-    """Refused records of theirs: by their key, or by the id in their bytes, however broken these are."""
+    """Deletes the user's refused records: by their key, or by the id in their bytes, however malformed."""
     spellings = {to_json(user_id), json.dumps(user_id).encode()}
     marks = {
         f"mark_{number}": b'"user_id":' + gap + name
         for number, (gap, name) in enumerate(product((b"", b" "), sorted(spellings)))
     }
-    # As text both sides are escaped alike, whatever bytes they hold.
+    # As text both sides are escaped in the same way, whatever bytes they hold.
     said = " OR ".join(f"contains(value::VARCHAR, ${mark}::BLOB::VARCHAR)" for mark in marks)
     begins = " OR ".join(
         f"starts_with(key::VARCHAR, $begin_{number}::BLOB::VARCHAR)" for number in range(len(spellings))
@@ -196,7 +196,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) ->
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
-    """The words of commands, and those that rankings were injected: a forgotten line may have been one of them."""
+    """Blanks the words of commands and those injected into rankings: they may quote a forgotten line."""
     given = {"user_id": user_id, "until": until}
     whose = "user_id = $user_id AND occurred_at <= $until"
     has_words = "(slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL)"

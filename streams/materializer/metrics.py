@@ -1,4 +1,4 @@
-"""What the materializer tells Prometheus. Labels are closed sets; never a user id."""
+"""The materializer's Prometheus metrics. Labels are closed sets, never a user id."""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -1,6 +1,6 @@
-"""How a file of an older layout becomes one of today: literal SQL, which never follows the tables of today.
+"""Migrates files of an older layout: literal SQL, which never follows the current tables.
 
-Only the structure and the rows: comments, views and macros are written anew after every migration.
+It covers structure and rows only: comments, views and macros are rewritten after every migration.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ FROM_1: Final = tuple(
         "injected VARCHAR",
     )
 )
-"""What influenced a ranking; older rankings have logged none of it."""
+"""What influenced a ranking; older rankings have none of it."""
 
 _CALLS_OF_A_RANKING = """
     INSERT INTO ranking_calls
@@ -106,8 +106,8 @@ FROM_2: Final = (
         gated = coalesce((document::JSON ->> '$.reasoned_by.gated')::BOOLEAN, false)
     """,
 )
-"""Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the JSON that was kept; what is
-derived is worked out at the next publication."""
+"""Facets and calls of rankings as rows of their own, arms, and prices. Filled in from the stored JSON; derived
+tables follow at the next publication."""
 
 FROM_3: Final = (
     "ALTER TABLE skill_diffs ADD COLUMN by_person BIGINT",
@@ -129,7 +129,7 @@ FROM_3: Final = (
         logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (subject))
     """,
 )
-"""What persons do to their skills, seals, and what was forgotten."""
+"""What people do to their skills, seals, and receipts of what was forgotten."""
 
 FROM_3_SHADOW: Final = (
     """
@@ -140,7 +140,7 @@ FROM_3_SHADOW: Final = (
         kafka_offset BIGINT, PRIMARY KEY (user_id, event_id))
     """,
 )
-"""What shadow arms were worth."""
+"""How shadow arms ranked."""
 
 MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW)}
-"""Statements by the layout that they lead away from, to the next one."""
+"""The statements that migrate a layout to the next one, by layout."""

@@ -1,4 +1,4 @@
-"""What people wrote, as rows may hold it: the topics keep what apps sent, analysts need not read it."""
+"""Redacts free text for rows: the topics keep what apps sent, but analysts need not read it."""
 
 from functools import singledispatch
 
@@ -8,7 +8,7 @@ from schemas import Candidate, Contrast, Interaction, Item, Model, Ranking, Rank
 
 @singledispatch
 def fit_to_keep(event: Model, privacy: Privacy) -> Model:
-    """The event with what is personal taken out of its free text; of most kinds the worker has written it so."""
+    """The event with personal data removed from its free text; most kinds were redacted by the worker."""
     return event
 
 

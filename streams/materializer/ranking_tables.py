@@ -1,4 +1,4 @@
-"""The tables of what was asked for, shown and taken. Columns that came later stand last, as in a file that got them."""
+"""The tables of what was asked for, shown and taken. Later columns stand last, as in a migrated file."""
 
 from streams.materializer.columns import Keep, Table, number, real, text, texts
 from streams.materializer.fields import (
@@ -19,18 +19,18 @@ from streams.materializer.fields import (
 INJECTED = (
     texts("facets", "The collaborative facets that were injected, in order"),
     number("memory_version", "The version of the user's memory behind the facets"),
-    number("graph_epoch", "The version of their neighbourhood; both name the graph that was read"),
+    number("graph_epoch", "The version of their neighbourhood; together they identify the graph that was read"),
     text("model", "The LLM that ranked, if one did"),
     text("prompt", "The prompt's file and version"),
-    text("prompt_hash", "Of all that the model was told"),
+    text("prompt_hash", "Hash of the complete prompt"),
     number("llm_calls", "Calls for this ranking: facets, slim skill and order"),
-    number("prompt_tokens", "Of all these calls"),
-    number("completion_tokens", "Of all these calls"),
-    number("repaired", "Ids that a model left out, invented or repeated"),
-    text("fallback", "Why another ranker than the configured one answered"),
+    number("prompt_tokens", "Prompt tokens of all these calls"),
+    number("completion_tokens", "Completion tokens of all these calls"),
+    number("repaired", "How many ids a model left out, invented or repeated"),
+    text("fallback", "Why a ranker other than the configured one answered"),
     text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
 )
-"""What a ranking logs since layout 2; later than the others, because a file of layout 1 gets them added."""
+"""What a ranking logs since layout 2; last, because migrations append columns."""
 
 RANKING_FACETS = Table(
     "ranking_facets",
@@ -42,15 +42,15 @@ RANKING_FACETS = Table(
         number("seq", "Place among the ranking's facets, from 1"),
         DOMAIN,
         OCCURRED_AT,
-        text("facet", "The line as a prompt shows it"),
-        text("attribute_id", "The attribute that it speaks of, if it is one that code can find in an item"),
-        real("confidence", "How sure, from 0 to 1"),
-        texts("supporting_neighbors", "Items on whose account, as item:ID; never another user"),
+        text("facet", "The line as it appears in a prompt"),
+        text("attribute_id", "The attribute that it names, if the parsers can find it in an item"),
+        real("confidence", "Confidence, from 0 to 1"),
+        texts("supporting_neighbors", "The supporting items, as item:ID; never another user"),
     ),
 )
 RANKING_CALLS = Table(
     "ranking_calls",
-    "Who did which part of a ranking and what it cost: order, facets, slim skill; comes with its row of rankings",
+    "One row per reasoned part of a ranking (order, facets, slim skill) with its cost; comes with its row of rankings",
     EVENT_KEY,
     (
         USER,
@@ -61,7 +61,7 @@ RANKING_CALLS = Table(
         *REASONED,
     ),
 )
-ARM = text("arm", "The arm of a comparison that the ranking belongs to: as its app named it, or by what was injected")
+ARM = text("arm", "The experiment arm of the ranking: as named by the app, or derived from what was injected")
 RANK_REQUESTS = Table(
     "rank_requests",
     "Requests for a ranking; the answer in rankings has ranking_id = request_id",
@@ -71,13 +71,13 @@ RANK_REQUESTS = Table(
         DOMAIN,
         text("request_id", "The ranking_id of the answer"),
         INSTRUCTION,
-        texts("item_ids", "The candidates as they came"),
+        texts("item_ids", "The candidates in the order received"),
         *PROVENANCE,
     ),
 )
 RANKINGS = Table(
     "rankings",
-    "What users were shown, and which skill had its say",
+    "What users were shown, and the skill it was ranked by",
     EVENT_KEY,
     (
         *ENVELOPE,
@@ -87,8 +87,8 @@ RANKINGS = Table(
         texts("item_ids", "The candidates in the order shown, first place first"),
         text("ranked_by", "app or sager"),
         SKILL_VERSION,
-        text("slim_skill", "The words that were injected"),
-        text("reasoner", "What ranked, if not the app"),
+        text("slim_skill", "The slim skill that was injected"),
+        text("reasoner", "The ranker, if not the app"),
         *PROVENANCE,
         *INJECTED,
         ARM,
@@ -104,7 +104,7 @@ SELECTIONS = Table(
         *ENVELOPE,
         RANKING_ID,
         ITEM_ID,
-        number("skill_version", "The slim skill's version that the app had, if any"),
+        number("skill_version", "The version of the slim skill that the app used, if any"),
         *PROVENANCE,
     ),
 )
@@ -119,7 +119,7 @@ CONTRASTS = Table(
         INSTRUCTION,
         text("chosen_item_id", "The item that was taken"),
         text("chosen_title", "Its title"),
-        number("chosen_rank", "The place at which it was shown; 1 is the top"),
+        number("chosen_rank", "The rank at which it was shown; 1 is the top"),
         texts("unchosen_item_ids", "The others in reverse rank order: near-misses last"),
         SKILL_VERSION,
         *PROVENANCE,

@@ -1,4 +1,4 @@
-"""Reading the published snapshot, for the CLI and the console. Never the live file: it belongs to its writer."""
+"""Reads the published snapshot, for the CLI and the console. Never the live file, which belongs to its writer."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -11,14 +11,14 @@ from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.settings import Settings
 
 MEMORY = "2GB"
-"""What a query of `sager sql` may use; nothing is spilled to a disk."""
+"""Memory limit for a query of `sager sql`; nothing is spilled to disk."""
 
 
 def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
-    """A read-only connection to the newest snapshot; it keeps its state when a newer one is published.
+    """A read-only connection to the newest snapshot; it does not change when a newer one is published.
 
     Raises:
-        MaterializerError: there is no snapshot yet; as AnotherDeployment, it is another tenant's.
+        MaterializerError: there is no snapshot yet; AnotherDeployment: it is another tenant's.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -26,8 +26,8 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
-    # Attached, not opened: DuckDB would hand out the database it has open under this path in this process, although
-    # another file has taken the name since.
+    # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
+    # a newer file has replaced it since.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
     try:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
@@ -43,10 +43,10 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
 
 
 def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
-    """The same, for what is compared with the deployment's topics or joined to them; None where there is no snapshot.
+    """The same, for comparisons with the deployment's topics; None if there is no snapshot.
 
     Raises:
-        MaterializerError: the snapshot is of another deployment, and its people are others under the same ids.
+        MaterializerError: the snapshot belongs to another deployment, where the same ids are other people.
     """
     if not settings.duckdb_file.exists():
         return None
@@ -62,11 +62,11 @@ def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
 
 
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
-    """From here on the connection reads its snapshot and nothing else: no files, no settings, no endless queries.
+    """Restricts the connection to its snapshot: no files, no settings, no endless queries.
 
     Args:
         con: a connection of `connect`.
-        seconds: the longest that one statement may take.
+        seconds: time limit for one statement.
     """
     for setting in (
         "enable_external_access = false",
@@ -81,13 +81,13 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
 
 
 def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[PolicySkill]:
-    """The user's current skills, one per domain, in the domains' order; of one domain if named."""
+    """The user's current skills, ordered by domain; only one domain's if named."""
     query = "SELECT document FROM skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
     return [decode(PolicySkill, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
 
 
 def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[SkillDiff]:
-    """The user's diffs, by domain and version: what folds into `skill`."""
+    """The user's diffs, ordered by domain and version; they fold into `skill`."""
     query = (
         "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
     )
@@ -95,7 +95,7 @@ def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) 
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:
-    """The version of each of the user's skills that was in force at a moment (naive, in UTC), by domain."""
+    """The versions of the user's skills in force at a moment (naive, in UTC), by domain."""
     query = (
         "SELECT domain, version FROM skill_versions "
         "WHERE user_id = $1 AND valid_from <= $2 AND (valid_to > $2 OR valid_to IS NULL)"
@@ -104,7 +104,7 @@ def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> 
 
 
 def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
-    """US dollars per million prompt and completion tokens, as the materializer had them at its last start."""
+    """US dollars per million prompt and completion tokens, as configured at the materializer's last start."""
     [(prompt, completion)] = con.execute("SELECT llm_price_prompt, llm_price_completion FROM meta").fetchall()
     return prompt or 0.0, completion or 0.0
 

@@ -24,7 +24,7 @@ def from_ms(milliseconds: int) -> datetime:
 
 
 def utc(moment: datetime) -> datetime:
-    """The moment as a TIMESTAMP column wants it: naive, in UTC."""
+    """The moment as a TIMESTAMP column holds it: naive, in UTC."""
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
@@ -51,7 +51,7 @@ def reasoned(by: ReasonedBy) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A Kafka record, reduced to what becomes of it. `timestamp_ms` is 0 where Kafka has none."""
+    """A Kafka record, reduced to what rows need. `timestamp_ms` is 0 where Kafka has none."""
 
     topic: Topic
     partition: int

@@ -78,7 +78,7 @@ def _check(put: Put) -> None:
 
 
 _PARTS = {Key.USER_AND_DOMAIN: (str, str), Key.USER_DOMAIN_AND_VERSION: (str, str, int)}
-"""What the parts of a compound key are."""
+"""The types of a compound key's parts."""
 
 
 def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
@@ -88,7 +88,7 @@ def _key_of_tombstone(topic: Topic, key: bytes | None) -> RowKey:
                 return (key.decode(),)
         elif isinstance(parts := orjson.loads(key or b""), list) and tuple(map(type, parts)) == _PARTS[topic.key]:
             return tuple(parts)
-    except ValueError:  # orjson's error and UnicodeDecodeError are both one
+    except ValueError:  # also orjson's error and UnicodeDecodeError
         pass
     raise BadRecord("invalid", f"a tombstone whose key is not {topic.key.value}")
 
@@ -200,4 +200,4 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
 }
 
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(TOPICS[base] for base in _BUILDERS)
-"""The topics that become rows: all of the registry that are not internal (a test says so)."""
+"""The topics that become rows."""

@@ -1,4 +1,4 @@
-"""The materializer's loop: read a batch, put it and its offsets into DuckDB, publish now and then."""
+"""The materializer's loop: reads a batch, writes it and its offsets to DuckDB, publishes when due."""
 
 import logging
 import shutil
@@ -28,12 +28,12 @@ from streams.settings import Settings
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
-"""How often the topics are looked at: were they recreated, have they more partitions, how far are we behind."""
+"""How often to check the topics for recreation, new partitions and lag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one batch came to."""
+    """The result of one batch."""
 
     records: int
     bad: int
@@ -50,10 +50,10 @@ def materialize(
     """Keeps the DuckDB file up to date until `stop` is set.
 
     Args:
-        settings: where the broker and the files are, and how large a batch is.
-        stop: set it to end within about a second, after a last publication.
+        settings: the broker, the files and the batch size.
+        stop: when set, the loop publishes once more and ends within about a second.
         on_batch: called after each commit, in this thread.
-        health: is told how it goes.
+        health: updated as the loop runs.
 
     Raises:
         MaterializerError: with what to do next.
@@ -176,7 +176,7 @@ def _report(
 
 
 def _report_age(stamps_ms: Sequence[int]) -> None:
-    """How late the batch's oldest record is, and how new what is in the file; a clock that runs ahead makes no debt."""
+    """Reports the age of the batch's oldest record, never negative, and the time of the newest record."""
     if stamps_ms:
         metrics.DELAY_SECONDS.observe(max(0.0, time.time() - min(stamps_ms) / 1_000))
         metrics.NEWEST_TIMESTAMP.set(min(time.time(), max(stamps_ms) / 1_000))

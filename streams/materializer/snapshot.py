@@ -1,7 +1,7 @@
-"""Publishes the live file to analysts: checkpoint, copy by a child process, atomic rename.
+"""Publishes the live file to analysts: checkpoint, copy in a child process, atomic rename.
 
-A DuckDB file has one read-write process or many readers, never both; so readers get a copy of their own, which an
-open reader keeps while the next one takes its name.
+A DuckDB file has one read-write process or many readers, never both. Readers therefore get a copy, and an open reader
+keeps it while the next one takes its name.
 """
 
 import logging
@@ -22,19 +22,19 @@ from streams.materializer.store import Store
 log = logging.getLogger(__name__)
 
 COPY_SECONDS = 600.0
-"""The longest that a copy may take."""
+"""Time limit for a copy."""
 
 PAUSE = 2.0
-"""After a publication the rows have the writer for themselves for at least this many times as long as it took."""
+"""Minimum pause after a publication, as a multiple of the time it took: meanwhile only rows are written."""
 
 INVALIDATED = "has been invalidated"
-"""What DuckDB says, be it of this or of an earlier failure, where only opening the file anew helps."""
+"""DuckDB's message for this or an earlier failure when only reopening the file helps."""
 
 _PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
 
 
 class Publisher:
-    """Publishes at most every `seconds`, less often where it takes long, and only what is new.
+    """Publishes at most every `seconds`, less often if it takes long, and only after changes.
 
     Args:
         target: the file that analysts open.
@@ -49,24 +49,24 @@ class Publisher:
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock = store, target, seconds, clock
         self._newest: datetime | None = None
-        # A file that was committed to but not published, before a kill, is published at the next start.
+        # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
         self._due = clock()
         self.is_failing = False
 
     def note(self, newest: datetime | None = None) -> None:
-        """There is something new to publish, up to a record of this Kafka timestamp."""
+        """Notes a change to publish, up to a record of this Kafka timestamp."""
         self._dirty = True
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
 
     def publish_if_due(self) -> bool:
-        """Publishes when something changed and the time has come. Says whether it did.
+        """Publishes if something changed and a publication is due; returns whether it did.
 
-        A failure is logged and counted and tried again later: no room for a copy must not stop the rows.
+        A failure is logged, counted and retried later: a full disk must not stop the rows.
 
         Raises:
-            duckdb.Error: the live file could not be written; DuckDB does nothing more until it is opened anew.
+            duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
         """
         if not self._dirty or self._clock() < self._due:
             return False
@@ -87,7 +87,7 @@ class Publisher:
         metrics.PUBLISH_FAILURES.inc()
 
     def publish_if_changed(self) -> bool:
-        """The last publication, at shutdown."""
+        """Publishes at shutdown, if something changed."""
         self._due = self._clock()
         return self.publish_if_due()
 
@@ -110,10 +110,10 @@ class Publisher:
 
 
 def copy_and_rename(live: Path, target: Path) -> None:
-    """Copies the file with a child process and puts the copy in place of the old one.
+    """Copies the file in a child process and replaces the published one with the copy.
 
     Raises:
-        MaterializerError: the copy failed; the old one is still in its place.
+        MaterializerError: the copy failed; the published file is unchanged.
         OSError: the folder cannot be written.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,13 +121,13 @@ def copy_and_rename(live: Path, target: Path) -> None:
     temporary.unlink(missing_ok=True)
     try:
         _copy(live, temporary)
-        # Read-only, because the DuckDB command line opens read-write unless told otherwise, and leaves a .wal behind,
+        # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
         temporary.chmod(0o444)
         _wal(target).unlink(missing_ok=True)
         temporary.replace(target)
     finally:
-        # Half a copy would take the room that the next one needs.
+        # A partial copy would take the space that the next one needs.
         temporary.unlink(missing_ok=True)
 
 

@@ -1,10 +1,10 @@
-"""Where records come from: all partitions of all public topics, from where the DuckDB file says.
+"""Reads all partitions of all public topics, from the offsets in the DuckDB file.
 
-Partitions are assigned by hand and no group offset is ever committed: the file's own offsets are the only ones, so
+Partitions are assigned manually and no group offset is ever committed: the file's own offsets are the only ones, so
 that they cannot disagree with its rows. The topics' ids are kept with the offsets: a topic with another id was
-recreated (the embedded broker forgets everything when it ends), its offsets mean nothing any more, and it is read from
-its beginning. That is safe because every table is keyed. End offsets are not asked for: the embedded broker's are too
-low, and a log that has grown past the old offset would not be found out by them.
+recreated, its old offsets are void, and it is read from its beginning. That is safe because every table is keyed. End
+offsets are not compared: the embedded broker's are too low, and they would not reveal a log that has grown past the old
+offset.
 """
 
 import logging
@@ -42,7 +42,7 @@ _CHECK_TIMEOUT_SECONDS = 2.0
 _SLICE_SECONDS = 0.2
 _SLICE_RECORDS = 500
 _BATCH_BYTES = 32 * 1024 * 1024
-_NO_ID = "A" * 22  # how Kafka writes the id of a topic that has none
+_NO_ID = "A" * 22  # Kafka's id for a topic without one
 _HOPELESS = frozenset(
     {
         KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -55,7 +55,7 @@ _HOPELESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What matters about a topic in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
+    """A topic's state in the broker. `topic_id` is the cluster's id where the broker has no topic ids."""
 
     topic_id: str
     partitions: int
@@ -92,7 +92,7 @@ class Source:
         self._states: dict[str, TopicState] = {}
         self._expected: dict[tuple[str, int], int] = {}
         self._last_error = ""
-        # What librdkafka has to say comes as errors too, see `_error`; its log goes where ours goes, not to stderr.
+        # librdkafka also reports its errors to `_error`; its log goes to ours, not to stderr.
         logger = logging.getLogger("sager.kafka")
         self._admin = AdminClient(client_config(settings), logger=logger)
         self._consumer = Consumer(
@@ -100,7 +100,7 @@ class Source:
                 settings,
                 **{
                     "client.id": "sager-materializer",
-                    "group.id": f"{settings.app_id}-materializer",  # librdkafka insists on one; it is never joined
+                    "group.id": f"{settings.app_id}-materializer",  # librdkafka requires one; it is never joined
                     "enable.auto.commit": False,
                     "enable.auto.offset.store": False,
                     "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
@@ -120,11 +120,11 @@ class Source:
         self._consumer.close()
 
     def topic_id(self, name: str) -> str:
-        """The id of the topic as of the assignment: the one in which the offsets read now count."""
+        """The topic's id at the assignment: the current offsets count in it."""
         return self._states[name].topic_id
 
     def start(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
-        """Finds the topics and starts reading behind what is done. Says which were recreated since."""
+        """Finds the topics and starts reading after what is done; returns the topics recreated since."""
         try:
             client, cluster = reach(self._settings, _START_SECONDS)
             states = self._describe(cluster, _START_SECONDS)
@@ -133,7 +133,7 @@ class Source:
         except KafkaException as error:
             raise MaterializerError(
                 f"Kafka at {self._settings.bootstrap} does not describe its topics: {error.args[0].str()}. "
-                "`sager doctor` examines the broker"
+                "Run `sager doctor` to examine the broker"
             ) from error
         if missing := sorted(self.topics.keys() - states.keys()):
             raise MaterializerError(
@@ -142,22 +142,22 @@ class Source:
             )
         for topic in compare(self._settings, client, cluster):
             if topic.differs:
-                # No reason to end: what Kafka may be about to lose is all the more to be kept.
+                # No reason to stop: what Kafka may be about to lose must be kept.
                 log.warning(
-                    "%s %s; workers do not start like this, and tell what to do",
+                    "%s %s; workers refuse to start like this, and say what to do",
                     topic.name,
                     " and ".join(topic.differs),
                 )
         return self._assign(states, done)
 
     def check(self, done: Mapping[tuple[str, int], Progress]) -> set[str]:
-        """Follows topics that were recreated or got more partitions. Says which were recreated."""
+        """Follows topics that were recreated or got more partitions; returns the recreated ones."""
         try:
-            # All topics are listed, and the answer searched: to be asked for a name, the embedded broker creates it.
+            # Lists all topics and searches the answer: the embedded broker creates a topic when asked for it by name.
             cluster = self._admin.list_topics(timeout=_CHECK_TIMEOUT_SECONDS)
             states = {**self._states, **self._describe(cluster, _CHECK_TIMEOUT_SECONDS)}
         except KafkaException as error:
-            log.debug("could not look at the topics: %s", error)
+            log.debug("could not describe the topics: %s", error)
             self.broker_answers = False
             return set()
         self.broker_answers = True
@@ -167,7 +167,7 @@ class Source:
         """The next records: at most `most`, waiting at most `seconds`, and not beyond 32 MiB.
 
         Raises:
-            MaterializerError: the broker refuses us for good.
+            MaterializerError: the broker refuses access permanently.
         """
         messages: list[Message] = []
         size, until = 0, time.monotonic() + seconds
@@ -187,7 +187,7 @@ class Source:
         return messages
 
     def measure_lag(self, done: Mapping[tuple[str, int], Progress]) -> None:
-        """Sets the lag per topic, from the ends that the last fetches told."""
+        """Sets the lag per topic, from the end offsets in the last fetches."""
         for name, state in self._states.items():
             behind = 0
             for partition in range(state.partitions):
@@ -198,7 +198,7 @@ class Source:
             metrics.LAG.labels(topic=self.topics[name].base).set(behind)
 
     def _describe(self, cluster: ClusterMetadata, seconds: float) -> dict[str, TopicState]:
-        """The state of those of our topics that exist."""
+        """The state of our existing topics."""
         self.cluster_id = cluster.cluster_id or ""
         partitions = {name: len(cluster.topics[name].partitions) for name in self.topics if name in cluster.topics}
         described = self._admin.describe_topics(TopicCollection(list(partitions)), request_timeout=seconds)
@@ -220,7 +220,7 @@ class Source:
             if name in states and progress.topic_id != states[name].topic_id
         }
         for name in recreated:
-            log.warning("%s was recreated; it is read from its beginning, and the rows we have stay", name)
+            log.warning("%s was recreated; it is read from its beginning, and existing rows are kept", name)
             metrics.RECREATED.labels(topic=self.topics[name].base).inc()
         found = starts(states, done)
         self._states = states
@@ -239,9 +239,9 @@ class Source:
     def _error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() in _HOPELESS:
             raise MaterializerError(f"Kafka at {self._settings.bootstrap} refuses us: {error.str()}")
-        if error.str() != self._last_error:  # the same one comes several times a second while a broker is away
+        if error.str() != self._last_error:  # it repeats several times a second while a broker is down
             self._last_error = error.str()
-            log.warning("Kafka: %s; going on", error.str())
+            log.warning("Kafka: %s; continuing", error.str())
 
 
 def _position(message: Message) -> tuple[Any, Any, Any]:

@@ -1,7 +1,7 @@
-"""The one writer of the live DuckDB file: rows and Kafka offsets in one transaction, or neither.
+"""The only writer of the live DuckDB file: rows and Kafka offsets are written in one transaction.
 
-A kill at any moment loses and doubles nothing, because the consumer starts from the offsets in this file and not from
-the group's. Only one thread may use a `Store`. Nothing in this process may open the file a second time, not even to
+A kill at any moment loses and duplicates nothing, because the consumer starts from the offsets in this file and not
+from the group's. Only one thread may use a `Store`. Nothing in this process may open the file a second time, even to
 copy it: closing any descriptor of it drops DuckDB's lock.
 """
 
@@ -31,8 +31,8 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "threads": "2",
 }
 _ROW_GROUP = 32_768
-"""A checkpoint writes a table's last row group anew, and there is one every few seconds: with the default of 122,880
-rows it takes twice as long. Much smaller ones compress worse."""
+"""A checkpoint rewrites a table's last row group, every few seconds: with the default of 122,880 rows it takes twice as
+long. Much smaller groups compress worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Store:
         prefix: the deployment's topic prefix. A file of another deployment is refused, so that tenants stay apart.
 
     Raises:
-        MaterializerError: another process holds the file, or it is none of ours.
+        MaterializerError: another process holds the file, or it is not a file of the materializer.
     """
 
     def __init__(self, path: Path, prefix: str) -> None:
@@ -85,21 +85,21 @@ class Store:
         self._db.close()
 
     def offsets(self) -> dict[tuple[str, int], Progress]:
-        """Up to where each partition is in the file."""
+        """How far each partition has been read into the file."""
         rows = self._all("SELECT topic, kafka_partition, next_offset, topic_id FROM sink_offsets")
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
 
     def forget_offsets(self, topics: Iterable[str]) -> None:
-        """Forgets how far topics were read that were recreated since: those offsets count nothing any more."""
+        """Deletes the offsets of topics that were recreated."""
         for name in topics:
             self._db.execute("DELETE FROM sink_offsets WHERE topic = ?", [name])
 
     def use_cluster(self, cluster_id: str) -> None:
-        """Notes which Kafka cluster the rows come from."""
+        """Records which Kafka cluster the rows come from."""
         self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])
 
     def use_prices(self, prompt: float, completion: float) -> None:
-        """Notes what tokens cost, in US dollars per million, so that queries can tell costs."""
+        """Records token prices, in US dollars per million, for cost queries."""
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
 
     def receipts(self) -> list[str]:
@@ -107,14 +107,14 @@ class Store:
         return [document for (document,) in self._all("SELECT document FROM receipts")]
 
     def derive_all(self) -> None:
-        """Lets the next publication work everything out anew that is derived."""
+        """Marks all derived tables to be rebuilt at the next publication."""
         derived.mark_all(self._db)
 
     def write(self, batch: Batch, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:
-        """Puts a batch and the offsets behind it into the file, and takes out what receipts cover, in one transaction.
+        """Writes a batch with its offsets and deletes what receipts cover, in one transaction.
 
         Returns:
-            How many rows came into each table; duplicates and older versions are not counted.
+            The number of rows written to each table, without duplicates and older versions.
         """
         written: dict[str, int] = {}
         self._db.execute("BEGIN")
@@ -135,7 +135,7 @@ class Store:
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
-        """Brings all that was committed, and what is derived of it, into the main file, ready to be copied."""
+        """Updates the derived tables and checkpoints everything into the main file, ready to be copied."""
         self._db.execute("BEGIN")
         try:
             [(before,)] = self._all("SELECT max(newest_record_at) FROM snapshot_info")
@@ -155,9 +155,9 @@ class Store:
             self._write_anew()
 
     def _write_anew(self) -> None:
-        """Puts all rows into a new file, which takes the place of this one: deleted rows stay in a file's free blocks.
+        """Copies all rows to a new file that replaces this one: deleted rows stay in a file's free blocks.
 
-        Every table is copied, key and all, into a file made as for an empty one.
+        The new file gets its tables and keys as an empty one does.
         """
         fresh = self.path.with_name(self.path.name + ".fresh")
         _remove(fresh)
@@ -184,7 +184,7 @@ class Store:
             self._db = _open(self.path)
 
     def _apply(self, table: Table, pending: Mapping[RowKey, Pending]) -> dict[str, int]:
-        """Deletes what was dropped, leaves out what must not replace a row that is there, puts the rest."""
+        """Deletes dropped rows, skips rows that must not replace an existing one, writes the rest."""
         dropped = [key for key, wanted in pending.items() if wanted.dropped]
         if self._delete_with_children(table, dropped):
             self._db.execute("UPDATE meta SET is_stained = true")
@@ -199,7 +199,7 @@ class Store:
         return written
 
     def _that_stay(self, table: Table, puts: Sequence[Put]) -> set[RowKey]:
-        """The keys whose row in the file is not to be replaced by the one in `puts`."""
+        """The keys whose existing row must not be replaced by the one in `puts`."""
         if not puts or table.keep is Keep.LAST:
             return set()
         compared, newer = table.key, ""
@@ -238,17 +238,17 @@ class Store:
         self._db.register("batch", pa.table(arrays, names=list(columns)))
 
     def _all(self, query: str) -> list[Any]:
-        # Fetching all, also of a statement that gives none: an unread result blocks the connection.
+        # Fetches even where there are no rows: an unread result blocks the connection.
         return self._db.execute(query).fetchall()
 
     def _roll_back(self) -> None:
         try:
             self._db.execute("ROLLBACK")
-        except duckdb.Error:  # the transaction may be gone already; what matters is the error before this one
+        except duckdb.Error:  # the transaction may have ended already; the error before this one matters
             return
 
     def _prepare(self, prefix: str) -> None:
-        """Make the tables, or bring those of an older layout to this one, in one transaction: a kill leaves no half."""
+        """Creates the tables, or migrates an older layout, in one transaction: a kill leaves nothing half done."""
         self._db.execute("BEGIN")
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
             self._migrate(self._layout(prefix))
@@ -261,12 +261,12 @@ class Store:
         self._db.execute("COMMIT")
 
     def _layout(self, prefix: str) -> int:
-        """The layout of a file that this program and this deployment may write to."""
+        """The file's layout, after checking that this program and this deployment may write to it."""
         [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
         if layout > ddl.LAYOUT_VERSION:
             raise MaterializerError(
                 f"{self.path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}: "
-                "a newer one has written it. Use that, or another SAGER_DATA_DIR"
+                "a newer version has written it. Use that version, or another SAGER_DATA_DIR"
             )
         if found != prefix:
             raise MaterializerError(
@@ -283,7 +283,7 @@ class Store:
             self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
 
     def _make_queries(self) -> None:
-        """Views and macros are made anew whenever one of them has changed: a better query needs no new layout."""
+        """Recreates views and macros if any has changed: a better query needs no new layout."""
         fingerprint = analytics.fingerprint(*(table.name for table in derived.DERIVED))
         if self._all("SELECT queries FROM meta") != [(fingerprint,)]:
             analytics.replace(self._db)
@@ -332,10 +332,10 @@ def _same_key(table: Table) -> str:
 
 
 def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
-    """What to tell when DuckDB could not write, on a full disk above all."""
+    """The error for a failed write, usually on a full disk."""
     return MaterializerError(
         f"DuckDB cannot write {path}: {error}. Make room if the disk is full, and start again: what was committed "
-        "is in the file, and the rest is read from Kafka once more"
+        "is in the file, and the rest is read again from Kafka"
     )
 
 
@@ -346,5 +346,5 @@ def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
             f"this file open (analysts open the published snapshot instead). DuckDB says: {error}"
         )
     return MaterializerError(
-        f"cannot open {path}. If it is damaged, move it away: it is built again from Kafka. DuckDB says: {error}"
+        f"cannot open {path}. If it is damaged, move it away: it is rebuilt from Kafka. DuckDB says: {error}"
     )

@@ -1,7 +1,7 @@
-"""The tables, one per topic and the long ones beside it. Comments go into the DuckDB file.
+"""The tables: one per topic, with its child tables. Comments go into the DuckDB file.
 
-An event's key is (user_id, event_id), not event_id alone: the agents tell events apart per user, so that two users
-of an app that numbers events per user must both be kept.
+An event's key is (user_id, event_id), not event_id alone: agents deduplicate events per user, so that an app may number
+its events per user.
 """
 
 from streams.materializer.columns import Column, Keep, Table, flag, moment, number, real, text, texts
@@ -47,7 +47,7 @@ INTERACTIONS = Table(
 )
 SKILL_CHANGES = Table(
     "skill_changes",
-    "One row per change of an attribute, with those of the seed; comes with its row of skill_diffs",
+    "One row per change of an attribute, those of the seed included; comes with its row of skill_diffs",
     DIFF_KEY,
     (
         USER,
@@ -61,7 +61,7 @@ SKILL_CHANGES = Table(
         ),
         ATTRIBUTE_ID,
         text("before", "Tier before; null for a new attribute"),
-        text("after", "Tier after; null for one that is gone"),
+        text("after", "Tier after; null for a removed attribute"),
         text("reason", "Why, in the reasoner's words"),
         EVENT_ID,
         OCCURRED_AT,
@@ -93,30 +93,30 @@ SKILL_DIFFS = Table(
         DOMAIN,
         VERSION,
         number("base_version", "The version it was merged into"),
-        text("event_id", "The contrast or command that it answers"),
+        text("event_id", "The contrast or command behind it"),
         OCCURRED_AT,
-        flag("is_contrast", "Whether a contrast was learned from, not a command carried out"),
-        text("evidence_event_id", "The event that it rests on"),
-        text("evidence_item_id", "The item that it rests on"),
+        flag("is_contrast", "true: a contrast was learned from; false: a command was carried out"),
+        text("evidence_event_id", "The event that is its evidence"),
+        text("evidence_item_id", "The item that is its evidence"),
         text("reasoner", "rules, llm, ..."),
         text("model", "The LLM, if any"),
-        text("prompt_hash", "Which prompt"),
+        text("prompt_hash", "Hash of the complete prompt"),
         number("prompt_tokens", "Tokens in, all calls"),
         number("completion_tokens", "Tokens out, all calls"),
         number("calls", "LLM calls"),
-        number("latency_ms", "Time the reasoner took"),
-        text("fallback", "Why another reasoner than the configured one answered"),
+        number("latency_ms", "The reasoner's time, in milliseconds"),
+        text("fallback", "Why a reasoner other than the configured one answered"),
         *(number(kind, f"How many attributes were {kind}") for kind in CHANGE_COUNTS),
         number("refused", "How many proposals the merge refused"),
         text("analysis", "The reasoner's text"),
         DOCUMENT,
         *PROVENANCE,
         text("prompt", "The prompt's file and version"),
-        flag("gated", "Whether the LLM was spared: there was nothing new to judge"),
-        number("by_person", "How many attributes were added, reworded, set, restored or forgotten by a person"),
-        flag("frozen", "Whether the skill learns no more from this version on; null: as before"),
-        number("rolled_back_to", "The version whose lines these are again"),
-        number("rewritten", "How often this log was written anew to leave a line out"),
+        flag("gated", "Whether the LLM call was skipped: there was nothing new to judge"),
+        number("by_person", "How many attributes a person added, reworded, set, restored or had forgotten"),
+        flag("frozen", "Whether the skill stops learning from this version on; null: unchanged"),
+        number("rolled_back_to", "The version that this one restores"),
+        number("rewritten", "How often this log was rewritten to remove a line"),
         text("chain", "The version's seal, which includes the seal before"),
     ),
     Keep.FIRST,
@@ -139,10 +139,10 @@ SKILL_ATTRIBUTES = Table(
         text("source", "prior, global, discovered or stated"),
         number("support", "Choices that confirmed it, the prior's included"),
         number("contradictions", "Contradictions since it was last confirmed or demoted"),
-        number("confirmed_at", "In the user's contrasts: when it was last supported"),
-        number("weakened_at", "In the user's contrasts: when it was last weakened"),
+        number("confirmed_at", "When it was last supported, counted in the user's contrasts"),
+        number("weakened_at", "When it was last weakened, counted in the user's contrasts"),
         flag("pinned", "Whether a person has pinned it"),
-        texts("evidence_event_ids", "The events that it rests on"),
+        texts("evidence_event_ids", "The events that are its evidence"),
     ),
 )
 SKILLS = Table(
@@ -155,11 +155,11 @@ SKILLS = Table(
         number("version", "The skill's version"),
         number("contrasts", "How many contrasts it has learned from"),
         number("attributes", "How many attributes it has"),
-        number("high", "How many of them are of tier high"),
-        number("medium", "How many of them are of tier medium"),
-        number("low", "How many of them are of tier low"),
+        number("high", "How many of them have tier high"),
+        number("medium", "How many of them have tier medium"),
+        number("low", "How many of them have tier low"),
         texts("must_include", "Strategy: what a ranking must include"),
-        text("tie_breaker", "Strategy: what decides between equals"),
+        text("tie_breaker", "Strategy: what breaks ties"),
         real("exploration", "Strategy: share of exploration"),
         text("event_id", "The event of the last diff"),
         moment("updated_at", "When the last diff's event happened"),
@@ -177,7 +177,7 @@ SLIM_SKILLS = Table(
     (
         USER,
         DOMAIN,
-        number("skill_version", "The skill's version it was made from"),
+        number("skill_version", "The version of the skill that it was made from"),
         text("text", "likes: X, Y, Z | style: phrase"),
         texts("likes", "Two or three likes"),
         text("style", "One phrase"),
@@ -200,22 +200,22 @@ SKILL_COMMANDS = Table(
         text("actor", "Who did it"),
         text("reason", "Why"),
         *PROVENANCE,
-        text("value", "add, reword: what the line is to say"),
-        text("tier", "add, set-tier: how sure to be of it"),
+        text("value", "add, reword: the line's new text"),
+        text("tier", "add, set-tier: the line's new tier"),
         number("to_version", "roll-back: the version to go back to"),
     ),
 )
 RECEIPTS = Table(
     "receipts",
-    "What was forgotten, of whom and of what only digests: nothing of before the moment in it is kept or let in again",
+    "What was forgotten, with people and lines as digests: nothing from before its moments is kept or let in again",
     ("subject",),
     (
         text("subject", "sha256('sager ' || user_id)"),
-        moment("forgotten_until", "Of the whole person: what happened up to then; null: only domains or lines"),
-        text("actor", "Who asked for that"),
-        number("domains", "How many domains were forgotten besides"),
-        number("lines", "How many lines were forgotten besides"),
-        flag("done", "Whether the worker has removed all of it"),
+        moment("forgotten_until", "The whole person is forgotten up to this moment; null: only domains or lines are"),
+        text("actor", "Who asked to forget the person"),
+        number("domains", "How many domains were forgotten separately"),
+        number("lines", "How many lines were forgotten separately"),
+        flag("done", "Whether the worker has removed everything"),
         EVENT_ID,
         OCCURRED_AT,
         DOCUMENT,
@@ -239,7 +239,7 @@ GLOBAL_SKILLS = Table(
     Keep.LAST,
 )
 # A dead letter's event_id is derived from stage and position, and positions repeat in a topic that was recreated:
-# the record's own timestamp tells the two apart.
+# the record's own timestamp distinguishes them.
 DEAD_LETTERS = Table(
     "dead_letters",
     "Records that a stage refused, with their original bytes",
@@ -248,12 +248,12 @@ DEAD_LETTERS = Table(
         text("event_id", "Derived from stage and position"),
         moment("source_logged_at", "The refused record's Kafka timestamp"),
         moment("occurred_at", "When it was refused"),
-        text("stage", "Who refused it"),
-        text("reason", "Why, one of a few words"),
+        text("stage", "The stage that refused it"),
+        text("reason", "Why, as one of a closed set of words"),
         text("detail", "Why, for a person"),
-        text("source_topic", "Where the refused record stands"),
-        number("source_partition", "Where the refused record stands"),
-        number("source_offset", "Where the refused record stands"),
+        text("source_topic", "The refused record's topic"),
+        number("source_partition", "The refused record's partition"),
+        number("source_offset", "The refused record's offset"),
         Column("key", "BLOB", "Its original key"),
         Column("value", "BLOB", "Its original value, or the beginning of it"),
         *PROVENANCE,
@@ -276,4 +276,4 @@ TABLES = (
     DEAD_LETTERS,
     SHADOW_OUTCOMES,
 )
-"""Every table that a record becomes a row of; their children come with them."""
+"""Every table with a topic; child tables come with their parents."""

@@ -203,7 +203,7 @@ def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk)
     until(lambda: metric(port, "sager_materializer_publish_failures_total") >= 2, "snapshots that fail")
     until(lambda: rows_of(port) == 5 + CHOICES, "all rows in the live file")
     assert materializer.poll() is None
-    assert why_not(port) == ["the snapshot cannot be published; the log tells why"]
+    assert why_not(port) == ["the snapshot cannot be published; see the log"]
     assert why_not(port, "/live") == []
     assert metric(port, "sager_ready") == 0
     assert 5 <= diffs_in(analysts) < 5 + CHOICES

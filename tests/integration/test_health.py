@@ -70,7 +70,7 @@ def test_what_stands_in_the_way_is_told(served) -> None:
     health, now, port = served
     health.reads()
     health.broker_answers = health.can_publish = False
-    assert why_not(port) == ["no broker answers", "the snapshot cannot be published; the log tells why"]
+    assert why_not(port) == ["no broker answers", "the snapshot cannot be published; see the log"]
     assert ask(port, "/live")[0] == 200
 
     health.broker_answers = health.can_publish = True

@@ -32,11 +32,11 @@ MACROS = (
     "cohort_before_after",
     "cost_per_point",
 )
-"""Likewise; all are table macros: FROM policy_at('ann', '2026-01-31')."""
+"""In the order of their creation; all are table macros: FROM policy_at('ann', '2026-01-31')."""
 
 
 class Query(NamedTuple):
-    """A view or macro: the sentence that analysts see, and the statement that makes it."""
+    """A view or macro: its comment for analysts, and the statement that creates it."""
 
     name: str
     kind: str
@@ -51,7 +51,7 @@ def queries() -> tuple[Query, ...]:
 
 
 def statements() -> Iterator[str]:
-    """The statements that make them, in order."""
+    """The statements that create and comment all views and macros, in order."""
     for query in queries():
         yield query.sql
         yield f"COMMENT ON {query.kind} {query.name} IS {quoted(query.comment)}"
@@ -59,18 +59,18 @@ def statements() -> Iterator[str]:
 
 @cache
 def derivation(table: str) -> str:
-    """The statement that works a derived table out, for the users in stale_users."""
+    """The statement that computes a derived table for the users in stale_users."""
     return files(__package__).joinpath("derived", f"{table}.sql").read_text(encoding="utf-8")
 
 
 @cache
 def fingerprint(*derived: str) -> str:
-    """Another one whenever a view, a macro, a comment or one of these derivations is another."""
+    """A fingerprint that changes with any view, macro, comment or one of these derivations."""
     return sha256("\n".join([*statements(), *map(derivation, derived)]).encode()).hexdigest()[:16]
 
 
 def replace(con: "DuckDBPyConnection") -> None:
-    """Drops all views and macros of the file and makes those of today."""
+    """Drops all views and macros of the file and creates the current ones."""
     views = con.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
     macros = con.execute("SELECT function_name FROM duckdb_functions() WHERE NOT internal").fetchall()
     for kind, found in (("VIEW", views), ("MACRO TABLE", macros)):

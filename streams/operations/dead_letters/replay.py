@@ -221,7 +221,7 @@ class _Sender:
             self._producer.produce(
                 topic, key=key, value=value, partition=partition, headers=named, on_delivery=delivered
             )
-        except KafkaException as error:  # too large for our own limit: told at once, not by the callback
+        except KafkaException as error:  # over the producer's own limit: not reported to the callback
             self._failed.append(f"{topic}: {error.args[0].str()}")
 
     def _flush(self) -> None:

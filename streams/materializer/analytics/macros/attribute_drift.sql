@@ -1,5 +1,5 @@
 -- How the adoption of attributes drifted between two moments: users who held a line at medium or high then, and the
--- share of all skills of that time.
+-- share of all skills at that time.
 CREATE MACRO attribute_drift(earlier, later) AS TABLE
 SELECT domain, attribute_id, users_before, users_after,
        users_before / nullif(skills_before, 0) AS share_before, users_after / nullif(skills_after, 0) AS share_after,

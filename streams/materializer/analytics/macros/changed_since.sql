@@ -1,5 +1,5 @@
--- What changed in skills since a moment: per domain and attribute, how many users came to it, rose, fell or lost it.
--- Each user counts by their state then and now: what went up and down again in between is no change.
+-- What changed in skills since a moment: per domain and attribute, how many users gained it, rose, fell or lost it.
+-- Each user counts by their state then and now: changes in between that cancel out do not count.
 CREATE MACRO changed_since(moment) AS TABLE
 SELECT domain, attribute_id, count(*) AS users,
        count(*) FILTER (earlier IS NULL) AS came, count(*) FILTER (later > earlier) AS rose,

@@ -1,6 +1,6 @@
 -- Hit rates before and after a skill evolved, by the week in which a user's first choice was learned from. Before:
--- rankings made until version `evolved` was in force; after: rankings in which it or a later one had its say. Only
--- users with both, each with the same weight; gain_error is the standard error of the gain at 3.
+-- rankings made until version `evolved` was in force; after: rankings that used it or a later one. Only users
+-- with both, equally weighted; gain_error is the standard error of the gain at 3.
 CREATE MACRO cohort_before_after(evolved := 1) AS TABLE
 SELECT cohort, domain, count(*) AS users, sum(choices_before)::BIGINT AS choices_before,
        sum(choices_after)::BIGINT AS choices_after,

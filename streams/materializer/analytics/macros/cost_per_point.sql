@@ -1,6 +1,6 @@
--- What LLM calls bought between two moments, per domain: the hit rate at 1 of rankings outside the arm `baseline`, in
--- points (hundredths) over that of the baseline, and the dollars for each. Null where nothing was gained, and only as
--- good as the comparison: users should have come to the arms by chance.
+-- What LLM calls bought between two moments, per domain: the gain in hit rate at 1 of rankings outside the arm
+-- `baseline`, in points (hundredths) over the baseline, and the dollars per point. Null where nothing was gained. Only as
+-- good as the comparison: users should be assigned to arms at random.
 CREATE MACRO cost_per_point(since, until, baseline := 'no-skill') AS TABLE
 SELECT domain, choices_baseline, choices, hit_rate_baseline, hit_rate, points, calls, dollars,
        CASE WHEN points > 0 THEN dollars / points END AS dollars_per_point

@@ -1,4 +1,4 @@
--- The policy of one user at a moment: every line with its tier, since when and since which version it was of that tier.
+-- The policy of one user at a moment: every line with its tier, and the time and version since which it has had it.
 CREATE MACRO policy_at(who, moment) AS TABLE
 SELECT domain, attribute_id, tier, became_by, from_version, valid_from AS since
 FROM skill_history

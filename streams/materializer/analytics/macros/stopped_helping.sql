@@ -1,6 +1,6 @@
--- Users whose policy stopped helping: the mean reciprocal rank of their last n choices from rankings in which a skill
--- had its say is under that of the n before by more than so many standard errors. By chance alone about one user in
--- forty is beyond two, more where n is small: take it for a list of whom to look at.
+-- Users whose policy stopped helping: the mean reciprocal rank of their last n choices from rankings that used
+-- a skill is below that of the n before by more than so many standard errors. By chance alone about one user in forty
+-- is beyond two, more where n is small: use it as a list of users to look at.
 CREATE MACRO stopped_helping(n := 10, errors := 2) AS TABLE
 SELECT user_id, domain, avg(reciprocal_rank) FILTER (nth_last > n) AS before,
        avg(reciprocal_rank) FILTER (nth_last <= n) AS lately, before - lately AS loss,

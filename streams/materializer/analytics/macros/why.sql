@@ -1,5 +1,5 @@
--- Which evidence led to a line of a user's skill: every event that touched it, with the item that was taken, its place
--- and the request. A seeded line rests on the history before, in interactions, and has no event of its own.
+-- The evidence behind a line of a user's skill: every event that changed it, with the chosen item, its rank and the
+-- request. A seeded line comes from earlier interactions and has no event of its own.
 CREATE MACRO why(who, line) AS TABLE
 SELECT c.domain, c.version, c.occurred_at, c.kind, c.before, c.after, c.reason, d.reasoner, d.model,
        CASE WHEN c.kind <> 'seeded' THEN d.evidence_event_id END AS event_id,

@@ -1,4 +1,4 @@
--- Per week, domain and arm: how high the selected items stood. Arms compare only as far as users came to them by chance.
+-- Per week, domain and arm: how high the selected items ranked. Arms are comparable only if users were assigned at random.
 CREATE VIEW arm_results AS
 SELECT date_trunc('week', ranked_at)::DATE AS week, domain, arm, count(DISTINCT user_id) AS users, count(*) AS choices,
        avg(hit_at_1::INT) AS hit_at_1, avg(hit_at_3::INT) AS hit_at_3, avg(hit_at_5::INT) AS hit_at_5,

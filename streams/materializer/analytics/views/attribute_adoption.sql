@@ -1,4 +1,4 @@
--- Per domain and attribute: how many current skills hold it, at which tier, and which share of all skills that is.
+-- Per domain and attribute: how many current skills hold it, at which tier, and their share of all skills.
 CREATE VIEW attribute_adoption AS
 SELECT domain, attribute_id, any_value(kind) AS kind, any_value(dimension) AS dimension, any_value(value) AS value,
        count(*) AS users, count(*) FILTER (tier = 'high') AS high, count(*) FILTER (tier = 'medium') AS medium,

@@ -1,5 +1,5 @@
--- Per user and domain: how long it took until the first line of tier medium or high, which is when a slim skill can
--- say something: in choices, and in days since the first version. 0: the prior had one. Null: still cold.
+-- Per user and domain: how long it took until the first line of tier medium or high, from which on the slim skill is not
+-- empty: in choices, and in days since the first version. 0: the prior had one. Null: still cold.
 CREATE VIEW cold_start_age AS
 WITH skill AS (
     SELECT user_id, domain, min(valid_from) AS started_at, max(contrasts) AS choices_so_far

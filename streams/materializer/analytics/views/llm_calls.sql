@@ -1,4 +1,4 @@
--- Everything that an LLM was asked, or was to be asked and another answered (fallback): for which part (evolve, rank,
+-- Every LLM call, and every call that a fallback answered instead: its part (evolve, rank,
 -- facets, slim, global-skill), with tokens, time and dollars at the prices in meta.
 CREATE VIEW llm_calls AS
 WITH every AS (

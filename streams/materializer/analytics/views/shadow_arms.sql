@@ -1,6 +1,6 @@
--- Per week, domain and shadow arm: how high the live and the shadow skills put what users took, on the same choices.
--- difference is shadow minus live in NDCG@5, difference_error its standard error by users; beyond twice that, it is no
--- chance. choices_behind: the shadow skill had learned from fewer choices than the live one.
+-- Per week, domain and shadow arm: how high the live and the shadow skills rank the chosen items, on the same choices.
+-- difference is shadow minus live in NDCG@5, difference_error its standard error by users; beyond twice that, it is
+-- significant. choices_behind: choices where the shadow skill had learned from fewer choices than the live one.
 CREATE VIEW shadow_arms AS
 SELECT week, domain, arm, count(*) AS users, sum(choices)::BIGINT AS choices, sum(behind)::BIGINT AS choices_behind,
        sum(live_at_1) / sum(choices) AS live_hit_at_1, sum(shadow_at_1) / sum(choices) AS shadow_hit_at_1,

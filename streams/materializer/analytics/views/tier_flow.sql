@@ -1,4 +1,4 @@
--- Ready for a Sankey diagram: per week and domain, how many lines of skills took the step from source to target.
+-- Ready for a Sankey diagram: per week and domain, how many lines moved from tier source to tier target.
 CREATE VIEW tier_flow AS
 SELECT date_trunc('week', occurred_at)::DATE AS week, domain, 'was ' || coalesce(before, 'new') AS source,
        'is ' || coalesce(after, 'gone') AS target, count(*) AS value
