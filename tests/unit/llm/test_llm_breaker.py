@@ -15,6 +15,7 @@ from operators.llm import BreakerState, CallRecord, CircuitBreaker, EndpointAway
 from operators.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
 from operators.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.patience import PATIENCE_SECONDS
 
 AWAY = CallFailed(Outcome.SERVER_ERROR, "HTTP 500", may_pass=True)
 
@@ -233,7 +234,7 @@ class TestInTheClient:
             await until(lambda: bool(server.bodies))
             server.always = Act(Do.FAIL)
             assert await ask(client) == "server-error"
-            assert await asyncio.wait_for(pausing, 10) == "circuit-open"
+            assert await asyncio.wait_for(pausing, PATIENCE_SECONDS) == "circuit-open"
             await client.aclose()
 
     async def test_the_endpoint_is_back_when_one_probe_says_so(self) -> None:
