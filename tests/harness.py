@@ -11,7 +11,7 @@ from typing import Any, Self
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
 from operators.merge import fold
-from schemas import TOPICS, DeadLetter, Model, PolicySkill, SkillDiff, compound_key, decode, encode
+from schemas import TOPICS, DeadLetter, PolicySkill, SkillDiff, compound_key, decode, encode
 from streams.client import EventProducer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
@@ -29,10 +29,10 @@ class Outputs:
 
     records: dict[str, list[Message]] = field(default_factory=dict)
 
-    def values(self, model: type[Model]) -> list[Any]:
+    def values(self, model: type[Any]) -> list[Any]:
         return [decode(model, m.value()) for m in self.records.get(model.TOPIC, []) if m.value() is not None]
 
-    def newest(self, model: type[Model]) -> dict[bytes, bytes]:
+    def newest(self, model: type[Any]) -> dict[bytes, bytes]:
         return {m.key(): m.value() for m in self.records.get(model.TOPIC, [])}
 
     @property
@@ -121,7 +121,7 @@ class Harness:
             assert time.monotonic() < give_up, f"waited {seconds:.0f} s for {what}\n{self.logs()}"
         return self.outputs
 
-    def count(self, model: type[Model], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
+    def count(self, model: type[Any], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
         """Read outputs until there are so many records of a kind."""
         base = model.TOPIC
         return self.until(
@@ -139,7 +139,7 @@ class Harness:
             if self.poll():
                 heard = time.monotonic()
             elif time.monotonic() - heard >= seconds:
-                at_work = any("worker" in process.args for process in self.processes)
+                at_work = any("worker" in list(process.args) for process in self.processes)
                 # What came while we asked may be the last but one thing that a worker sends.
                 if not (at_work and any(lag(self.settings, admin).values())) and not self.poll():
                     return self.outputs

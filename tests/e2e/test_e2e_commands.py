@@ -7,8 +7,8 @@ import sys
 
 import jsonschema
 import pytest
-from cli_user import BASE, sager
 
+from tests.e2e.cli_user import BASE, sager
 from tests.patience import PATIENCE_SECONDS
 
 COMMANDS = (

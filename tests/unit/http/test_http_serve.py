@@ -10,7 +10,6 @@ import urllib.request
 from urllib.error import URLError
 
 import pytest
-from http_world import Tokens, published
 from typer.testing import CliRunner
 
 from infra.kafka.secured import OpensslUnavailable, Secured
@@ -19,6 +18,7 @@ from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
 from tests.patience import PATIENCE_SECONDS
+from tests.unit.http.http_world import Tokens, published
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import SCHEMA, client_of, until
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import BreakerState, CallRecord, CircuitBreaker, EndpointAway, LlmClient, Outcome
@@ -16,6 +15,7 @@ from operators.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
 from operators.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 
 AWAY = CallFailed(Outcome.SERVER_ERROR, "HTTP 500", may_pass=True)
 

@@ -12,13 +12,13 @@ from email.utils import format_datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import SCHEMA, client_of, until
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import CallRecord, LlmClient, Outcome, Reply
 from operators.llm.failures import retry_after
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 
 PROMPT = "Is this a secret?"
 

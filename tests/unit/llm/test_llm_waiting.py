@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from faust import streams as faust_streams
-from llm_builders import until
 
 from schemas import PolicySkill
 from streams.settings import EvolveMode, OnLlmFailure, RankerName, ReasonerName, Settings
@@ -21,6 +20,7 @@ from streams.worker.runtime.ordered import Stale
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import until
 
 SKILL: PolicySkill = a_skill(an_attribute("genre: noir"))
 

@@ -5,7 +5,6 @@ import json
 
 import duckdb
 import pytest
-from quality_builders import data_set, tastes
 from typer.testing import CliRunner
 
 from evaluation.arms import ArmOptions, make
@@ -16,6 +15,7 @@ from evaluation.split import read
 from operators.llm import LlmClient
 from streams.cli import app
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.unit.quality.quality_builders import data_set, tastes
 
 SETTING = Setting("uniform", 0)
 
