@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock
+.PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
 .PHONY: dashboards panels prometheus docs release-check bench clean
 
 help: ## this list
@@ -23,15 +23,25 @@ $(VENV)/ready: requirements.lock pyproject.toml
 demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
 	@$(RUN)/sager demo
 
-test: $(VENV)/ready ## all tests, on the embedded broker
-	@$(RUN)/python -m pytest -n 2 --dist worksteal
+# Half of a broker test is waiting (for a group, a session, a start): twice as many at a time as two cores suggest.
+JOBS   ?= 4
+PYTEST := $(RUN)/python -m pytest
+SPREAD  = -n $(JOBS) --dist worksteal
+# Tests start hundreds of processes. Where this is set, each compiles every module anew.
+test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
+
+test: $(VENV)/ready ## what a change must pass at once, on the embedded broker (5 minutes on two cores)
+	@$(PYTEST) $(SPREAD) -m "not thorough"
+
+test-all: $(VENV)/ready ## all tests, on the embedded broker, and how much of the code they run
+	@$(PYTEST) $(SPREAD)
 
 test-fast: $(VENV)/ready ## only the tests that need no broker
-	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract
+	@$(PYTEST) $(SPREAD) -m "not broker" tests/unit tests/contract
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
-	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full \
-		$(RUN)/python -m pytest -n 2 --dist worksteal -m broker tests/integration tests/faults
+	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full SAGER_TEST_SPLIT=1 \
+		$(PYTEST) -n 2 --dist worksteal -m broker tests/integration tests/faults
 
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 from prometheus_client import generate_latest
 
 from streams.http.commands import command_of
@@ -15,6 +14,7 @@ from streams.http.problems import Problem
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Scope
 from streams.settings import Settings
+from tests.unit.http.http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 
 SECRET_USER = "whom-no-log-may-name"
 READ = {
