@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-kafka test-fast faults image-check lint format lock
-.PHONY: dashboards panels prometheus bench clean
+.PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
+.PHONY: dashboards panels prometheus docs release-check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -14,7 +14,7 @@ setup: $(VENV)/ready ## make the virtual environment (done by the others when ne
 $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "making $(VENV): some 300 MB of wheels, once"
+	@echo "making $(VENV): about 1 GB, once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -23,15 +23,25 @@ $(VENV)/ready: requirements.lock pyproject.toml
 demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
 	@$(RUN)/sager demo
 
-test: $(VENV)/ready ## all tests, on the embedded broker
-	@$(RUN)/python -m pytest -n 2 --dist worksteal
+# Half of a broker test is waiting (for a group, a session, a start): twice as many at a time as two cores suggest.
+JOBS   ?= 4
+PYTEST := $(RUN)/python -m pytest
+SPREAD  = -n $(JOBS) --dist worksteal
+# Tests start hundreds of processes. Where this is set, each compiles every module anew.
+test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
+
+test: $(VENV)/ready ## what a change must pass at once, on the embedded broker (5 minutes on two cores)
+	@$(PYTEST) $(SPREAD) -m "not thorough"
+
+test-all: $(VENV)/ready ## all tests, on the embedded broker, and how much of the code they run
+	@$(PYTEST) $(SPREAD)
 
 test-fast: $(VENV)/ready ## only the tests that need no broker
-	@$(RUN)/python -m pytest -m "not broker" tests/unit tests/contract
+	@$(PYTEST) $(SPREAD) -m "not broker" tests/unit tests/contract
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
-	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full \
-		$(RUN)/python -m pytest -n 2 --dist worksteal -m broker tests/integration tests/faults
+	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full SAGER_TEST_SPLIT=1 \
+		$(PYTEST) -n 2 --dist worksteal -m broker tests/integration tests/faults
 
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
@@ -57,6 +67,23 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 	@$(COMPILE) --no-annotate --extra llm --extra rocksdb --constraint requirements.lock \
 		-o infra/requirements.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
+	@$(COMPILE) -o docs/requirements.lock docs/requirements.in
+
+# The site's generator and the workflows' linters have an environment of their own: nothing else needs them.
+DOCS := .venv-docs
+$(DOCS)/ready: docs/requirements.lock
+	@$(PYTHON) -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub workflows
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
+
+release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released
+	@$(RUN)/python -m infra.release --tag "$(TAG)"
 
 dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
 	@$(RUN)/python -m infra.monitoring
@@ -74,5 +101,5 @@ bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls ove
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(DOCS) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from benchmarks.analytics_fill import RECORDS_PER_CHOICE, ROWS_PER_CHOICE, choices, fill
 from schemas import encode, topic_of
@@ -59,7 +60,8 @@ QUESTIONS = {
 
 def write(settings: Settings, users: int, version: int, rate: float, seconds: float) -> dict[str, list[float]]:
     """Rows at a pace for so long; the seconds of each transaction and publication, and how many rows."""
-    ahead, done = choices(users, version), {"batch": [], "publish": [], "rows": []}
+    ahead = choices(users, version)
+    done: dict[str, list[float]] = {"batch": [], "publish": [], "rows": []}
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
         offset, starts, written = int(time.time()) * 1_000, time.monotonic(), 0
@@ -106,7 +108,7 @@ def ask(settings: Settings, users: int, seconds: float, seed: int) -> None:
         print(json.dumps({"question": name, "seconds": took, "age": age}), flush=True)
 
 
-def measure(settings: Settings, args: argparse.Namespace, readers: int, version: int) -> dict[str, object]:
+def measure(settings: Settings, args: argparse.Namespace, readers: int, version: int) -> dict[str, Any]:
     """The writer beside so many readers."""
     own = ["--ask", str(settings.data_dir), "--users", str(args.users), "--seconds", str(args.seconds)]
     asking = [
@@ -128,7 +130,7 @@ def at(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
 
 
-def table_of_the_writer(runs: Sequence[dict]) -> None:
+def table_of_the_writer(runs: Sequence[dict[str, Any]]) -> None:
     """What readers cost it, and what they see."""
     print("\n| readers | rows/s | batch p50 / p95 | publication p50 / max | age of the data p50 / p95 | questions/s |")
     print("|---|---|---|---|---|---|")
@@ -143,7 +145,7 @@ def table_of_the_writer(runs: Sequence[dict]) -> None:
         )
 
 
-def table_of_questions(runs: Sequence[dict]) -> None:
+def table_of_questions(runs: Sequence[dict[str, Any]]) -> None:
     """Latency by question and number of readers."""
     asked = [run for run in runs if run["readers"]]
     print("\n| question |" + "".join(f" {run['readers']} readers, p50 / p95 |" for run in asked))

@@ -33,7 +33,6 @@ def main() -> int:
         environment = os.environ | {
             "SAGER_TEST_BROKER": "embedded" if args.embedded else "kafka",
             "SAGER_TEST_FAULTS": "full",
-            "SAGER_TEST_EVERYWHERE": "1",
             "SAGER_TEST_TIMES": str(args.times),
             "SAGER_TEST_REPORT": str(report),
         }

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from schemas import TOPICS, SkillDiff
 from streams.client import EventProducer
@@ -194,7 +195,12 @@ def main() -> None:
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sager-bench-"))
     run = rules if args.what == "rules" else llm
-    common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name, "session_seconds": 6}
+    common: dict[str, Any] = {
+        "data_dir": folder,
+        "prefix": f"{folder.name}.",
+        "app_id": folder.name,
+        "session_seconds": 6,
+    }
     if args.bootstrap:
         result = run(Settings(bootstrap=args.bootstrap, rebalance_seconds=8, **common), args)
     else:

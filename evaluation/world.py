@@ -16,6 +16,7 @@ from operators.statinit.prior import PriorLimits, observe
 from schemas import (
     MAX_SIGNALS,
     MAX_TAKERS,
+    Domain,
     GlobalSkill,
     Interaction,
     ItemMemory,
@@ -23,6 +24,7 @@ from schemas import (
     Neighbourhood,
     Profile,
     Taker,
+    UserId,
     derived_id,
 )
 from streams.importers.dataset import BEGINNING, Visit
@@ -111,13 +113,18 @@ def build(
         prior: of the profiles.
     """
     world = World(split.domain, limits)
-    people = Population(split.domain, prior)
+    domain = Domain(split.domain)
+    people = Population(domain, prior)
     for done, (user_id, visits) in enumerate(split.training.items()):
         for place, visit in enumerate(visits):
             event_id = derived_id("visit", user_id, str(place))
             world.take(user_id, visit, split, event_id)
             interaction = Interaction.model_construct(
-                event_id=event_id, user_id=user_id, domain=split.domain, item=split.items[visit.item_id]
+                event_id=event_id,
+                occurred_at=visit.at,
+                user_id=UserId(user_id),
+                domain=domain,
+                item=split.items[visit.item_id],
             )
             facts = split.facts[visit.item_id].facts
             world.profiles[user_id] = observe(world.profiles.get(user_id), interaction, facts, limits=prior)

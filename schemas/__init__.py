@@ -1,17 +1,17 @@
 """The models of all events and states, the topic registry and their export. Imports no other package of the project."""
 
-from schemas.base import SCHEMA_VERSION, Event, Model
-from schemas.codec import decode, derived_id, encode
-from schemas.commands import Action, SkillCommand, Stated
-from schemas.contrasts import Contrast
-from schemas.dead_letters import DeadLetter
-from schemas.diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
-from schemas.events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
-from schemas.exceptions import BadRecord, SchemaError, UnknownTopic
-from schemas.facets import MAX_FACETS, MAX_SUPPORTERS, Facet
-from schemas.forgetting import Digest, ForgetRequest, Forgotten, Receipt, line_of, subject_of
-from schemas.items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
-from schemas.memory import (
+from .base import SCHEMA_VERSION, Event, Model
+from .codec import decode, derived_id, encode
+from .commands import Action, SkillCommand, Stated
+from .contrasts import Contrast
+from .dead_letters import DeadLetter
+from .diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
+from .exceptions import BadRecord, SchemaError, UnknownTopic
+from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
+from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from .items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
+from .memory import (
     MAX_COMPANIONS,
     MAX_CROWD,
     MAX_MEMORY_FACTS,
@@ -29,9 +29,9 @@ from schemas.memory import (
     Taste,
     Touch,
 )
-from schemas.reasoned import ReasonedBy
-from schemas.shadow import ShadowOutcome, ShadowSkill
-from schemas.skills import (
+from .reasoned import ReasonedBy
+from .shadow import ShadowOutcome, ShadowSkill
+from .skills import (
     MAX_ATTRIBUTES,
     MAX_EVIDENCE,
     MAX_POPULAR,
@@ -47,8 +47,8 @@ from schemas.skills import (
     Strategy,
     Tier,
 )
-from schemas.state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
-from schemas.topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
+from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
+from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
 
 __all__ = [
     "MAX_ATTRIBUTES",

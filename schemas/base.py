@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from schemas.fields import Identifier, UtcDatetime
+from .fields import Identifier, UtcDatetime
 
 SCHEMA_VERSION = 1
 """The version assumed when the field is absent."""

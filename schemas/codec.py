@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from schemas.base import SCHEMA_VERSION, Model
-from schemas.exceptions import BadRecord
+from .base import SCHEMA_VERSION, Model
+from .exceptions import BadRecord
 
 ModelT = TypeVar("ModelT", bound=Model)
 

@@ -5,9 +5,9 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from schemas.base import Event, Model
-from schemas.fields import AttributeId, DomainField, Label, UserIdField
-from schemas.skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
+from .base import Event, Model
+from .fields import AttributeId, DomainField, Label, UserIdField
+from .skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
 
 
 class Action(StrEnum):

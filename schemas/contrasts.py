@@ -4,11 +4,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from schemas.base import Event
-from schemas.events import MAX_CANDIDATES
-from schemas.facets import MAX_FACETS, Facet
-from schemas.fields import DomainField, Identifier, Instruction, UserIdField
-from schemas.items import ItemFacts
+from .base import Event
+from .events import MAX_CANDIDATES
+from .facets import MAX_FACETS, Facet
+from .fields import DomainField, Identifier, Instruction, UserIdField
+from .items import ItemFacts
 
 
 class Contrast(Event):

@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import ConfigDict, Field
 
-from schemas.base import Event
-from schemas.codec import derived_id
-from schemas.fields import Identifier
-from schemas.skills import Position
+from .base import Event
+from .codec import derived_id
+from .fields import Identifier
+from .skills import Position
 
 MAX_ORIGINAL_BYTES = 2 * 1024 * 1024
 MAX_KEY_BYTES = MAX_ORIGINAL_BYTES // 8

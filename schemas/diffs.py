@@ -5,11 +5,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.base import Event, Model
-from schemas.fields import AttributeId, DomainField, Identifier, Text, UserIdField
-from schemas.forgetting import Digest
-from schemas.reasoned import ReasonedBy
-from schemas.skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
+from .base import Event, Model
+from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from .forgetting import Digest
+from .reasoned import ReasonedBy
+from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
 
 
 class ChangeKind(StrEnum):

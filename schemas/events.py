@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Event, Model
-from schemas.facets import MAX_FACETS, Facet
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
-from schemas.items import Candidate
-from schemas.reasoned import ReasonedBy
+from .base import Event, Model
+from .facets import MAX_FACETS, Facet
+from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
+from .items import Candidate
+from .reasoned import ReasonedBy
 
 MAX_CANDIDATES = 100
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from schemas.base import SCHEMA_VERSION
-from schemas.topics import DEFAULT_PREFIX, TOPICS, Topic
+from .base import SCHEMA_VERSION
+from .topics import DEFAULT_PREFIX, TOPICS, Topic
 
 ASYNCAPI_VERSION = "3.0.0"
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.base import Model
-from schemas.fields import AttributeId, Label, Share
+from .base import Model
+from .fields import AttributeId, Label, Share
 
 MAX_FACETS = 10
 MAX_SUPPORTERS = 8

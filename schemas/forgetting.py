@@ -4,11 +4,11 @@ import hashlib
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
-import orjson
 from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import to_json
 
-from schemas.base import Event, Model
-from schemas.fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
+from .base import Event, Model
+from .fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
 
 MAX_DOMAINS = 64
 MAX_LINES = 256
@@ -26,7 +26,7 @@ def subject_of(user_id: str) -> str:
 
 def line_of(user_id: str, domain: str, attribute_id: str) -> str:
     """The digest that stands for a line to forget, so that the line is not quoted."""
-    return hashlib.sha256(orjson.dumps([user_id, domain, attribute_id])).hexdigest()
+    return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
 
 
 class ForgetRequest(Event):

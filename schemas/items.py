@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.base import Event, Model
-from schemas.fields import DomainField, ItemIdField, Label, Metadata, Text, Title
+from .base import Event, Model
+from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
 
 MAX_FACTS = 32
 

@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.base import Model
-from schemas.facets import Neighbour
-from schemas.fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
-from schemas.items import Fact
-from schemas.skills import Position
+from .base import Model
+from .facets import Neighbour
+from .fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
+from .items import Fact
+from .skills import Position
 
 MAX_TAKEN = 20
 MAX_OTHERS = 12

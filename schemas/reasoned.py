@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.base import Model
-from schemas.fields import Identifier
+from .base import Model
+from .fields import Identifier
 
 
 class ReasonedBy(Model):

@@ -4,9 +4,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.base import Event, Model
-from schemas.diffs import PolicySkill
-from schemas.fields import DomainField, Identifier, UserIdField
+from .base import Event, Model
+from .diffs import PolicySkill
+from .fields import DomainField, Identifier, UserIdField
 
 Rank = Annotated[int, Field(ge=1)]
 

@@ -8,9 +8,9 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from schemas.base import Event, Model
-from schemas.fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
-from schemas.reasoned import ReasonedBy
+from .base import Event, Model
+from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
+from .reasoned import ReasonedBy
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3

@@ -8,12 +8,12 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from schemas.base import Model
-from schemas.events import MAX_CANDIDATES, Selection
-from schemas.facets import MAX_FACETS, Facet
-from schemas.fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.items import Fact, ItemFacts
-from schemas.skills import Position
+from .base import Model
+from .events import MAX_CANDIDATES, Selection
+from .facets import MAX_FACETS, Facet
+from .fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
+from .items import Fact, ItemFacts
+from .skills import Position
 
 Count = Annotated[int, Field(ge=0)]
 

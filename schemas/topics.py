@@ -12,21 +12,21 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-import orjson
+from pydantic_core import to_json
 
-from schemas.base import Event, Model
-from schemas.commands import SkillCommand
-from schemas.contrasts import Contrast
-from schemas.dead_letters import DeadLetter
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Interaction, Ranking, RankRequest, Selection
-from schemas.exceptions import UnknownTopic
-from schemas.forgetting import ForgetRequest, Receipt
-from schemas.items import Item
-from schemas.memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
-from schemas.shadow import ShadowOutcome, ShadowSkill
-from schemas.skills import GlobalSkill, SlimSkill
-from schemas.state import OpenRankings, Profile
+from .base import Event, Model
+from .commands import SkillCommand
+from .contrasts import Contrast
+from .dead_letters import DeadLetter
+from .diffs import PolicySkill, SkillDiff
+from .events import Interaction, Ranking, RankRequest, Selection
+from .exceptions import UnknownTopic
+from .forgetting import ForgetRequest, Receipt
+from .items import Item
+from .memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
+from .shadow import ShadowOutcome, ShadowSkill
+from .skills import GlobalSkill, SlimSkill
+from .state import OpenRankings, Profile
 
 DEFAULT_PREFIX = "sager."
 MEBIBYTE = 1024 * 1024
@@ -54,7 +54,7 @@ def compound_key(owner: str, part: str | int) -> bytes:
     >>> compound_key("ann", "books")
     b'["ann","books"]'
     """
-    return orjson.dumps([owner, part])
+    return to_json([owner, part])
 
 
 def diff_key(user_id: str, domain: str, version: int) -> bytes:
@@ -63,7 +63,7 @@ def diff_key(user_id: str, domain: str, version: int) -> bytes:
     >>> diff_key("ann", "books", 7)
     b'["ann","books",7]'
     """
-    return orjson.dumps([user_id, domain, version])
+    return to_json([user_id, domain, version])
 
 
 def key_start(*parts: str) -> bytes:
@@ -72,7 +72,7 @@ def key_start(*parts: str) -> bytes:
     >>> key_start("ann")
     b'["ann",'
     """
-    return orjson.dumps(parts)[:-1] + b","
+    return to_json(parts)[:-1] + b","
 
 
 _KEYS: dict[Key, Callable[[Any], bytes]] = {

@@ -20,17 +20,15 @@ hypothesis.settings.load_profile("sager")
 APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what is slow, and what gains nothing by a second broker; SAGER_TEST_EVERYWHERE=1 runs all of it."""
-    if os.environ.get("SAGER_TEST_EVERYWHERE"):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave a test to the broker that it is `on`, where both brokers have their turn (SAGER_TEST_SPLIT=1)."""
+    if not os.environ.get("SAGER_TEST_SPLIT"):
         return
     here = "kafka" if APACHE else "embedded"
-    for item in items:
-        only = item.get_closest_marker("on")
-        if only is not None and only.args[0] != here:
-            item.add_marker(pytest.mark.skip(reason=f"runs on the other broker, {only.args[0]}"))
-        elif item.get_closest_marker("slow") is not None:
-            item.add_marker(pytest.mark.skip(reason="slow: SAGER_TEST_EVERYWHERE=1 runs it"))
+    others = [item for item in items if (only := item.get_closest_marker("on")) and only.args[0] != here]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
 
 
 @pytest.fixture(autouse=True, scope="session")

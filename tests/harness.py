@@ -1,6 +1,5 @@
 """Runs the real pipeline for a test: real processes, a real broker, and what came out of them."""
 
-import os
 import signal
 import subprocess
 import time
@@ -12,7 +11,7 @@ from typing import Any, Self
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
 
 from operators.merge import fold
-from schemas import TOPICS, DeadLetter, Model, PolicySkill, SkillDiff, compound_key, decode, encode
+from schemas import TOPICS, DeadLetter, PolicySkill, SkillDiff, compound_key, decode, encode
 from streams.client import EventProducer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
@@ -21,8 +20,7 @@ from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
-
-PATIENCE_SECONDS = 60.0
+from tests.patience import PATIENCE_SECONDS
 
 
 @dataclass
@@ -31,10 +29,10 @@ class Outputs:
 
     records: dict[str, list[Message]] = field(default_factory=dict)
 
-    def values(self, model: type[Model]) -> list[Any]:
+    def values(self, model: type[Any]) -> list[Any]:
         return [decode(model, m.value()) for m in self.records.get(model.TOPIC, []) if m.value() is not None]
 
-    def newest(self, model: type[Model]) -> dict[bytes, bytes]:
+    def newest(self, model: type[Any]) -> dict[bytes, bytes]:
         return {m.key(): m.value() for m in self.records.get(model.TOPIC, [])}
 
     @property
@@ -100,10 +98,10 @@ class Harness:
         process.wait(10)
         self.processes.remove(process)
 
-    def stop(self, process: subprocess.Popen[bytes], seconds: float = 30) -> int:
+    def stop(self, process: subprocess.Popen[bytes]) -> int:
         """As an operator would; the exit code."""
         process.send_signal(signal.SIGTERM)
-        code = process.wait(seconds)
+        code = process.wait(PATIENCE_SECONDS)
         self.processes.remove(process)
         return code
 
@@ -123,7 +121,7 @@ class Harness:
             assert time.monotonic() < give_up, f"waited {seconds:.0f} s for {what}\n{self.logs()}"
         return self.outputs
 
-    def count(self, model: type[Model], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
+    def count(self, model: type[Any], number: int, seconds: float = PATIENCE_SECONDS) -> Outputs:
         """Read outputs until there are so many records of a kind."""
         base = model.TOPIC
         return self.until(
@@ -132,17 +130,24 @@ class Harness:
             seconds,
         )
 
-    def quiet(self, seconds: float = 1.5) -> Outputs:
-        """Read on until nothing has come for so long."""
-        heard = time.monotonic()
-        while time.monotonic() - heard < seconds:
+    def quiet(self, seconds: float = 1.0) -> Outputs:
+        """Read on until workers have committed all that they were sent, and nothing has come for so long."""
+        admin = topics.admin(self.settings)
+        give_up = heard = time.monotonic()
+        give_up += PATIENCE_SECONDS
+        while True:
             if self.poll():
                 heard = time.monotonic()
-        return self.outputs
+            elif time.monotonic() - heard >= seconds:
+                at_work = any("worker" in list(process.args) for process in self.processes)
+                # What came while we asked may be the last but one thing that a worker sends.
+                if not (at_work and any(lag(self.settings, admin).values())) and not self.poll():
+                    return self.outputs
+            assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for quiet\n{self.logs()}"
 
-    def duckdb(self, query: str, done: Callable[[list[Any]], bool], seconds: float = 30) -> list[Any]:
+    def duckdb(self, query: str, done: Callable[[list[Any]], bool]) -> list[Any]:
         """Ask the published file until the answer is as it should be; the last answer in any case."""
-        give_up, rows = time.monotonic() + seconds, list[Any]()
+        give_up, rows = time.monotonic() + PATIENCE_SECONDS, list[Any]()
         while time.monotonic() < give_up:
             try:
                 with read.connect(self.settings) as con:
@@ -165,12 +170,12 @@ class Harness:
         assert self.outputs.newest(PolicySkill) == folded
         if duckdb:
             wanted = {(s.user_id, s.domain): encode(s) for s in self.skills().values()}
-            rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda got: len(got) == len(wanted))
-            give_up = time.monotonic() + 20
-            while {(u, d): text.encode() for u, d, text in rows} != wanted and time.monotonic() < give_up:
-                time.sleep(0.5)
-                rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda got: True)
-            assert {(u, d): text.encode() for u, d, text in rows} == wanted
+
+            def documents(rows: list[Any]) -> dict[tuple[str, str], bytes]:
+                return {(user, domain): text.encode() for user, domain, text in rows}
+
+            rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda found: documents(found) == wanted)
+            assert documents(rows) == wanted
 
     def logs(self) -> str:
         """What a failed wait needs to be understood: what came out, what is not committed, how the logs end."""
@@ -192,12 +197,9 @@ class Harness:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # Ending in order has tests of its own, and takes seconds.
         for process in self.processes:
-            process.terminate()
+            process.kill()
         for process in self.processes:
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.wait(5)
+            process.wait()
         self._consumer.close()

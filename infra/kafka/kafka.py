@@ -382,7 +382,8 @@ def _run(args: argparse.Namespace) -> None:
     properties = dict(item.split("=", 1) for item in args.set)
     secured = None
     if args.secured:
-        from secured import Secured  # noqa: PLC0415 - beside this file, which is run as a script here
+        # Beside this file, which is run as a script here.
+        from secured import Secured  # type: ignore[import-not-found]  # noqa: PLC0415
 
         secured = Secured(args.secured, {"sager": uuid.uuid4().hex})
     for ending in (signal.SIGINT, signal.SIGTERM):

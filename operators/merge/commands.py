@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from operators.attributes import attribute_id
-from operators.evolve.validate import refusal
+from operators.evolve.validate import named, refusal
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
@@ -49,7 +49,7 @@ def resolve_command(
     """
     command, private = _fit_to_keep(skill, command, privacy)
     if private is not None:
-        kind = ChangeKind.ADDED if command.action is Action.ADD else ChangeKind.REWORDED
+        kind = _PROPOSED.get(command.action, ChangeKind.REWORDED)
         answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
     else:
         answer = _RESOLVERS[command.action](skill, command, limits)
@@ -76,16 +76,23 @@ def resolve_command(
 
 
 def _fit_to_keep(skill: PolicySkill, command: SkillCommand, privacy: Privacy) -> tuple[SkillCommand, str | None]:
-    """The command without what is personal in its reason or in old lines, and what is private in its new words."""
+    """The command without what is personal in its reason or in old lines, and what is private in its words.
+
+    The id of a line that the skill has not is words that somebody typed: the refusal must not keep them.
+    """
     domain = command.domain
     kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
     if command.lines is not None:
         kept["lines"] = tuple(a for a in command.lines if privacy.refuses(domain, a.dimension, a.value) is None)
     private = None
+    line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
+    if command.attribute_id is not None and line is None:
+        private = named(command.attribute_id, domain, privacy)
+    if private is not None:
+        return command.model_copy(update=kept), private
     if command.action is Action.ADD and command.line is not None:
         private = privacy.refuses(domain, command.line.dimension, command.line.value)
     elif command.action is Action.REWORD and command.value is not None:
-        line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
         private = privacy.refuses(domain, line.dimension if line else "", command.value)
     return command.model_copy(update=kept), private
 
@@ -211,6 +218,14 @@ def _refuse(name: str, kind: ChangeKind, why: Refusal) -> _Answer:
     return _Answer(refused=(Refused(attribute_id=name, proposed=kind, why=why),))
 
 
+_PROPOSED = {
+    Action.ADD: ChangeKind.ADDED,
+    Action.PIN: ChangeKind.PINNED,
+    Action.UNPIN: ChangeKind.UNPINNED,
+    Action.REMOVE: ChangeKind.REMOVED,
+    Action.SET_TIER: ChangeKind.SET,
+}
+"""What a command that is refused for its words would have done to a line."""
 _RESOLVERS: dict[Action, Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]] = {
     Action.PIN: _of_a_line(_pin, ChangeKind.PINNED),
     Action.UNPIN: _of_a_line(_unpin, ChangeKind.UNPINNED),

@@ -4,10 +4,12 @@
 |---|---|
 | 0 | done |
 | 1 | not done, for a reason that the message tells |
-| 2 | the command line was wrong |
+| 2 | the command line was wrong, or a confirmation is missing |
 | 130 | interrupted from the keyboard |
+| 141 | whoever read the output closed it, as `head` does |
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +21,7 @@ from typer.core import TyperGroup
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
-FAILED, INTERRUPTED = 1, 130
+FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 
 class Misconfigured(StreamsError, ValueError):
@@ -40,10 +42,12 @@ def reported() -> Iterator[None]:
     """Errors raised on purpose, told in one message; all others are bugs and keep their traceback."""
     try:
         yield
+        sys.stdout.flush()
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
     except BrokenPipeError:
-        raise
+        _discard_output()
+        raise typer.Exit(CLOSED_PIPE) from None
     except Exception as error:
         told = told_by(error)
         if told is None:
@@ -51,6 +55,13 @@ def reported() -> Iterator[None]:
         # DuckDB and Kafka quote what they stumbled over, and that may be an app's text.
         print(f"sager: {printable(told)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
+
+
+def _discard_output() -> None:
+    """Nobody reads it any more: what is still buffered must not fail again when the interpreter ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def told_by(error: Exception) -> str | None:

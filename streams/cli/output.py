@@ -1,7 +1,12 @@
-"""How commands write: tables for people, JSON for programs, and never a control character out of the data."""
+"""How commands print: tables for people, JSON for programs, and never a control character out of the data."""
 
+import math
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,18 +14,45 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 WIDTH_OF_A_PIPE = 160
+_BEYOND_ASCII = re.compile(r"[^ -~\n]")
+_BMP = 0x10000
 
 
-def console(*, stderr: bool = False) -> "Console":
-    """A rich console; wide where nobody's window limits it."""
+def console(*, stderr: bool = False, at_least: int = 0) -> "Console":
+    """A rich console; wide where no terminal limits it. `COLUMNS` sets another width.
+
+    Args:
+        stderr: print to stderr.
+        at_least: columns that it has, whatever the terminal.
+    """
+    import os  # noqa: PLC0415
+
     from rich.console import Console  # noqa: PLC0415
 
+    class Quiet(Console):
+        def on_broken_pipe(self) -> None:  # rich's own ends the process with code 1
+            raise BrokenPipeError
+
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else WIDTH_OF_A_PIPE)
+    told = os.environ.get("COLUMNS", "")
+    width = int(told) if told.isdecimal() else None if stream.isatty() else WIDTH_OF_A_PIPE
+    made = Quiet(stderr=stderr, highlight=False, width=width)
+    made.width = max(made.width, at_least)
+    return made
 
 
-def table(*columns: str, title: str | None = None, caption: str | None = None) -> "Table":
-    """An empty table in the one style that we use."""
+def table(
+    *columns: str, title: str | None = None, caption: str | None = None, whole: Iterable[str] = (), fold: bool = True
+) -> "Table":
+    """An empty table in the one style that we use.
+
+    Args:
+        columns: the headings.
+        title: above the table.
+        caption: below it.
+        whole: headings of columns that are never wrapped: ids, times, numbers. Others give way in a narrow terminal.
+        fold: break words that are longer than their column; else a word is the least that a column has.
+    """
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -33,8 +65,9 @@ def table(*columns: str, title: str | None = None, caption: str | None = None) -
         caption_justify="left",
         pad_edge=False,
     )
+    kept = frozenset(whole)
     for column in columns:
-        made.add_column(column, overflow="fold")
+        made.add_column(column, overflow="fold" if fold else "ellipsis", no_wrap=column in kept)
     return made
 
 
@@ -54,13 +87,77 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
 
 
-def print_json(value: Any) -> None:
-    """JSON on stdout: indented for a terminal or a file alike."""
-    import orjson  # noqa: PLC0415
+def json_text(value: Any, indent: int | None = None) -> str:
+    r"""The value as JSON, in the one encoding that every `--json` has.
 
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    Times are ISO 8601 in UTC and end in `Z`; a time without a zone is UTC. Numbers are numbers; NaN and infinity, which
+    JSON has not, are null. Text is UTF-8 as it is, but for what a terminal would obey or not show, which is escaped.
+
+    >>> json_text({"at": datetime(2026, 1, 31, 18), "title": "Amélie", "share": float("nan"), "raw": "\x9b2J"})
+    '{"at": "2026-01-31T18:00:00Z", "title": "Amélie", "share": null, "raw": "\\u009b2J"}'
+    """
+    import json  # noqa: PLC0415
+
+    return _BEYOND_ASCII.sub(_escaped, json.dumps(plain(value), ensure_ascii=False, indent=indent))
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout, indented."""
+    sys.stdout.write(json_text(value, 2) + "\n")
+
+
+def print_json_line(value: Any) -> None:
+    """One JSON document on a line of its own, sent off at once: for output that goes on."""
+    sys.stdout.write(json_text(value) + "\n")
+    sys.stdout.flush()
+
+
+def print_json_rows(rows: Iterable[Any]) -> None:
+    """A JSON list with each element on a line of its own, written as the elements come."""
+    before = "["
+    for each in rows:
+        sys.stdout.write(f"{before}\n  {json_text(each)}")
+        before = ","
+    sys.stdout.write("[]\n" if before == "[" else "\n]\n")
+
+
+def plain(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
+    """The value in JSON's terms; what has no such is text."""
+    match value:
+        case None | bool() | str() if not isinstance(value, Enum):
+            return value
+        case Enum():
+            return plain(value.value)
+        case float() | Decimal():
+            return float(value) if math.isfinite(value) else None
+        case int():
+            return int(value)
+        case datetime():
+            zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
+            return zoned.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case bytes():
+            return value.decode(errors="backslashreplace")
+        case Mapping():
+            return {str(plain(key)): plain(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(each) for each in value]
+        case _:
+            return str(value)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    character = found.group()
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < _BMP:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - _BMP, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
 
 
 def note(text: str) -> None:
-    """A remark on stderr, which is not part of the answer."""
+    """Print a remark on stderr: it is not part of the answer."""
     print(printable(text), file=sys.stderr)

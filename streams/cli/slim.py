@@ -1,13 +1,14 @@
 """`sager slim`: the slim skills as an app reads them, from Kafka."""
 
 import queue
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streams.cli.errors import Misconfigured
 from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import printable
+from streams.cli.output import print_json_line, printable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -33,41 +34,68 @@ def register(app: typer.Typer) -> None:
 def slim(
     user: Annotated[str | None, typer.Argument(help="The user, as the app names them.", metavar="USER")] = None,
     domain: Domain = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on, with each one that changes.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep running and print every change.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Print the slim skill of a user: the line that an app injects into its prompt.
 
-    With a user and a domain it is the text alone, ready for a script. With --json: one JSON object a line.
+    With a user and a domain it prints the text alone, ready for a script. With --json: one JSON object per line; with
+    --follow a skill that was removed, as when its person is forgotten, is a line with "removed": true.
     """
     if user is None and not follow:
         raise typer.BadParameter("name a USER, or follow everybody with --follow")
-    from streams.client import SlimSkills  # noqa: PLC0415
+    from schemas import SlimSkill  # noqa: PLC0415
+    from streams.kafka.follower import Follower  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
     _check_topic(chosen)
-    arrived: queue.Queue[SlimSkill] = queue.Queue()
+    news: queue.Queue[tuple[bytes, bytes | None]] = queue.Queue()
     bare = user is not None and domain is not None and not follow
-    with SlimSkills(settings=chosen, on_change=arrived.put):
-        held: dict[tuple[str, str], SlimSkill] = {}
-        while not arrived.empty():
-            skill = arrived.get()
-            held[skill.user_id, skill.domain] = skill
+    follower = Follower(chosen, SlimSkill.TOPIC, lambda key, value: news.put((key, value)))
+    follower.start()
+    try:
+        held: dict[bytes, SlimSkill] = {}
+        while not news.empty():
+            _take(held, *news.get())
+        found = sorted((s for s in held.values() if _asked(s, user, domain)), key=lambda s: (s.user_id, s.domain))
         if user is not None:
-            found = [skill for key, skill in sorted(held.items()) if _asked(skill, user, domain)]
             if not found and not follow:
-                raise NoSlimSkill(_nothing(user, domain, list(held)))
+                raise NoSlimSkill(_nothing(user, domain, held.values()))
             for skill in found:
                 _print(skill, bare, as_json)
         while follow:
             # With a time limit, because a wait without one cannot be interrupted on every platform.
             try:
-                skill = arrived.get(timeout=1.0)
+                key, value = news.get(timeout=1.0)
             except queue.Empty:
                 continue
-            if _asked(skill, user, domain):
-                _print(skill, bare, as_json)
+            before = held.get(key)
+            after = _take(held, key, value)
+            if after is not None and _asked(after, user, domain):
+                _print(after, bare, as_json)
+            elif value is None and before is not None and _asked(before, user, domain):
+                _print_removed(before, as_json)
+    finally:
+        follower.stop()
+
+
+def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "SlimSkill | None":
+    """Apply one record to what is held; the slim skill if it is a new one. A tombstone removes it."""
+    from schemas import BadRecord, SlimSkill, decode  # noqa: PLC0415
+
+    if value is None:
+        held.pop(key, None)
+        return None
+    try:
+        skill = decode(SlimSkill, value)
+    except BadRecord:  # the materializer, which reads this topic too, puts it away as a dead letter
+        return None
+    before = held.get(key)
+    if before == skill or (before is not None and before.skill_version > skill.skill_version):
+        return None
+    held[key] = skill
+    return skill
 
 
 def _check_topic(chosen: "Settings") -> None:
@@ -87,22 +115,31 @@ def _asked(skill: "SlimSkill", user: str | None, domain: str | None) -> bool:
     return user in (None, skill.user_id) and domain in (None, skill.domain)
 
 
-def _nothing(user: str, domain: str | None, held: list[tuple[str, str]]) -> str:
+def _nothing(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
     from difflib import get_close_matches  # noqa: PLC0415
 
-    domains = sorted(known for name, known in held if name == user)
+    known = [(skill.user_id, skill.domain) for skill in held]
+    domains = sorted(each for name, each in known if name == user)
     if domains:
         return f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(domains)}"
-    nearest = get_close_matches(user, sorted({name for name, _ in held}), NEAREST, 0.0)
+    nearest = get_close_matches(user, sorted({name for name, _ in known}), NEAREST, 0.0)
     told = f"The nearest ids: {', '.join(nearest)}" if nearest else "Nobody has one yet"
     return f"{user!r} has no slim skill: nothing is sure enough to be said, or there is no such user. {told}"
 
 
 def _print(skill: "SlimSkill", bare: bool, as_json: bool) -> None:
     if as_json:
-        print(skill.model_dump_json(), flush=True)
+        print_json_line(skill.model_dump(mode="json"))
     elif bare:
         print(printable(skill.text), flush=True)
     else:
         text = skill.text or "(nothing is sure enough)"
         print(printable(f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {text}"), flush=True)
+
+
+def _print_removed(skill: "SlimSkill", as_json: bool) -> None:
+    """Only while following: an app that keeps a copy has to drop it."""
+    if as_json:
+        print_json_line({"user_id": skill.user_id, "domain": skill.domain, "removed": True})
+    else:
+        print(printable(f"{skill.user_id}  {skill.domain}  removed"), flush=True)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
@@ -85,7 +86,11 @@ _WORDS: dict[str, dict[str, str | None]] = {
 
 def _named_in(letter: DeadLetter) -> Iterator[str]:
     """The users that a refused record may belong to: its key, and every user that its bytes name."""
-    yield (letter.key or b"").decode(errors="ignore")
+    key = (letter.key or b"").decode(errors="ignore")
+    yield key
+    if first := re.match(r'\["(?:[^"\\]|\\.)*"', key):  # of a compound key, such as of a skill
+        with suppress(ValueError):
+            yield orjson.loads(first[0][1:])
     for quoted in re.findall(rb'"user_id"\s*:\s*("(?:[^"\\]|\\.)*")', letter.value or b""):
         try:
             yield orjson.loads(quoted)
@@ -181,8 +186,13 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) ->
     }
     # As text both sides are escaped in the same way, whatever bytes they hold.
     said = " OR ".join(f"contains(value::VARCHAR, ${mark}::BLOB::VARCHAR)" for mark in marks)
-    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND (key = $id OR {said})"  # noqa: S608
-    return _count(con, query, {"id": user_id.encode(), "until": until, **marks})
+    begins = " OR ".join(
+        f"starts_with(key::VARCHAR, $begin_{number}::BLOB::VARCHAR)" for number in range(len(spellings))
+    )
+    whose = f"key = $id OR {begins} OR {said}"
+    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND ({whose})"  # noqa: S608
+    compound = {f"begin_{number}": b"[" + name + b"," for number, name in enumerate(sorted(spellings))}
+    return _count(con, query, {"id": user_id.encode(), "until": until, **marks, **compound})
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:

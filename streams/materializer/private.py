@@ -2,8 +2,11 @@
 
 from functools import singledispatch
 
+from operators.evolve.validate import named
 from operators.privacy import Privacy
 from schemas import Candidate, Contrast, Interaction, Item, Model, Ranking, RankRequest, SkillCommand, Wish
+
+_WITHHELD = "private:"
 
 
 @singledispatch
@@ -29,7 +32,42 @@ def _asked(event: RankRequest | Ranking | Contrast, privacy: Privacy) -> Model:
 
 @fit_to_keep.register
 def _command(event: SkillCommand, privacy: Privacy) -> Model:
-    return event.model_copy(update={"reason": privacy.redact(event.reason, event.domain, 300).text})
+    """What is refused stands there by its kind: the value must not outlive the refusal in DuckDB."""
+    kept: dict[str, object] = {"reason": privacy.redact(event.reason, event.domain, 300).text}
+    name = event.attribute_id or ""
+    if (kind := kind_in_line(privacy, event.domain, name)) is not None:
+        kept["attribute_id"] = withheld(kind)
+    if event.value is not None and (kind := kind_in_value(privacy, event.domain, name, event.value)) is not None:
+        kept["value"] = withheld(kind)
+    if event.line is not None:
+        kind = privacy.refuses(event.domain, event.line.dimension, event.line.value)
+        if kind is not None:
+            kept["line"] = event.line.model_copy(update={"dimension": "private", "value": withheld(kind)})
+    return event.model_copy(update=kept)
+
+
+def withheld(kind: str) -> str:
+    """What stands in the place of something private.
+
+    >>> withheld("phone")
+    'private:phone'
+    """
+    return f"{_WITHHELD}{kind}"
+
+
+def kind_in_line(privacy: Privacy, domain: str, attribute_id: str) -> str | None:
+    """What is private in the id of a line that somebody typed, if anything."""
+    if not attribute_id or attribute_id.startswith(_WITHHELD):
+        return None
+    return named(attribute_id, domain, privacy)
+
+
+def kind_in_value(privacy: Privacy, domain: str, attribute_id: str, value: str) -> str | None:
+    """What is private in a line's new words; the id of the line tells the dimension."""
+    if value.startswith(_WITHHELD):  # the kind's name may be a word of that kind
+        return None
+    parts = attribute_id.split(":")
+    return privacy.refuses(domain, parts[1] if len(parts) > 1 else "", value)
 
 
 def _candidate(item: Candidate, privacy: Privacy) -> Candidate:

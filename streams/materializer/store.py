@@ -14,8 +14,9 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
+from operators.privacy import Privacy
 from schemas import Receipt
-from streams.materializer import analytics, ddl, derived, forgetting
+from streams.materializer import analytics, cleaning, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
@@ -101,6 +102,19 @@ class Store:
     def use_prices(self, prompt: float, completion: float) -> None:
         """Records token prices, in US dollars per million, for cost queries."""
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
+
+    def clean(self, privacy: Privacy) -> int:
+        """Takes out of older rows what this filter refuses; of how many. The next publication has a new file."""
+        self._db.execute("BEGIN")
+        try:
+            rows = cleaning.clean(self._db, privacy)
+            if rows:
+                self._db.execute("UPDATE meta SET is_stained = true")
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        return rows
 
     def receipts(self) -> list[str]:
         """All receipts in the file, as JSON."""

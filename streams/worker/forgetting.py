@@ -199,7 +199,7 @@ class Forgetting:
         async def ask() -> list[SkillDiff]:
             return await asyncio.to_thread(read_log, self._pipeline.settings, event.message.partition, skill)
 
-        return await self._pipeline.insist(event, "reading a skill's log", ask)
+        return await self._pipeline.retry(event, "reading a skill's log", ask)
 
     async def _rewrite(
         self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill, log: Sequence[SkillDiff]

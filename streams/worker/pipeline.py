@@ -26,6 +26,7 @@ from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.runtime.lru import LruCache
 from streams.worker.runtime.ordered import KeyOrdered, Stale
 from streams.worker.runtime.repairs import DeliveredTable
 
@@ -73,8 +74,10 @@ class Pipeline:
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
-    _decoded: dict[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=dict)
-    _parsed: dict[tuple[str, str], tuple[Candidate, ItemFacts]] = field(default_factory=dict)
+    _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
+    _parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = field(
+        default_factory=lambda: LruCache(PARSED_ITEMS)
+    )
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
@@ -99,8 +102,8 @@ class Pipeline:
         """What of this person was forgotten; None if nothing was."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
-    def lives(self, user_id: str) -> str:
-        """Another word whenever something of this person was forgotten: after it their versions begin anew."""
+    def forget_epoch(self, user_id: str) -> str:
+        """Changes whenever something of this person was forgotten: their versions begin anew then."""
         raw = self.receipts.get(subject_of(user_id).encode())
         return "" if raw is None else str(hash(raw))
 
@@ -125,9 +128,7 @@ class Pipeline:
             return known[1]
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
-        if len(self._parsed) >= PARSED_ITEMS:
-            self._parsed.pop(next(iter(self._parsed)))
-        self._parsed[key] = (candidate, facts)
+        self._parsed.put(key, (candidate, facts))
         return facts
 
     def asked(self, instruction: str, domain: str) -> str:
@@ -166,11 +167,7 @@ class Pipeline:
         return decoded
 
     def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
-        name = (type(value).__name__, key)
-        self._decoded.pop(name, None)
-        self._decoded[name] = (raw, value)
-        if len(self._decoded) > DECODED_VALUES:
-            del self._decoded[next(iter(self._decoded))]
+        self._decoded.put((type(value).__name__, key), (raw, value))
 
     async def write(self, table: DeliveredTable, event: Any, key: bytes, value: Model) -> None:
         """Set a table's value, once its changelog has it.
@@ -179,7 +176,7 @@ class Pipeline:
             Stale: the partition has moved; nothing was written.
         """
         raw, before = encode(value), table.get(key)
-        sent = await self.insist(event, "table write", partial(table.send_change, key, raw))
+        sent = await self.retry(event, "table write", partial(table.send_change, key, raw))
         metrics.SENT.labels(table.name).inc()
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
@@ -192,11 +189,10 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        sent = await self.insist(event, "table removal", partial(table.send_change, key, None))
+        sent = await self.retry(event, "table removal", partial(table.send_change, key, None))
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
-        for kept in [name for name in self._decoded if name[1] == key]:
-            del self._decoded[kept]
+        self._decoded.drop_where(lambda name: name[1] == key)
 
     async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
         """Say on a compacted topic that what was under this key is gone."""
@@ -217,11 +213,11 @@ class Pipeline:
             )
             await delivered
 
-        await self.insist(event, base, attempt)
+        await self.retry(event, base, attempt)
         metrics.SENT.labels(base).inc()
 
-    async def insist(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
-        """Do what needs the broker, again and again while it cannot be done.
+    async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
+        """The result of what needs the broker, tried again and again while it fails.
 
         Raises:
             Stale: the partition of the event that led here has moved.

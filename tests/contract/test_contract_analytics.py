@@ -19,7 +19,8 @@ EXAMPLE = re.compile(r"^```sql\n(?P<query>.*?)^```\n```text\n(?P<output>.*?)^```
 
 
 def answer(query: str) -> str:
-    result = CliRunner(env={"SAGER_DUCKDB": str(published())}).invoke(app, ["sql", query])
+    # As into a pipe; a parallel test run says how wide its terminal is.
+    result = CliRunner(env={"SAGER_DUCKDB": str(published()), "COLUMNS": None}).invoke(app, ["sql", query])
     assert result.exit_code == 0, f"{query}: {result.stderr}"
     return "\n".join(line.rstrip() for line in result.stdout.strip("\n").splitlines() if line.strip()) + "\n"
 

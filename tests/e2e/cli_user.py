@@ -7,8 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +15,7 @@ from schemas import PolicySkill, SkillDiff
 from streams.local.broker import free_port
 from streams.materializer import read
 from streams.settings import Settings
+from tests.patience import PATIENCE_SECONDS, until
 
 ROOT = Path(__file__).resolve().parents[2]
 BASE = {
@@ -82,7 +82,7 @@ class Up:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ends(self) -> int:
-        return self.process.wait(25)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class Up:
     def __exit__(self, *error: object) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(5)
+        self.process.wait(PATIENCE_SECONDS)
 
 
 def stored(data: Path, user: str) -> tuple[list[PolicySkill], list[SkillDiff]]:
@@ -102,14 +102,6 @@ def stored(data: Path, user: str) -> tuple[list[PolicySkill], list[SkillDiff]]:
         return read.skill(con, user), read.diffs(con, user)
     finally:
         con.close()
-
-
-def until(true: Callable[[], Any], what: str, seconds: float = 30) -> Any:
-    give_up = time.monotonic() + seconds
-    while not (result := true()):
-        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.2)
-    return result
 
 
 GENRES = ("Comedy", "Drama", "Horror", "Western")

@@ -7,7 +7,9 @@ import sys
 
 import jsonschema
 import pytest
-from cli_user import BASE, sager
+
+from tests.e2e.cli_user import BASE, sager
+from tests.patience import PATIENCE_SECONDS
 
 COMMANDS = (
     "",
@@ -49,7 +51,12 @@ def test_help_needs_nothing_that_is_slow_to_import():
     slow = "duckdb faust confluent_kafka aiokafka pydantic rich.markdown"
     code = f"import sys, streams.cli; sys.exit(' '.join(n for n in '{slow}'.split() if n in sys.modules) or 0)"
     done = subprocess.run(
-        [sys.executable, "-P", "-c", code], env=BASE, capture_output=True, text=True, timeout=20, check=False
+        [sys.executable, "-P", "-c", code],
+        env=BASE,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
     )
 
     assert done.returncode == 0, done.stderr

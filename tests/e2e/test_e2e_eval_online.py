@@ -7,11 +7,12 @@ import subprocess
 import sys
 
 import pytest
-from cli_user import BASE, data_set, sager, until
 
 from evaluation.store import Store
+from tests.e2e.cli_user import BASE, data_set, sager
+from tests.patience import PATIENCE_SECONDS, until
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.slow]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.thorough]
 
 SMALL = ("--users", "3", "--choices", "3")
 
@@ -55,6 +56,6 @@ def test_ctrl_c_ends_all_that_was_started_without_a_traceback(tmp_path):
     until(lambda: of_session(process) > 2, "the pipeline to be started")
     os.kill(process.pid, signal.SIGINT)
 
-    assert process.wait(60) == 130
+    assert process.wait(PATIENCE_SECONDS) == 130
     assert "Traceback" not in err.read_text()
     assert until(lambda: not of_session(process), "all processes to end")

@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from cli_user import answer, data_set, sager
 from confluent_kafka import Producer
 
 from operators.global_skill import GlobalLimits
@@ -13,6 +12,7 @@ from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.operations.global_skills import build, publish, read_populations, read_published
 from tests.builders import NOW, an_interaction, facts
+from tests.e2e.cli_user import answer, data_set, sager
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 
@@ -111,8 +111,7 @@ class TestGlobalSkill:
         assert skill["attributes"] == []
         assert "comedy" not in done.stdout
 
-    @pytest.mark.slow
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_with_a_model(self, settings, env):
         written_by_workers(settings)
         with threaded(OpenAiServer()) as server:

@@ -5,11 +5,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from cli_user import until
 from pydantic import SecretStr
 
 from streams.local.launch import ChildDied, Local, environment
 from streams.settings import ReasonerName, Settings
+from tests.patience import until
 
 
 @pytest.fixture

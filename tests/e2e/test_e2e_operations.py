@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from cli_user import sager
 from confluent_kafka import Producer
 
 from schemas import DeadLetter, PolicySkill, Position, SkillDiff, compound_key, encode
@@ -16,6 +15,7 @@ from streams.kafka.clients import partition_of, producer_config
 from streams.local.launch import environment
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
+from tests.e2e.cli_user import sager
 from tests.openai_server import OpenAiServer, threaded
 
 pytestmark = pytest.mark.broker
@@ -159,7 +159,7 @@ class TestDoctor:
             "SAGER_EMBEDDED=true, but SAGER_REPLICATION=3": "error",
         }
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_the_model_is_asked_for_and_the_key_never_told(self) -> None:
         pytest.importorskip("openai")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from cli_user import sager
 from confluent_kafka import Producer
 
 from schemas import Contrast, SkillCommand, SkillDiff, encode
@@ -14,6 +13,7 @@ from streams.kafka.clients import partition_of, producer_config
 from streams.local.launch import environment
 from streams.settings import Settings
 from tests.builders import DOMAIN, USER, a_command
+from tests.e2e.cli_user import sager
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]

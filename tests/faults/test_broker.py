@@ -26,6 +26,7 @@ from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 
 pytestmark = [
+    pytest.mark.thorough,
     pytest.mark.broker,
     pytest.mark.timeout(1_800),
     pytest.mark.skipif(not APACHE, reason="the embedded broker forgets everything when it ends"),
@@ -62,18 +63,17 @@ def on(tmp_path: Path) -> Iterator[Callable[[int], tuple[Kafka, Harness]]]:
         each.__exit__(None, None, None)
 
 
-def wait_for_every_partition(harness: Harness, since: float, seconds: float = 120) -> float:
+def wait_for_every_partition(harness: Harness, since: float) -> float:
     """Seconds from a moment of the wall clock until each partition has a diff that was made after it."""
 
     def recent(outputs: object) -> set[int]:
         found = harness.outputs.records.get(SkillDiff.TOPIC, [])
         return {message.partition() for message in found if message.timestamp()[1] > since * 1000}
 
-    harness.until(lambda out: len(recent(out)) == harness.settings.partitions, "new diffs on all partitions", seconds)
+    harness.until(lambda out: len(recent(out)) == harness.settings.partitions, "new diffs on all partitions")
     return time.time() - since
 
 
-@pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_back(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
     rounds = times(short=1, full=2)
     run = Run("the only broker: kill -9 and restart, seconds from the kill", BROKER, rounds)
@@ -111,7 +111,6 @@ def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harne
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
-@pytest.mark.slow
 def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
     """First the one that coordinates the workers' group, then one that leads a partition of the log."""
     rounds = times(short=1, full=1)
@@ -171,4 +170,4 @@ def wait_until_in_sync(harness: Harness, admin: AdminClient) -> None:
             if any(len(each.isrs) < len(each.replicas) for each in topic.partitions.values())
         ]
 
-    harness.until(lambda _: not behind(), "all replicas to be in sync", seconds=120)
+    harness.until(lambda _: not behind(), "all replicas to be in sync")

@@ -13,12 +13,11 @@ from tests.harness import Harness, Outputs
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough, pytest.mark.timeout(1_800)]
 
 IN_FLIGHT, USERS = 16, 200
 
 
-@pytest.mark.slow
 def test_a_burst_is_taken_no_faster_than_the_llm_answers(harness: Harness) -> None:
     contrasts = times(short=500, full=500)
     run = Run(f"burst of {2 * contrasts:,} events before an LLM that takes 0.2 s", BROKER)

@@ -7,7 +7,7 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from streams.settings import Settings
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import is_ready, metric, why_not
 from tests.worlds import slate
 
@@ -84,7 +85,7 @@ def diffs_in(settings: Settings) -> int:
 
 
 def ends(process: subprocess.Popen[bytes], harness: Harness) -> int:
-    code = process.wait(60)
+    code = process.wait(PATIENCE_SECONDS)
     harness.processes.remove(process)
     return code
 
@@ -112,6 +113,7 @@ def limit_files(process: subprocess.Popen[bytes], size: int) -> None:
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@pytest.mark.thorough
 def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
     """The materializer ends, says why, and leaves a snapshot to read; a new one goes on once there is room."""
     run = Run("disk full under the materializer's file", BROKER)
@@ -142,8 +144,7 @@ def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
     assert_complete(harness, run)
 
 
-@pytest.mark.slow
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_file_that_may_not_grow(harness: Harness) -> None:
     """The same by a limit on the size of files, which needs no privilege."""
     run = Run("file size limit under the materializer's file", BROKER)
@@ -185,7 +186,7 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
         assert len(store.offsets()) == 50_000
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk) -> None:
     """Rows go on, analysts keep what they have, and get the newest as soon as there is room."""
     run = Run("disk full under the published snapshot", BROKER)
@@ -235,10 +236,3 @@ def names_in(folder: Path) -> list[str]:
 
 def rows_of(port: int) -> float:
     return metric(port, "sager_materializer_rows_total", table="skill_diffs")
-
-
-def until(true: Callable[[], object], what: str, seconds: float = 90) -> None:
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.1)

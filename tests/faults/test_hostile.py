@@ -38,7 +38,7 @@ from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import film, slate
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 
 NOW = datetime.now(UTC)
 CLOCKS = (
@@ -152,7 +152,6 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     assert max(taker.at for taker in held.takers) <= datetime.now(UTC)
 
 
-@pytest.mark.slow
 def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Harness) -> None:
     """Repair 6: one fetch brings all rankings and a few of the selections that they wait for.
 
@@ -181,8 +180,8 @@ def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Har
     harness.worker(open_rankings=64)
     harness.materializer()
 
-    harness.count(Contrast, total + crowd, seconds=120)
-    outputs = harness.count(SkillDiff, total + crowd, seconds=120)
+    harness.count(Contrast, total + crowd)
+    outputs = harness.count(SkillDiff, total + crowd)
     harness.quiet()
 
     assert outputs.dead_letters == []

@@ -32,7 +32,7 @@ def wait_for_a_new_diff(harness: Harness) -> float:
     while harness.poll(0.0):
         pass
     before = len(harness.outputs.records.get(SkillDiff.TOPIC, []))
-    harness.until(lambda out: len(out.records.get(SkillDiff.TOPIC, [])) > before, "a new diff", seconds=120)
+    harness.until(lambda out: len(out.records.get(SkillDiff.TOPIC, [])) > before, "a new diff")
     return time.monotonic() - began
 
 
@@ -60,6 +60,7 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
+@pytest.mark.thorough
 def test_kill_9_among_three_workers(harness: Harness) -> None:
     """One dies while the others work, rebalance, or start themselves."""
     rng, kills = random.Random(51), times(short=1, full=2)
@@ -79,6 +80,7 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
+@pytest.mark.thorough
 def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     """The calls of the dead are made again; what they would have answered is not missed, and not applied twice."""
     rng, kills = random.Random(52), times(short=1, full=2)
@@ -100,6 +102,7 @@ def test_kill_9_with_llm_calls_in_flight(harness: Harness) -> None:
     assert {diff.reasoned_by.reasoner for diff in outputs.diffs} == {"llm"}
 
 
+@pytest.mark.thorough
 def test_kill_9_of_the_materializer(harness: Harness) -> None:
     """The file is intact after each, and holds each row once at the end."""
     rng, kills = random.Random(53), times(short=3, full=5)

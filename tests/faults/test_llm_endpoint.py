@@ -18,10 +18,11 @@ from schemas import Candidate, ChangeKind, Contrast, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.patience import until
 from tests.probes import metric
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 
 USERS = 6
 CLOSED, OPEN = 0, 2
@@ -85,12 +86,9 @@ def llm(url: str, **more: Any) -> dict[str, Any]:
     return chosen | more
 
 
-def watch(harness: Harness, done: Callable[[], bool], what: str, seconds: float = 90) -> None:
+def watch(harness: Harness, done: Callable[[], bool], what: str) -> None:
     """Wait for something that the metrics or the endpoint tell."""
-    give_up = time.monotonic() + seconds
-    while not done():
-        assert time.monotonic() < give_up, f"waited {seconds:.0f} s for {what}\n{harness.logs()}"
-        time.sleep(0.05)
+    until(done, what, harness.logs)
 
 
 def diffs(harness: Harness, number: int) -> list[SkillDiff]:
@@ -202,7 +200,7 @@ def choose_while_it_is_away(harness: Harness, load: Load, port: int) -> None:
 
 @pytest.mark.on("kafka")
 def test_a_long_outage_is_waited_out_and_a_worker_that_waits_can_be_stopped(harness: Harness) -> None:
-    """20 minutes with pauses of up to a minute, compressed to 6 seconds with pauses of up to 0.3."""
+    """20 minutes with pauses of up to a minute, compressed to pauses of up to 0.3 seconds."""
     load = Load(harness)
     harness.materializer()
     with threaded(OpenAiServer()) as server:
@@ -217,12 +215,13 @@ def test_a_long_outage_is_waited_out_and_a_worker_that_waits_can_be_stopped(harn
     watch(harness, lambda: metric(port, "sager_llm_waiting") == USERS, f"{USERS} contrasts that wait")
     assert metric(port, "sager_unacked", stage="evolve") >= USERS
     before, began = metric(port, "sager_llm_calls_total"), time.monotonic()
-    harness.quiet(6)
-    seconds = time.monotonic() - began
+    watch(harness, lambda: metric(port, "sager_llm_calls_total") - before >= 3, "more probes")
+    calls, seconds = metric(port, "sager_llm_calls_total") - before, time.monotonic() - began
+    harness.poll()
     assert len(harness.outputs.diffs) == done
     assert metric(port, "sager_llm_waiting") == USERS
     # At most one probe per pause, however many wait.
-    assert 3 <= metric(port, "sager_llm_calls_total") - before <= seconds / 0.3 + 2
+    assert calls <= seconds / 0.3 + 2
     assert metric(port, "sager_llm_circuit_openings_total") == 1
 
     with threaded(server):
@@ -238,7 +237,7 @@ def test_a_long_outage_is_waited_out_and_a_worker_that_waits_can_be_stopped(harn
     harness.worker("w1", **other)
     watch(harness, lambda: metric(other["metrics_port"], "sager_llm_waiting") > 0, "contrasts that wait there")
     assert metric(port, "sager_llm_waiting") < USERS
-    assert harness.stop(worker, 20) == 0
+    assert harness.stop(worker) == 0
     with threaded(server):
         assert {diff.reasoned_by.reasoner for diff in diffs(harness, len(load.chosen))} == {"llm"}
         assert_whole(harness, load)

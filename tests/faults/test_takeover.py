@@ -30,7 +30,7 @@ from tests.faults.oracle import assert_one_version_each
 from tests.harness import Harness
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

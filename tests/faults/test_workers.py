@@ -16,7 +16,7 @@ from tests.faults.oracle import (
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 
-pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough, pytest.mark.timeout(1_800)]
 
 
 def test_workers_join_leave_and_die(harness: Harness) -> None:
@@ -32,7 +32,7 @@ def test_workers_join_leave_and_die(harness: Harness) -> None:
                 time.sleep(rng.uniform(0, 4))
             leaves, dies = rng.sample(list(working), 2)
             harness.has_started(leaves)
-            assert harness.stop(working.pop(leaves), seconds=40) == 0
+            assert harness.stop(working.pop(leaves)) == 0
             time.sleep(rng.uniform(0, 3))
             harness.kill(working.pop(dies))
             run.recovery_seconds.append(wait_for_a_new_diff(harness))

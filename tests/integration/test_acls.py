@@ -34,7 +34,7 @@ from streams.settings import Settings
 from tests.harness import Harness
 from tests.worlds import slate
 
-pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

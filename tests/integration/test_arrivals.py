@@ -61,12 +61,13 @@ def test_a_selection_may_come_before_after_twice_or_without_its_ranking(harness:
     events.flush()
 
     harness.count(SkillDiff, 3)
-    outputs = harness.quiet(3)
+    outputs = harness.quiet()
     assert sorted(c.ranking_id for c in outputs.values(Contrast)) == ["after", "before", "twice"]
     assert len(outputs.values(SkillDiff)) == 3
     assert outputs.dead_letters == []
 
 
+@pytest.mark.thorough
 def test_what_can_never_be_matched_is_dead_lettered(harness: Harness) -> None:
     harness.worker()
     events = harness.events
@@ -88,6 +89,7 @@ def test_what_can_never_be_matched_is_dead_lettered(harness: Harness) -> None:
     assert by_reason["not-in-ranking"].source.topic == harness.settings.topic("selections")
 
 
+@pytest.mark.thorough
 def test_a_producer_with_librdkafkas_default_partitioner_breaks_no_join(harness: Harness) -> None:
     harness.worker()
     careless = Producer(client_config(harness.settings))

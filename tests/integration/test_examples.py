@@ -54,6 +54,7 @@ def test_an_example_is_short_and_needs_the_client_alone(example: Path) -> None:
 
 @pytest.mark.on("embedded")
 @pytest.mark.broker
+@pytest.mark.thorough
 def test_each_example_shows_what_the_slim_skill_changed(harness: Harness) -> None:
     harness.worker()
     harness.materializer()

@@ -133,7 +133,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         assert receipt.person is not None
         assert (receipt.subject, receipt.person.versions) == (subject_of(ANN), 4)
         harness.duckdb("SELECT count(*) FROM receipts WHERE done", lambda rows: rows == [(1,)])
-        harness.until(lambda _: not harness.poll() and not traces(harness), "traces to go", 30)
+        harness.until(lambda _: not harness.poll() and not traces(harness), "traces to go")
         with read.connect(harness.settings) as con:
             columns = con.execute("SELECT table_name FROM duckdb_columns() WHERE column_name = 'user_id'").fetchall()
             for (table,) in columns:
@@ -158,6 +158,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         assert not re.search("zyxquill|quokka", prompts)
 
 
+@pytest.mark.thorough
 def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         world(harness, server.base_url)

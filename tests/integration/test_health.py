@@ -5,7 +5,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -20,15 +20,9 @@ from streams.settings import Settings
 from streams.worker.runtime.health import WorkerHealth
 from streams.worker.runtime.watchdog import Watchdog
 from tests.harness import Harness
+from tests.patience import until
 from tests.probes import ask, is_ready, metric, why_not
 from tests.worlds import slate
-
-
-def until(true: Callable[[], object], what: str, seconds: float = 60) -> None:
-    give_up = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < give_up, f"{what}: not within {seconds:.0f} s"
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -170,6 +164,7 @@ def deployment(settings: Settings, broker: EmbeddedBroker) -> Settings:
 
 
 @pytest.mark.broker
+@pytest.mark.thorough
 def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path: Path) -> None:
     worker_port, materializer_port = ports = free_port(), free_port()
     with EmbeddedBroker(tmp_path / "broker.log") as broker, Harness(deployment(settings, broker)) as harness:
@@ -205,7 +200,7 @@ def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path
 
 
 @pytest.mark.broker
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_runs_everything_waits_until_it_is_ready(tmp_path: Path) -> None:
     with Local(Settings(data_dir=tmp_path)) as local:
         local.wait_until_ready()

@@ -11,6 +11,7 @@ from schemas import SkillDiff
 from streams.http import tokens
 from streams.local.broker import free_port
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 from tests.probes import ask
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -24,7 +25,7 @@ def post(port: int, token: str, **command: Any) -> tuple[int, dict[str, Any]]:
         {"Authorization": f"Bearer {token}"},
     )
     try:
-        with urllib.request.urlopen(asked, timeout=90) as reply:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
             return reply.status, json.load(reply)
     except HTTPError as refusal:
         with refusal:

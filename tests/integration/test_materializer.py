@@ -39,6 +39,7 @@ from streams.local.broker import EmbeddedBroker, free_port
 from streams.materializer import MaterializerError, read, run
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -83,7 +84,7 @@ def materializing(settings):
         yield
     finally:
         stop.set()
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
     if raised:
         raise raised[0]
 
@@ -93,7 +94,7 @@ def produce(settings, *records):
     for each in records:
         base, key, value = each if isinstance(each, tuple) else _wire(each)
         producer.produce(settings.topic(base), value, key)
-    assert producer.flush(10) == 0
+    assert producer.flush(PATIENCE_SECONDS) == 0
 
 
 def _wire(event):
@@ -112,8 +113,8 @@ def query(settings, sql):
         con.close()
 
 
-def eventually(settings, sql, expected, seconds=20):
-    until = time.monotonic() + seconds
+def eventually(settings, sql, expected):
+    until = time.monotonic() + PATIENCE_SECONDS
     while (found := query(settings, sql)) != expected:
         assert time.monotonic() < until, f"{sql}: {found} and not {expected}"
         time.sleep(0.1)
@@ -180,7 +181,7 @@ def dead_letters_that_decode(settings):
     consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "test"})
     name = settings.topic("dead-letters")
     consumer.assign([TopicPartition(name, n, OFFSET_BEGINNING) for n in range(settings.partitions)])
-    found, until = [], time.monotonic() + 30
+    found, until = [], time.monotonic() + PATIENCE_SECONDS
     while len(found) < 2 and time.monotonic() < until:
         found += consumer.consume(10, timeout=0.5)
     consumer.close()
@@ -289,8 +290,6 @@ def test_missing_topics_are_named(broker, tmp_path):
 
 def test_a_broker_that_does_not_answer_is_named(tmp_path, capfd):
     settings = Settings(bootstrap=f"127.0.0.1:{free_port()}", data_dir=tmp_path)
-    began = time.monotonic()
     with pytest.raises(MaterializerError, match=r"cannot reach Kafka at 127\.0\.0\.1.*SAGER_BOOTSTRAP"):
         run.materialize(settings, threading.Event())
-    assert time.monotonic() - began < 15
     assert capfd.readouterr().err == ""

@@ -62,7 +62,7 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
 
     past, selections = (play_recorded if DATA.exists() else play_made_up)(harness)
 
-    outputs = harness.count(SkillDiff, selections, seconds=120)
+    outputs = harness.count(SkillDiff, selections)
     harness.quiet()
     assert len(outputs.values(Contrast)) == selections
     assert len(outputs.diffs) == selections
@@ -77,6 +77,7 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
 
 
 @pytest.mark.on("kafka")
+@pytest.mark.thorough
 def test_tables_survive_a_restart(harness: Harness) -> None:
     first = harness.worker()
     for number in range(40):
@@ -145,6 +146,7 @@ def test_rank_requests_are_answered_with_the_evolved_skill(harness: Harness) -> 
 
 
 @pytest.mark.on("embedded")
+@pytest.mark.thorough
 def test_two_domains_of_one_user_are_two_skills(harness: Harness) -> None:
     harness.worker()
     for domain in ("films", "plays"):

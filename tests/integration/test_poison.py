@@ -13,6 +13,7 @@ from schemas import TOPICS, Contrast, DeadLetter, Ranking, RankRequest, Selectio
 from streams.kafka.clients import producer_config
 from tests.conftest import APACHE
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
@@ -80,8 +81,8 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
     harness.events.flush()
 
     total = PER_TOPIC * len(INPUTS)
-    outputs = harness.count(DeadLetter, total, seconds=60 + total / 20)
-    harness.count(SkillDiff, good, seconds=60 + good / 5)
+    outputs = harness.count(DeadLetter, total, PATIENCE_SECONDS + total / 20)
+    harness.count(SkillDiff, good, PATIENCE_SECONDS + good / 5)
     harness.quiet()
 
     letters = {(l.source.topic, l.source.partition, l.source.offset): l for l in outputs.dead_letters}  # noqa: E741
@@ -98,6 +99,7 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
 
 
 @pytest.mark.on("embedded")
+@pytest.mark.thorough
 def test_keys_do_not_matter_as_long_as_the_partition_is_right(harness: Harness) -> None:
     harness.worker()
     now = datetime.now(UTC)
@@ -132,6 +134,7 @@ def test_keys_do_not_matter_as_long_as_the_partition_is_right(harness: Harness) 
 
 
 @pytest.mark.skipif(APACHE, reason="Apache Kafka does not let such a request in")
+@pytest.mark.thorough
 def test_a_request_whose_answer_no_topic_takes_is_dead_lettered_and_the_next_is_answered(harness: Harness) -> None:
     """6 MB of metadata are 10 kB when compressed: they come in, but a ranking with them would not go out."""
     harness.worker()

@@ -31,7 +31,7 @@ def test_a_worker_keeps_what_is_private_to_itself(harness: Harness) -> None:
     harness.events.flush()
 
     outputs = harness.count(SkillDiff, 2)
-    harness.quiet(1)
+    harness.quiet()
     contrasts = outputs.values(Contrast)
     assert [contrast.instruction for contrast in contrasts] == ["something dark, send it to [e-mail]", SAID[3]]
     [skill] = harness.skills().values()

@@ -12,7 +12,7 @@ from schemas import Injected, PolicySkill, Profile, Ranking, SkillDiff
 from tests.harness import Harness
 from tests.unit.quality.quality_builders import data_set, tastes
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 
 USERS, VISITS, ROUNDS = 8, 8, 4
 

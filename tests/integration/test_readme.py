@@ -1,4 +1,4 @@
-"""The README's two examples, run as they stand: a choice goes in, a slim skill comes out, into a prompt."""
+"""The examples of README and getting started, run as they stand: a choice goes in, a slim skill comes out."""
 
 import re
 from pathlib import Path
@@ -11,17 +11,19 @@ from tests.harness import Harness
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+GETTING_STARTED = ROOT / "docs" / "getting-started.md"
 MOST_LINES = 10
 
 
-def examples() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def examples(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def run(code: str) -> dict[str, Any]:
     scope: dict[str, Any] = {}
-    exec(compile(code, "README.md", "exec"), scope)
+    exec(compile(code, "an example", "exec"), scope)
     return scope
 
 
@@ -35,24 +37,29 @@ def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
 
 
 def test_each_example_has_at_most_ten_lines() -> None:
-    lengths = [len(code.splitlines()) for code in examples()]
+    lengths = [len(code.splitlines()) for page in (README, GETTING_STARTED) for code in examples(page)]
 
-    assert len(lengths) == 2
+    assert len(lengths) == 4
     assert max(lengths) <= MOST_LINES
 
 
 def test_the_examples_work(deployment: Harness, capsys: pytest.CaptureFixture[str]) -> None:
-    produce, inject = examples()
+    produce, read = examples(README)
+    produce_again, inject = examples(GETTING_STARTED)
     deployment.worker()
 
-    # Twice, as the README says: one choice is a hypothesis, the second confirms it.
+    # Twice, as both pages say: one choice is a hypothesis, the second confirms it.
     run(produce)
-    run(produce)
+    run(produce_again)
     (slim,) = deployment.count(SlimSkill, 1).values(SlimSkill)
+    run(read)
+    printed = capsys.readouterr().out.strip()
     prompt = run(inject)["prompt"]
 
     assert slim.text == "likes: sci-fi | style: prefers 2010s"
     assert prompt.splitlines()[-1].endswith(slim.text)
-    # What the README says is printed is what is printed.
+    # What the pages say is printed is what is printed.
+    assert printed == slim.text
+    assert f"```text\n{printed}\n```" in README.read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() == prompt
-    assert prompt in README.read_text(encoding="utf-8")
+    assert f"```text\n{prompt}\n```" in GETTING_STARTED.read_text(encoding="utf-8")

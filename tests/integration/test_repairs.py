@@ -15,12 +15,14 @@ from streams.worker import app as worker_app
 from streams.worker.runtime.repairs import QuietTableManager, TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
 
 
 @pytest.mark.on("kafka")
+@pytest.mark.thorough
 def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
     """Repair 1, faust-streaming #596: without it, most such runs lose events when recovery ends."""
     harness.worker("first")
@@ -36,7 +38,7 @@ def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
         time.sleep(0.02)
     harness.events.flush()
 
-    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs", seconds=90)
+    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs")
 
     assert outputs.dead_letters == []
     harness.assert_all_stores_agree(duckdb=False)
@@ -60,14 +62,14 @@ async def test_the_true_end_is_read_where_the_broker_tells_too_low_a_one(harness
     tp = TopicPartition(topic, 0)
 
     claimed = await thread.claimed([tp])
-    true = await TrueEndConsumerThread._highwaters(thread, [tp])  # type: ignore[arg-type]
+    true = await TrueEndConsumerThread._highwaters(thread, [tp])
 
     await thread.stop()
     assert claimed[tp] < 116
     assert true[tp] == 116
 
 
-class _Unstarted(TrueEndConsumerThread):  # type: ignore[misc]
+class _Unstarted(TrueEndConsumerThread):
     """The consumer thread's view of a broker, without Faust around it."""
 
     def __init__(self, settings: Settings, group: str | None = None) -> None:
@@ -109,6 +111,7 @@ class _Consumer:
         self.transport = type("Transport", (), {"url": [URL(f"kafka://{settings.bootstrap}")], "default_port": 9092})()
 
 
+@pytest.mark.thorough
 def test_a_fresh_group_reads_what_was_there_before_it(harness: Harness) -> None:
     """Repair 3: without it, now and then a worker that joins a fresh group passes over all that waited for it."""
     total = 300
@@ -119,7 +122,7 @@ def test_a_fresh_group_reads_what_was_there_before_it(harness: Harness) -> None:
     for name in ("first", "second"):
         harness.worker(name)
 
-    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs", seconds=90)
+    outputs = harness.until(lambda out: len(out.diffs) == total, "all diffs")
 
     assert outputs.dead_letters == []
 
@@ -180,6 +183,6 @@ async def test_a_table_does_not_hold_what_its_changelog_does_not(settings: Setti
     assert table.get(b"key") is None
 
     sent.set_result(SimpleNamespace(topic_partition=("skills", 0), offset=7))
-    table.hold(b"key", b"value", await asyncio.wait_for(logging, 1))
+    table.hold(b"key", b"value", await asyncio.wait_for(logging, PATIENCE_SECONDS))
 
     assert table.get(b"key") == b"value"

@@ -28,8 +28,9 @@ from streams.local.launch import environment
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
 from tests.conftest import APACHE
+from tests.patience import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
 on_apache = pytest.mark.skipif(not APACHE, reason="the embedded broker knows no such thing")
 
 STARTERS = (["worker"], ["topics", "--create"])
@@ -43,7 +44,7 @@ def run(args: list[str], settings: Settings) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=PATIENCE_SECONDS,
         env=environment(settings) | {"COLUMNS": "400"},
     )
 
@@ -131,12 +132,12 @@ def starts(args: list[str], settings: Settings) -> str:
             [sys.executable, "-P", "-m", "streams.cli", *args], stderr=out, env=environment(settings)
         )
     try:
-        give_up = time.monotonic() + 60
+        give_up = time.monotonic() + PATIENCE_SECONDS
         while "materializing" not in log.read_text() and time.monotonic() < give_up:
             assert process.poll() is None, log.read_text()
             time.sleep(0.2)
         process.terminate()
-        assert process.wait(30) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         process.kill()
     return log.read_text()
@@ -191,7 +192,6 @@ def strict(tmp_path: Path) -> Iterator[Settings]:
 
 
 @on_apache
-@pytest.mark.slow
 def test_no_permission_to_create_topics(strict: Settings) -> None:
     for args in STARTERS:
         refuses(args, strict, "cannot be created", "grant the user Create", "`sager topics --create`")
@@ -210,7 +210,6 @@ def three(tmp_path: Path) -> Iterator[tuple[Kafka, Settings]]:
 
 
 @on_apache
-@pytest.mark.slow
 def test_three_replicas_of_which_two_must_have_a_record(three: tuple[Kafka, Settings]) -> None:
     kafka, settings = three
     topics.ensure(settings)

@@ -11,6 +11,7 @@ from streams.kafka.clients import client_config
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import EXIT_CODE, Watchdog, lag
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
@@ -32,7 +33,7 @@ def test_lag_without_progress_ends_the_process(harness: Harness) -> None:
 
     dog = watchdog(harness.settings, time.monotonic() - 10, ended)
     dog.start()
-    dog.join(30)
+    dog.join(PATIENCE_SECONDS)
 
     assert ended == [EXIT_CODE]
 
@@ -69,7 +70,7 @@ def test_a_broker_that_is_away_is_no_reason_to_end(settings: Settings) -> None:
     verdict: list[bool] = []
     asking = threading.Thread(target=lambda: verdict.append(dog.is_stuck()), daemon=True)
     asking.start()
-    asking.join(60)
+    asking.join(PATIENCE_SECONDS)
 
     assert verdict == [False]
 

@@ -72,6 +72,7 @@ def side_rows(harness: Harness, query: str) -> list[tuple[object, ...]]:
         return con.execute(query).fetchall()
 
 
+@pytest.mark.thorough
 def test_a_shadow_learns_beside_the_live_skills_and_a_replay_learns_the_same(harness: Harness) -> None:
     port = free_port()
     worker = harness.worker(shadow_name="timid", shadow_share=1.0, shadow_set=CHANGED, metrics_port=port)
@@ -127,7 +128,7 @@ def test_a_shadow_learns_beside_the_live_skills_and_a_replay_learns_the_same(har
     assert side_rows(harness, joined) == [(21, True)]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_shadow_that_gets_no_answer_holds_nobody_up(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         arm = {"reasoner": "llm", "llm_base_url": f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "gate": False}

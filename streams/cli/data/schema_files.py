@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from streams.cli.options import examples, settings
-from streams.cli.output import note, print_json
+from streams.cli.output import json_text, note, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +26,6 @@ def export(
     ] = None,
 ) -> None:
     """Write a JSON Schema per public topic and `asyncapi.json`; without --out print the AsyncAPI document."""
-    import orjson  # noqa: PLC0415
-
     from schemas.export import asyncapi, json_schema, public_topics  # noqa: PLC0415
 
     chosen = settings()
@@ -38,5 +36,5 @@ def export(
     out.mkdir(parents=True, exist_ok=True)
     files = {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()} | {"asyncapi.json": document}
     for name, content in files.items():
-        (out / name).write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+        (out / name).write_text(json_text(content, 2) + "\n", encoding="utf-8")
     note(f"{len(files)} files in {out}")

@@ -1,27 +1,19 @@
-"""`sager sql`: a question to the newest DuckDB snapshot, for those without DuckDB's own command line."""
+"""`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
-import csv
-import json
-import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import console, note, printable, row, table
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-MOST_ROWS = 1_000
-"""That a table shows: it is laid out as a whole."""
 CHUNK = 5_000
-LONG_FRACTION = 12
 QUIET_SECONDS = 2.0
 _T = TypeVar("_T")
 
@@ -41,7 +33,7 @@ _DESCRIBED = """
 
 
 class QueryFailed(StreamsError, ValueError):
-    """DuckDB would not answer; the message says why, and what to try."""
+    """DuckDB rejected or stopped the query; the message says why and what to try."""
 
 
 def register(app: typer.Typer) -> None:
@@ -53,27 +45,34 @@ def register(app: typer.Typer) -> None:
             'sager sql "FROM learning_curve ORDER BY domain, nth"',
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
             "sager sql --describe outcomes",
+            'sager sql "FROM rankings LIMIT 3" --vertical --full',
+            'sager sql "FROM outcomes" --table | less -S',
             "sager sql - < question.sql",
         ),
     )(sql)
 
 
 def sql(
-    query: Annotated[str | None, typer.Argument(help="DuckDB's SQL; - reads it from stdin.", metavar="QUERY")] = None,
+    query: Annotated[str | None, typer.Argument(help="DuckDB SQL; - reads it from stdin.", metavar="QUERY")] = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV and nothing else.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="What can be asked: macros, tables and views.")] = False,
-    describe: Annotated[str | None, typer.Option(help="A table's or view's columns.", metavar="NAME")] = None,
-    seconds: Annotated[float, typer.Option(min=0.1, help="The longest that it may take.")] = 60.0,
+    list_all: Annotated[bool, typer.Option("--list", help="List macros, tables and views.")] = False,
+    describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
+    vertical: Annotated[bool, typer.Option("--vertical", "-x", help="Print one value per line.")] = False,
+    as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Stop the query after so many seconds.")] = 60.0,
 ) -> None:
-    """Ask the newest DuckDB snapshot.
+    """Query the newest DuckDB snapshot.
 
-    Some seconds behind, and read-only: nothing that is asked can slow down or change the pipeline. Only the snapshot
-    can be read, no other files. A table shows the first 1,000 rows, --json and --csv print all.
+    The snapshot is some seconds behind and read-only: no query can slow down or change the pipeline, or read another
+    file. A table that is too wide for the terminal is printed vertically, one value per line. Tables show the first
+    1,000 rows and the beginning of long values; --json and --csv print everything.
     """
-    asked = [query is not None, list_all, describe is not None]
-    if sum(asked) != 1 or (as_json and as_csv):
-        raise typer.BadParameter("give one of QUERY, --list and --describe, and at most one of --json and --csv")
+    if sum([query is not None, list_all, describe is not None]) != 1:
+        raise typer.BadParameter("give one of QUERY, --list and --describe")
+    if sum([as_json, as_csv, vertical, as_table]) > 1:
+        raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
     if list_all:
         query = _LISTED
     elif describe is not None:
@@ -81,19 +80,24 @@ def sql(
     elif query == "-":
         query = sys.stdin.read()
     if not (query or "").strip():
-        raise QueryFailed("nothing was asked; `sager sql --list` tells what there is")
+        raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
+    from streams.cli.data import rows as printing  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
+
+    layout = printing.Layout.VERTICAL if vertical else printing.Layout.TABLE if as_table else printing.Layout.AUTO
+    if layout is printing.Layout.AUTO and (list_all or describe is not None):
+        layout = printing.Layout.WRAPPED
 
     con = read.connect(settings())
     try:
         read.restrict(con, seconds)
         columns, rows = _ask(con, query or "", [describe] if describe is not None else [])
         if as_json:
-            _print_json(columns, rows)
+            printing.print_json(columns, rows)
         elif as_csv:
-            _print_csv(columns, rows)
-        elif _print_table(columns, rows) == 0 and describe is not None:
-            raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` tells what there is")
+            printing.print_csv(columns, rows)
+        elif printing.print_rows(columns, rows, layout, full=full) == 0 and describe is not None:
+            raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
     finally:
         con.close()
 
@@ -111,7 +115,7 @@ def _ask(con: "DuckDBPyConnection", query: str, values: list[Any]) -> tuple[list
 
 
 def _watched(con: "DuckDBPyConnection", do: Callable[[], _T]) -> _T:
-    """What `do` gives; says how far it is when that takes long, and stops it on Ctrl-C."""
+    """The result of `do`, with a progress bar when it takes long; Ctrl-C interrupts the query."""
     import duckdb  # noqa: PLC0415
 
     from streams.cli.progress import Stages  # noqa: PLC0415
@@ -146,65 +150,7 @@ def _told(error: Exception) -> str:
     if "maximum execution time" in said:
         return f"{said}. --seconds allows more"
     if "does not exist" in said:
-        return f"{said}\n`sager sql --list` tells what there is, `sager sql --describe NAME` which columns it has"
+        return f"{said}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
     if "read-only" in said or "disabled by configuration" in said:
         return f"{said}. Only the snapshot can be read; `sager export` writes files"
     return said
-
-
-def _print_table(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> int:
-    made = table(*map(printable, columns))
-    shown = 0
-    for cells in rows:
-        if shown == MOST_ROWS:
-            note(f"the first {MOST_ROWS:,} rows; --csv and --json print all")
-            break
-        row(made, ("" if cell is None else _short(cell) for cell in cells))
-        shown += 1
-    if columns:
-        console().print(made)
-    return shown
-
-
-def _print_csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
-    # Programs get the data as they are; a terminal would obey them.
-    shown = printable if sys.stdout.isatty() else str
-    out = csv.writer(sys.stdout, lineterminator="\n")
-    out.writerow(map(shown, columns))
-    for cells in rows:
-        out.writerow("" if cell is None else shown(_text(cell)) for cell in cells)
-
-
-def _print_json(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
-    """A list of objects, one a line. All but ASCII is escaped: a terminal obeys more than the first 32 characters."""
-    before = "["
-    for cells in rows:
-        told = dict(zip(columns, map(_plain, cells), strict=True))
-        sys.stdout.write(f"{before}\n  {json.dumps(told)}")
-        before = ","
-    sys.stdout.write("[]\n" if before == "[" else "\n]\n")
-
-
-def _short(cell: Any) -> str:
-    """The value as a table shows it: of a long fraction six digits; --csv and --json have all."""
-    text = _text(cell)
-    return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
-
-
-def _text(cell: Any) -> str:
-    return cell.decode(errors="backslashreplace") if isinstance(cell, bytes) else str(cell)
-
-
-def _plain(cell: Any) -> Any:
-    """The value in JSON's terms; what has no such is text."""
-    match cell:
-        case float() | Decimal():
-            return float(cell) if math.isfinite(cell) else None
-        case None | bool() | int() | str():
-            return cell
-        case list() | tuple():
-            return [_plain(each) for each in cell]
-        case dict():
-            return {str(key): _plain(each) for key, each in cell.items()}
-        case _:
-            return _text(cell)

@@ -15,7 +15,7 @@ from streams.cli.evaluation.report import RESULTS
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson
 from streams.cli.options import settings as configured
-from streams.cli.output import console, note, row, table
+from streams.cli.output import console, note, print_json_line, row, table
 
 if TYPE_CHECKING:
     from evaluation.online.plan import Plan
@@ -126,8 +126,6 @@ def _keep(store: "Store", made: "Plan", run: _Run, seed: int, settings: Mapping[
 
 
 def _print_line(made: "Plan", run: _Run, seed: int) -> None:
-    import orjson  # noqa: PLC0415
-
     from evaluation.online.curve import curve, label  # noqa: PLC0415
 
     played = run.played
@@ -153,7 +151,7 @@ def _print_line(made: "Plan", run: _Run, seed: int) -> None:
         "choices_per_second": round(made.total / played.seconds, 2),
         "places": played.places,
     }
-    print(orjson.dumps(told).decode(), flush=True)
+    print_json_line(told)
 
 
 def _show(made: "Plan", done: list[_Run], seed: int) -> None:

@@ -12,7 +12,7 @@ from streams.cli.evaluation.online import online
 from streams.cli.evaluation.report import RESULTS, report
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
-from streams.cli.output import console, note, row, table
+from streams.cli.output import console, note, print_json_line, row, table
 
 if TYPE_CHECKING:
     from evaluation.arms import ArmOptions
@@ -210,9 +210,7 @@ def _tell_cost(result: "Result") -> None:
 
 
 def _print_line(result: "Result") -> None:
-    import orjson  # noqa: PLC0415
-
-    print(orjson.dumps(result.as_json()).decode(), flush=True)
+    print_json_line(result.as_json())
 
 
 def _show(done: Sequence["Result"], baseline: str) -> None:

@@ -95,6 +95,7 @@ def list_(
                 "total": found.total,
                 "by_reason": dict(found.by_reason.most_common()),
                 "replayed": len(found.replayed),
+                "forgotten": found.forgotten,
                 "letters": [_summary(each, each.letter.event_id in found.replayed) for each in found.newest],
             }
         )
@@ -108,6 +109,8 @@ def list_(
     console().print(made)
     counts = ", ".join(f"{count:,} {name}" for name, count in found.by_reason.most_common())
     note(f"{found.total:,} in all: {counts or 'none'}; {len(found.replayed):,} of them replayed")
+    if found.forgotten:
+        note(f"{found.forgotten:,} more are of people who were forgotten: not shown and not replayed")
     if found.unreadable:
         note(f"{found.unreadable:,} records on the topic are no dead letters")
 
@@ -230,7 +233,7 @@ def _summary(found: "Found", replayed: bool) -> dict[str, Any]:
     letter = found.letter
     return {
         "event_id": letter.event_id,
-        "refused_at": found.refused_at.isoformat(),
+        "refused_at": found.refused_at,
         "stage": letter.stage,
         "reason": letter.reason,
         "detail": letter.detail,

@@ -1,14 +1,15 @@
-"""`sager policy explain`: everything that one line of a skill rests on."""
+"""`sager policy explain`: why a line is in a skill, in plain sentences."""
 
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from streams.cli.options import AsJson, User, examples
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.change import Line
 from streams.cli.policy.log import InDomain, actor_of, change_of
 from streams.cli.policy.reading import logged, snapshot
+from streams.cli.policy.sentences import day, sentence, state
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -37,11 +38,10 @@ def register(group: typer.Typer) -> None:
 
 
 def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = False) -> None:
-    """Print everything that one line of a skill rests on: the history or the choices, one by one, and what each did.
+    """Explain one line of a skill in plain sentences: the history, choices and commands behind it, oldest first.
 
-    Each choice with its item and the ranking it was chosen from, each command with its actor, each step with its
-    reasoner and reason. A line that is gone, or had other words, is explained too. Read from the newest DuckDB
-    snapshot, so it is some seconds behind.
+    A line that is gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking
+    and place of each choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
     from operators.history import at_version, steps  # noqa: PLC0415
     from streams.materializer import evidence  # noqa: PLC0415
@@ -54,10 +54,11 @@ def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = Fal
         choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
         told = [_told(con, step, choices.get(step.diff.evidence.event_id)) for step in found]
     now = at_version(diffs, diffs[-1].version)
+    told = [step | {"sentence": sentence(step)} for step in told]
     if as_json:
         print_json({"attribute_id": attribute, "now": _now(now, attribute), "steps": told})
         return
-    _show(user, domain, attribute, now, told)
+    _show(domain, _words(diffs, attribute), _now(now, attribute), told)
 
 
 def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> dict[str, Any]:
@@ -72,7 +73,7 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         titles = read.titles(con, list(newest))
         return told | {
             "kind": "seeded",
-            "occurred_at": diff.occurred_at.isoformat(),
+            "occurred_at": diff.occurred_at,
             "tier_before": None,
             "tier_after": str(line.tier) if line else None,
             "source": line.source.value if line else None,
@@ -95,7 +96,7 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         "tier_after": None if change.after is None else str(change.after),
         "change": change_of(change),
         "event_id": diff.evidence.event_id,
-        "occurred_at": diff.occurred_at.isoformat(),
+        "occurred_at": diff.occurred_at,
         "item_id": item,
         "title": (choice.title if choice else "") or (read.titles(con, [item]).get(item) if item else None),
         "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
@@ -113,42 +114,20 @@ def _now(skill: "PolicySkill | None", attribute: str) -> dict[str, Any] | None:
     return None
 
 
-def _show(user: str, domain: str, attribute: str, skill: "PolicySkill | None", told: list[dict[str, Any]]) -> None:
-    line = _now(skill, attribute)
-    state = (
-        f"{line['value']} ({line['dimension']}), {line['tier']}, support {line['support']}"
-        f"{', pinned' if line['pinned'] else ''}"
-        if line
-        else "not in the skill any more"
-    )
-    made = table(
-        "version", "when (UTC)", "what", "chosen", "from", "by", "why", title=printable(f"{attribute}: {state}")
-    )
+def _show(domain: str, words: str, line: dict[str, Any] | None, told: list[dict[str, Any]]) -> None:
+    made = table("when", "what happened", title=printable(f"{words}, in {domain}: {state(line)}"), whole=("when",))
     for step in told:
-        when = step["occurred_at"][:19].replace("T", " ")
-        row(made, [step["version"], when, *_cells(step, attribute)])
+        row(made, [day(step["occurred_at"]), step["sentence"]])
     console().print(made)
-    if line is None:
-        note(f"the skill of {user} in {domain} has no such line now; these are the steps that led to that")
 
 
-def _cells(step: dict[str, Any], attribute: str) -> list[str]:
-    if step["kind"] == "seeded":
-        newest = ", ".join(title or item for item, title in step["newest_items"].items())
-        past = f"{step['interactions_before']} interactions before" + (f", the newest: {newest}" if newest else "")
-        return [f"started as {step['tier_after']}", "", past, str(step["source"]), f"support {step['support']}"]
-    named = " ".join(filter(None, (step["title"], f"({step['item_id']})" if step["item_id"] else "")))
-    ranking = step["ranking"]
-    shown = (
-        f"place {ranking['place']} of {len(ranking['shown'])} in {ranking['ranking_id']}"
-        + (f", asked for “{ranking['instruction']}”" if ranking["instruction"] else "")
-        if ranking
-        else ""
-    )
-    is_same = step["attribute_id"] == attribute
-    what = step["change"].replace(f" {attribute}", "", 1) if is_same else step["change"]
-    by = f"{step['actor']} (a person's command)" if step["actor"] else step["reasoner"]
-    return [what, named or step["event_id"], shown, by, step["reason"]]
+def _words(diffs: "list[SkillDiff]", attribute: str) -> str:
+    """What the line says: its newest words, also of one that is gone; its id where no version has them."""
+    words = attribute
+    for diff in diffs:
+        lines = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered)]
+        words = next((f"{each.value} ({each.dimension})" for each in lines if each.attribute_id == attribute), words)
+    return words
 
 
 def _unknown_line(diffs: "list[SkillDiff]", attribute: str) -> str:

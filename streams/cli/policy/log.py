@@ -53,11 +53,11 @@ def log(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print how the skill of a user came about: what each event changed, on which evidence, by which reasoner.
+    """Print the history of a user's skill: what each event changed, on which evidence and by which reasoner.
 
-    With what its LLM calls cost, at the prices of the materializer, and for a command whose it was. Read from the
-    newest DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with its cost_dollars
-    and actor.
+    Versions made by LLM calls show their cost, at the materializer's prices; versions made by a command show its actor.
+    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with
+    cost_dollars and actor.
     """
     from streams.materializer import read  # noqa: PLC0415
 
@@ -130,23 +130,37 @@ def change_of(change: "Change") -> str:
 
 
 def _show_log(out: "Console", diffs: "Sequence[SkillDiff]", costs: dict[tuple[str, int], float]) -> None:
+    """A block per version: nothing stands in a column that is narrower than an id."""
     first = diffs[0]
-    made = table(
-        "version",
-        "when (UTC)",
-        "what changed",
-        "why",
-        "evidence",
-        "reasoner",
-        "cost",
-        title=printable(f"{first.user_id} · {first.domain}"),
-    )
+    out.print(printable(f"{first.user_id} · {first.domain}"), style="bold", markup=False)
     for each in diffs:
-        for place, (what, why) in enumerate(_said(each)):
-            head = [each.version, f"{each.occurred_at:%Y-%m-%d %H:%M:%S}"] if not place else ["", ""]
-            tail = [_evidence(each), _reasoner(each), _cost(each, costs)] if not place else ["", "", ""]
-            row(made, [*head, what, why, *tail])
-    out.print(made)
+        head = f"version {each.version} · {each.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
+        tail = [_evidence(each), _reasoner(each), _cost(each, costs)]
+        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each))
+    out.print()
+
+
+def _print_block(out: "Console", head: str, said: Sequence[tuple[str, str]]) -> None:
+    print()
+    print("\n".join(_wrapped(printable(head), out.width, "", "    ")))
+    widest = max(len(what) for what, _ in said)
+    for what, why in said:
+        line = f"  {printable(what):<{widest}}  {printable(why)}".rstrip()
+        if len(line) <= out.width:
+            print(line)
+        else:
+            print("\n".join(_wrapped(printable(what), out.width, "  ", "    ")))
+            if why:
+                print("\n".join(_wrapped(printable(why), out.width, "      ", "      ")))
+
+
+def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
+    """Lines broken between words only: an id stays whole, so that it can be copied."""
+    from textwrap import wrap  # noqa: PLC0415
+
+    return wrap(
+        text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
@@ -183,7 +197,7 @@ def _cost(diff: "SkillDiff", costs: dict[tuple[str, int], float]) -> str:
 def _show_difference(told: "Difference", title: str) -> None:
     from operators.history import changes_of  # noqa: PLC0415
 
-    made = table("", "line", "what", title=printable(title))
+    made = table("", "line", "what", title=printable(title), whole=("line",))
     for line in told.added:
         row(made, ["+", line.attribute_id, _state(line)])
     for line in told.gone:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from schemas import Attribute, PolicySkill
 
+WIDE, WIDEST = 110, 150
+"""Widths of a terminal from which ids, and then evidence, have columns of their own."""
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 
 
@@ -56,7 +58,7 @@ def show(
     ] = Format.TEXT,
     as_json: AsJson = False,
 ) -> None:
-    """Print the skill of a user: what draws them, how sure we are, and why.
+    """Print a user's skill: what draws them, how sure that is, and the id of each line, which other commands take.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -121,17 +123,18 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     from operators.render import SECTIONS  # noqa: PLC0415
 
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
-    caption = f"learned from {skill.contrasts} contrasts, the last of them at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
-    made = table(
-        "section", "dimension", "value", "tier", "source", "support", "against", "evidence", title=printable(title)
-    )
-    made.caption = caption
+    out.print(printable(title), style="bold", markup=False)
+    print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
+    more = ["id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
     for kind, heading in SECTIONS.items():
         lines = [line for line in skill.attributes if line.kind is kind]
+        if not lines:
+            continue
         lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
-        for place, line in enumerate(lines):
-            row(made, [heading if not place else "", *_line(line)], {1: "dim", 3: "bold"}.get(line.tier))
-    out.print(made)
+        made = table(heading, "tier", "for", "against", "source", *more, whole=("tier", "for", "against", "id"))
+        for line in lines:
+            row(made, _cells(line, more), {1: "dim", 3: "bold"}.get(line.tier))
+        out.print(made)
     strategy = skill.strategy
     told = [
         f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",
@@ -142,7 +145,13 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     out.print()
 
 
-def _line(line: "Attribute") -> list[object]:
-    items = [str(e.item_id or e.event_id) for e in line.evidence]
+def _cells(line: "Attribute", more: list[str]) -> list[object]:
+    """The line's cells; in a narrow terminal its id stands below its words, so that it can be copied whole."""
+    words = f"{line.value} ({line.dimension})"
     source = f"{line.source.value}, pinned" if line.pinned else line.source.value
-    return [line.dimension, line.value, line.tier, source, line.support, line.contradictions or "", ", ".join(items)]
+    items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
+    return [
+        words if more else f"{words}\n{line.attribute_id}",
+        *(line.tier, line.support, line.contradictions or "", source),
+        *[line.attribute_id, ", ".join(items)][: len(more)],
+    ]

@@ -10,10 +10,11 @@ from itertools import count
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from schemas import BadRecord, DeadLetter, decode
+from schemas import BadRecord, DeadLetter, Receipt, decode
 from schemas.dead_letters import CLIPPED, MAX_ORIGINAL_BYTES
 from streams.exceptions import StreamsError
-from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
+from streams.kafka.scanner import NoSuchTopic, Scanner, Tell, int_of, sent_at_ms
+from streams.materializer.forgetting import Barrier
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
@@ -88,12 +89,14 @@ class Listing:
         by_reason: the number of all matching ones, by reason.
         replayed: the ids of the replayed ones.
         unreadable: the number of records on the topic that are not dead letters.
+        forgotten: the number of dead letters of forgotten people, which nothing else here counts.
     """
 
     newest: list[Found] = field(default_factory=list)
     by_reason: Counter[str] = field(default_factory=Counter)
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
+    forgotten: int = 0
 
     @property
     def total(self) -> int:
@@ -102,11 +105,20 @@ class Listing:
 
 
 class Letters:
-    """The topic of dead letters, read by one scanner; counts records that are not dead letters."""
+    """The topic of dead letters, read by one scanner.
+
+    The topic is not compacted: letters of a forgotten person stay on it for 90 days, but are never returned.
+
+    Attributes:
+        unreadable: how many of the records read so far are not dead letters.
+        forgotten: how many of them are letters of forgotten people.
+    """
 
     def __init__(self, settings: Settings, scanner: Scanner) -> None:
         self._settings, self._scanner = settings, scanner
+        self._barrier = _barrier(scanner)
         self.unreadable = 0
+        self.forgotten = 0
 
     def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
         """Every dead letter, repeated ones included, oldest first within a partition.
@@ -125,6 +137,9 @@ class Letters:
             except BadRecord:
                 self.unreadable += 1
                 continue
+            if self._barrier.covers(letter):
+                self.forgotten += 1
+                continue
             yield Found(
                 letter,
                 sent_at_ms(message),
@@ -132,6 +147,21 @@ class Letters:
                 int_of(message.offset()),
                 header(message, REPLAYED),
             )
+
+
+def _barrier(scanner: Scanner) -> Barrier:
+    """What the receipts on their topic cover."""
+    barrier = Barrier()
+    try:
+        where = scanner.partitions(Receipt.TOPIC)
+    except NoSuchTopic:  # a deployment of an older release
+        return barrier
+    for message in scanner.read(where):
+        try:
+            barrier.add(decode(Receipt, message.value()))
+        except BadRecord:  # a tombstone, or no receipt: it covers nothing
+            continue
+    return barrier
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
@@ -160,7 +190,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
             heapq.heappush(kept, (found.refused_ms, next(order), found))
             if len(kept) > limit:
                 heapq.heappop(kept)
-        done.unreadable = letters.unreadable
+        done.unreadable, done.forgotten = letters.unreadable, letters.forgotten
     done.replayed &= seen
     done.newest = [found for _, _, found in sorted(kept, reverse=True)]
     return done

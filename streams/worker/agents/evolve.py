@@ -166,7 +166,7 @@ class Evolve:
 
     async def _newest_sent(self, event: Any, topic: str, skill: PolicySkill) -> Newest | None:
         ask = partial(self._sent.newest, topic, event.message.partition, skill)
-        return await self._pipeline.insist(event, f"reading the end of {topic}", ask)
+        return await self._pipeline.retry(event, f"reading the end of {topic}", ask)
 
     async def _publish(self, event: Any, skill: PolicySkill, diff: SkillDiff | None, short: SlimSkill | None) -> None:
         """Send a diff and a slim skill, where there are any, and remember that all of this version is out."""

@@ -27,7 +27,7 @@ from streams.settings import RankSkill
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.models import Models
-from streams.worker.runtime.recent import Recent
+from streams.worker.runtime.lru import LruCache
 from streams.worker.skills import newest
 
 KEPT = 2_000
@@ -62,8 +62,8 @@ class Answers:
         self._settings = pipeline.settings
         self._models = models
         self._limits = RetrieveLimits()
-        self._contexts: Recent[tuple[str, ...], Context] = Recent(KEPT)
-        self._slims: Recent[tuple[str, ...], tuple[SlimSkill, ReasonedBy | None]] = Recent(KEPT)
+        self._contexts: LruCache[tuple[str, ...], Context] = LruCache(KEPT)
+        self._slims: LruCache[tuple[str, ...], tuple[SlimSkill, ReasonedBy | None]] = LruCache(KEPT)
 
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """The candidates' ids in order, and everything that had its say."""
@@ -100,8 +100,8 @@ class Answers:
         memory = pipeline.read(pipeline.memories, key, Memory)
         near = pipeline.read(pipeline.neighbourhoods, key, Neighbourhood)
         epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
-        life = pipeline.lives(request.user_id)
-        name = (request.user_id, life, request.domain, *epochs, request.occurred_at.date().isoformat())
+        epoch = pipeline.forget_epoch(request.user_id)
+        name = (request.user_id, epoch, request.domain, *epochs, request.occurred_at.date().isoformat())
         if (known := self._contexts.get(name)) is not None:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
         # A domain that is read by another's parser is pruned by that one's rules.
@@ -133,8 +133,8 @@ class Answers:
         asked = request.instruction if self._settings.task_slim else ""
         population = self._pipeline.global_skills.shares(request.domain)
         budget = self._settings.slim_tokens
-        life = self._pipeline.lives(request.user_id)
-        name = (request.user_id, life, request.domain, str(skill.version), asked)
+        epoch = self._pipeline.forget_epoch(request.user_id)
+        name = (request.user_id, epoch, request.domain, str(skill.version), asked)
         model = self._models.extract if self._slim_ranks else None
         if model is None or skill.version == 0 or not asks:
             return slim(skill, count_tokens, budget, population, relevant_to(asked, skill)), None

@@ -81,7 +81,7 @@ class Reasoning:
         def by_rules(told: ReasonedBy) -> Proposal:
             return replace(RulesReasoner().propose(contrast, skill), reasoned_by=told)
 
-        return await self._insist(lambda: self.reasoner.reason(contrast, skill), by_rules)
+        return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
 
     async def rewrite(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
         """A skill written anew, from the configured replacer or from the rules in its stead.
@@ -96,11 +96,9 @@ class Reasoning:
         def by_rules(told: ReasonedBy) -> Replacement:
             return replace(rules.rewrite(contrast), reasoned_by=told)
 
-        return await self._insist(lambda: replacer.replace(contrast, skill), by_rules)
+        return await self._retry(lambda: replacer.replace(contrast, skill), by_rules)
 
-    async def _insist(
-        self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]
-    ) -> _Answer:
+    async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
         delay = FIRST_WAIT_SECONDS
         while True:
             try:

@@ -17,6 +17,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartitio
 from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
+from streams.worker.runtime.lru import LruCache
 
 logger = logging.getLogger("sager.worker")
 
@@ -54,23 +55,19 @@ class Sent:
         self._generation = generation
         self._of_generation = -1
         self._tails: dict[tuple[str, int], tuple[int, asyncio.Task[Tail]]] = {}
-        self._here: dict[bytes, int] = {}
+        self._here: LruCache[bytes, int] = LruCache(NOTES)
 
     def note(self, skill: PolicySkill) -> None:
         """This process has sent all of the skill's newest version."""
-        key = compound_key(skill.user_id, skill.domain)
-        self._here.pop(key, None)
-        self._here[key] = skill.version
-        if len(self._here) > NOTES:
-            del self._here[next(iter(self._here))]
+        self._here.put(compound_key(skill.user_id, skill.domain), skill.version)
 
     def is_noted(self, skill: PolicySkill) -> bool:
         """Whether this process has sent all of this version."""
-        return self._here.get(compound_key(skill.user_id, skill.domain), 0) >= skill.version
+        return (self._here.get(compound_key(skill.user_id, skill.domain)) or 0) >= skill.version
 
     def forget(self, key: bytes) -> None:
         """The skill under this key is no more; versions begin anew."""
-        self._here.pop(key, None)
+        self._here.drop(key)
 
     async def newest(self, topic: str, partition: int, skill: PolicySkill) -> Newest | None:
         """The skill's newest record on a topic's partition; None if its end holds none.

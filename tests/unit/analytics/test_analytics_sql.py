@@ -99,7 +99,7 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("FROM read_text('/etc/hostname')", "disabled by configuration"),
         ("SET memory_limit = '100GB'", "locked"),
         ("ATTACH 'other.duckdb'", "disabled by configuration"),
-        ("  ", "nothing was asked"),
+        ("  ", "the query is empty"),
     ],
 )
 def test_a_mistake_is_told_in_one_message(ask, tmp_path, monkeypatch, query, told):

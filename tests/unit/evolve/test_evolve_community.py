@@ -2,7 +2,6 @@
 
 import re
 
-from evolve_builders import a_facet, golden
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from operators.evolve.question import Question, question
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Kind, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, facts, item_facts
+from tests.unit.evolve.evolve_builders import a_facet, golden
 
 DUNE = item_facts("dune", "genre: science fiction", "author: Mina Sorel", "mood: epic", "era: 1960s", title="Sand")
 LEFT = [["genre: romance", "mood: epic"], ["genre: romance", "era: 1960s"], ["genre: saga"]]

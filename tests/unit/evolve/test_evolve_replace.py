@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from evolve_builders import a_facet, golden
 
 from operators.evolve import ReasonerUnavailable, Replacement, Replacer, RulesReplacer
 from operators.evolve.llm import LlmReplacer
@@ -15,6 +14,7 @@ from operators.tokens import count_tokens
 from schemas import Contrast, Kind, PolicySkill, ReasonedBy, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.unit.evolve.evolve_builders import a_facet, golden
 
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
 NOIR, DARK, SAGA = "genre: noir", "mood: dark", "genre: saga"

@@ -107,6 +107,8 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
     quoted = json.dumps(who, ensure_ascii=False).encode()
     values = {
         "own, by key": (who.encode(), b"\xff broken"),
+        "own, by a compound key": (b"[" + quoted + b',"films"]', b"\xff broken"),
+        "another's, by a compound key": (b"[" + json.dumps(who + "2").encode() + b',"films"]', b"\xff broken"),
         "own, by value": (b"\xff", b'{"user_id":' + quoted + b"} \xff"),
         "another's": ((who + "2").encode(), b'{"user_id":' + json.dumps(who + "2").encode() + b"}"),
         "of an item of that name": (b"2x", b'{"item_id":' + quoted + b',"user_id":"x' + quoted[1:] + b"}"),
@@ -126,7 +128,7 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
         for records in ([*letters], [receipt]) if first == "letters" else ([receipt], [*letters]):
             take(store, records, barrier)
         left = {name for (name,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()}
-    assert left == {"another's", "nobody's", "of an item of that name"}
+    assert left == {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
 
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])

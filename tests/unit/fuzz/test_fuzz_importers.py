@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fuzz_strategies import as_bytes, changed, damaged, look, outcome
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.importers import DataSetError, load
 from streams.importers.events import catalogue, interactions, replay
+from tests.unit.fuzz.fuzz_strategies import as_bytes, changed, damaged, look, outcome
 
 ITEM = {"item_id": "f1", "title": "A film (1999)", "domain": "films", "genres": "Drama|War"}
 VISIT = {"user_id": "ann", "item_id": "f1", "timestamp": 1_600_000_000, "rating": 4.5}

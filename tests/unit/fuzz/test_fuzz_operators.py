@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
@@ -50,6 +49,7 @@ from schemas import (
     encode,
 )
 from schemas.fields import UtcDatetime
+from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from fuzz_strategies import as_bytes, golden, look, numbers, outcome, records
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -12,6 +11,7 @@ from schemas import TOPICS, BadRecord, Ranking, decode, encode
 from schemas.dead_letters import DeadLetter
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
+from tests.unit.fuzz.fuzz_strategies import as_bytes, golden, look, numbers, outcome, records
 
 MANY = 5_000
 MAX_DETAIL_CHARS = 3_000

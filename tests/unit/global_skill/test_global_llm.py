@@ -156,7 +156,7 @@ def test_no_prompt_outgrows_its_budget() -> None:
 
 def test_a_budget_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="max_prompt_tokens"):
-        LlmGlobalSkill(None, count_tokens=count_tokens, max_prompt_tokens=MIN_PROMPT_TOKENS - 1)  # type: ignore[arg-type]
+        LlmGlobalSkill(None, count_tokens=count_tokens, max_prompt_tokens=MIN_PROMPT_TOKENS - 1)
 
 
 def test_catalogue_words_stay_inside_their_tags() -> None:

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pytest
-from global_builders import a_population, a_profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,12 +12,13 @@ from operators.global_skill.words import MAX_GUIDANCE_CHARS
 from operators.statinit import statinit
 from schemas import GlobalSkill, Kind, Profile, Source, Tier, decode, encode
 from tests.builders import NOW, texts
+from tests.unit.global_skill.global_builders import a_population, a_profile
 
 LOVES_NOIR = ("genre: noir", "genre: noir", "genre: noir")
 
 
 def built(*profiles: Profile, **limits: object) -> GlobalSkill:
-    return global_skill(a_population(*profiles), "g1", NOW, GlobalLimits(**limits))  # type: ignore[arg-type]
+    return global_skill(a_population(*profiles), "g1", NOW, GlobalLimits(**limits))
 
 
 def crowd(**lovers: int) -> list[Profile]:

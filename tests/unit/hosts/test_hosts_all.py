@@ -5,7 +5,6 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ from operators.tokens import count_tokens
 from schemas import ItemFacts
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.unit.hosts.hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 
 VALUES = st.sampled_from(["noir", "saga", "farce", "warm reads", "dark reads", "1990s"])
 SOME_ITEMS = st.lists(st.lists(VALUES, max_size=3), min_size=1, max_size=8).map(
@@ -156,7 +156,7 @@ async def server() -> AsyncIterator[OpenAiServer]:
 @pytest.fixture
 async def ranker(server: OpenAiServer) -> AsyncIterator[LlmRanker]:
     settings = {"timeout_seconds": 2.0, "attempts": 1, "max_retry_seconds": 0.05}
-    client = LlmClient(base_url=server.base_url, api_key="k", model="fake", **settings)  # type: ignore[arg-type]
+    client = LlmClient(base_url=server.base_url, api_key="k", model="fake", **settings)
     yield LlmRanker(client, count_tokens=count_tokens)
     await client.aclose()
 

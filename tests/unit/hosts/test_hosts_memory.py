@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from evaluation.hosts.dynamic_profile import rewritten
 from evaluation.hosts.static_profile import MAX_LINES, profile_of
 from schemas import ItemFacts
 from tests.builders import id_of, item_facts
+from tests.unit.hosts.hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request
 
 GENRE_NOIR, GENRE_SAGA = id_of("genre: noir"), id_of("genre: saga")
 

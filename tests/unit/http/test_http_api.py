@@ -8,7 +8,6 @@ from http import HTTPStatus
 from pathlib import Path
 
 import pytest
-from http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 from prometheus_client import generate_latest
 
 from streams.http.commands import command_of
@@ -16,6 +15,7 @@ from streams.http.problems import Problem
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Scope
 from streams.settings import Settings
+from tests.unit.http.http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 
 SECRET_USER = "whom-no-log-may-name"
 READ = {

@@ -1,7 +1,6 @@
 """Metrics and health with a file of tokens: who asks without one learns only whether it lives and is ready."""
 
 import pytest
-from http_world import Tokens
 
 from streams.http.exceptions import TokensUnusable
 from streams.http.process_health import serve
@@ -9,6 +8,7 @@ from streams.local.broker import free_port
 from streams.materializer.health import MaterializerHealth
 from streams.settings import Settings
 from tests.probes import ask
+from tests.unit.http.http_world import Tokens
 
 
 @pytest.fixture

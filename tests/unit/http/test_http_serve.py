@@ -10,7 +10,6 @@ import urllib.request
 from urllib.error import URLError
 
 import pytest
-from http_world import Tokens, published
 from typer.testing import CliRunner
 
 from infra.kafka.secured import OpensslUnavailable, Secured
@@ -18,6 +17,8 @@ from streams.cli import app
 from streams.local.broker import free_port
 from streams.local.launch import environment
 from streams.settings import Settings
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.http.http_world import Tokens, published
 
 
 @pytest.fixture
@@ -60,14 +61,14 @@ def test_it_serves_over_tls_and_ends_in_order(file, tmp_path):
     command = [sys.executable, "-P", "-m", "streams.cli", "serve"]
     process = subprocess.Popen(command, env=environment(settings), stderr=subprocess.PIPE)
     try:
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + PATIENCE_SECONDS
         while (reply := ask(port, token, files)) is None:
             assert process.poll() is None
             assert time.monotonic() < give_up
             time.sleep(0.1)
         assert reply["users"] == ["ann", "bob"]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_SECONDS) == 0
     finally:
         process.kill()
     assert b"ann" not in process.communicate()[1]

@@ -5,7 +5,6 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from http_world import Tokens
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -15,6 +14,7 @@ from streams.cli import app
 from streams.http import tokens
 from streams.http.exceptions import TokensUnusable
 from streams.http.tokens import Scope, Token, TokensFile, as_toml, find, new
+from tests.unit.http.http_world import Tokens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 names = st.text(st.characters(exclude_categories=("C", "Zl", "Zp")), min_size=1, max_size=60)

@@ -1,9 +1,9 @@
 """InstructRec: histories with the instruction and the candidates of each user's last visit."""
 
 import pytest
-from importers_builders import write_lines
 
 from streams.importers import DataSetError, Format, detect, load
+from tests.unit.importers.importers_builders import write_lines
 
 ANN = {"asin": [3, 1, 2], "instruction": "Something calm, please.", "ranked_lists": [4, 2, 0], "persona": "reader"}
 BOB = {"asin": [0, 4], "instruction": None, "ranked_lists": [1, 4]}

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
-from importers_builders import write_movielens
 
 from operators.statinit import parser_for
 from streams.importers import DataSetError, Format, Visit, detect, load
+from tests.unit.importers.importers_builders import write_movielens
 
 
 def test_films_keep_raw_genres_and_get_their_year(tmp_path):

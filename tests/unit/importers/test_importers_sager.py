@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from importers_builders import write_interactions, write_items
 
 from streams.importers import DataSetError, Format, Visit, detect, load
+from tests.unit.importers.importers_builders import write_interactions, write_items
 
 
 def test_everything_but_the_own_fields_stays_raw_metadata(tmp_path):

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
-from importers_builders import write_lines
 
 from operators.statinit import parser_for
 from streams.importers import DataSetError, Format, Visit, detect, load
+from tests.unit.importers.importers_builders import write_lines
 
 PLACE = {
     "business_id": "b1",

@@ -9,6 +9,7 @@ from operators.attributes import attribute_id
 from operators.llm import CallRecord, LlmClient
 from schemas import Attribute, Contrast, Fact, ItemFacts, Kind, PolicySkill, Source, Tier
 from tests.openai_server import OpenAiServer
+from tests.patience import PATIENCE_SECONDS
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA: dict[str, Any] = {
@@ -72,6 +73,6 @@ def client_of(server: OpenAiServer, calls: list[CallRecord] | None = None, **set
 
 async def until(done: Callable[[], bool]) -> None:
     """Wait for something that happens in the same event loop."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not done():  # noqa: ASYNC110 - nobody sets an event for it
             await asyncio.sleep(0.01)

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import SCHEMA, client_of, until
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import BreakerState, CallRecord, CircuitBreaker, EndpointAway, LlmClient, Outcome
 from operators.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
 from operators.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 
 AWAY = CallFailed(Outcome.SERVER_ERROR, "HTTP 500", may_pass=True)
 
@@ -233,7 +234,7 @@ class TestInTheClient:
             await until(lambda: bool(server.bodies))
             server.always = Act(Do.FAIL)
             assert await ask(client) == "server-error"
-            assert await asyncio.wait_for(pausing, 10) == "circuit-open"
+            assert await asyncio.wait_for(pausing, PATIENCE_SECONDS) == "circuit-open"
             await client.aclose()
 
     async def test_the_endpoint_is_back_when_one_probe_says_so(self) -> None:

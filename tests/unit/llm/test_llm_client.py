@@ -12,12 +12,13 @@ from email.utils import format_datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import SCHEMA, client_of
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import CallRecord, LlmClient, Outcome, Reply
 from operators.llm.failures import retry_after
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import SCHEMA, client_of, until
 
 PROMPT = "Is this a secret?"
 
@@ -151,12 +152,12 @@ async def test_other_client_errors_are_final_and_keep_quiet(server: OpenAiServer
     assert len(server.bodies) == 1
 
 
-@pytest.mark.parametrize("act", [Act(delay=5.0), Act(Do.DRIP)])
+@pytest.mark.parametrize("act", [Act(delay=600.0), Act(Do.DRIP)])
 async def test_a_slow_endpoint_times_out_even_if_it_drips(server: OpenAiServer, act: Act) -> None:
     server.always = act
     began = time.monotonic()
     assert (await failure(client_of(server, timeout_seconds=0.2, attempts=2))).outcome == "timeout"
-    assert 0.4 <= time.monotonic() - began < 1.5
+    assert 0.4 <= time.monotonic() - began < PATIENCE_SECONDS
     assert len(server.bodies) == 2
 
 
@@ -169,7 +170,7 @@ async def test_a_closed_port_is_a_connection_failure(server: OpenAiServer) -> No
 async def test_retry_after_in_seconds_is_honoured(server: OpenAiServer) -> None:
     server.then(Act(Do.RATE_LIMIT, retry_after="0.5"))
     await ask(client_of(server, max_retry_seconds=5.0))
-    assert 0.5 <= server.times[1] - server.times[0] < 1.0
+    assert server.times[1] - server.times[0] >= 0.5
 
 
 async def test_retry_after_as_a_date_is_honoured(server: OpenAiServer) -> None:
@@ -177,14 +178,13 @@ async def test_retry_after_as_a_date_is_honoured(server: OpenAiServer) -> None:
     server.then(Act(Do.FAIL, status=503, retry_after=format_datetime(soon, usegmt=True)))
     await ask(client_of(server, max_retry_seconds=5.0))
     assert datetime.now(UTC) >= soon
-    assert server.times[1] - server.times[0] < 3.0
 
 
 @pytest.mark.parametrize("wish", ["3600", "inf", "Fri, 01 Jan 2100 00:00:00 GMT"])
 async def test_retry_after_is_capped(server: OpenAiServer, wish: str) -> None:
     server.then(Act(Do.RATE_LIMIT, retry_after=wish))
     await ask(client_of(server, max_retry_seconds=0.2))
-    assert 0.2 <= server.times[1] - server.times[0] < 0.8
+    assert 0.2 <= server.times[1] - server.times[0] < PATIENCE_SECONDS
 
 
 @given(
@@ -196,12 +196,12 @@ def test_no_retry_after_header_breaks_us(value: str | None) -> None:
 
 
 async def test_a_question_never_takes_longer_than_promised(server: OpenAiServer) -> None:
-    server.always = Act(delay=5.0)
-    server.then(Do.LIE, Act(Do.RATE_LIMIT, retry_after="9"))
+    server.always = Act(delay=600.0)
+    server.then(Do.LIE, Act(Do.RATE_LIMIT, retry_after="900"))
     client = client_of(server, timeout_seconds=0.2, attempts=2, max_retry_seconds=0.3)
     began = time.monotonic()
     assert (await failure(client)).outcome == "timeout"
-    assert time.monotonic() - began < client.worst_case_seconds + 0.3
+    assert time.monotonic() - began < client.worst_case_seconds + PATIENCE_SECONDS
     assert client.worst_case_seconds == pytest.approx(3 * 0.2 + 2 * 0.3)
     assert len(server.bodies) == 3
 
@@ -211,12 +211,12 @@ async def test_the_correction_has_one_call_left_when_retries_used_up_the_others(
     assert (await ask(client_of(server, attempts=2))).calls == 3
 
 
-@pytest.mark.parametrize("act", [Act(delay=5.0), Act(Do.RATE_LIMIT, retry_after="5")])
+@pytest.mark.parametrize("act", [Act(delay=600.0), Act(Do.RATE_LIMIT, retry_after="600")])
 async def test_cancellation_passes_through_calls_and_pauses(server: OpenAiServer, act: Act) -> None:
     calls: list[CallRecord] = []
     server.always = act
-    asking = asyncio.create_task(ask(client_of(server, calls, timeout_seconds=9.0, max_retry_seconds=9.0)))
-    await asyncio.sleep(0.3)
+    asking = asyncio.create_task(ask(client_of(server, calls, timeout_seconds=900.0, max_retry_seconds=900.0)))
+    await until(lambda: bool(server.bodies))
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
@@ -224,13 +224,11 @@ async def test_cancellation_passes_through_calls_and_pauses(server: OpenAiServer
 
 
 async def test_many_questions_at_once(server: OpenAiServer) -> None:
-    server.always = Act(delay=0.3)
-    client = client_of(server, timeout_seconds=5.0)
-    began = time.monotonic()
+    server.always = Act(delay=0.5)
+    client = client_of(server, timeout_seconds=PATIENCE_SECONDS)
     await asyncio.gather(*(client.ask(PROMPT, SCHEMA, name="test", max_tokens=50) for _ in range(40)))
     await client.aclose()
     assert server.peak > 20
-    assert time.monotonic() - began < 3.0
 
 
 async def test_neither_prompts_nor_keys_are_logged(server: OpenAiServer, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import client_of
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import CallRecord, FirstToken, LlmClient, Outcome
@@ -16,6 +15,7 @@ from operators.llm.bodies import choice_logprobs
 from operators.llm.client import CHOICE_CORRECTION
 from operators.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.unit.llm.llm_builders import client_of
 
 PROMPT = "Which?\n<request>\nnoir\n</request>\n<candidates>\nA: saga\nB: noir\nC: verse\n</candidates>"
 CHOICES = ["A", "B", "C"]

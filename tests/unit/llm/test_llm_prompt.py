@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from llm_builders import attribute, contrast, facts, item, skill
 
 from operators.evolve.choice import Choice
 from operators.evolve.draft import CORRECTION_TOKENS, MAX_COMMUNITY, MAX_LEFT
@@ -17,6 +16,7 @@ from operators.llm.client import CORRECTION
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 
 BUDGET = 1_500
 TAGS = ["request", "community", "profile", "left", "chosen", "new"]

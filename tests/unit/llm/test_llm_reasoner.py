@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from llm_builders import attribute, client_of, contrast, item, skill
 
 from operators.evolve.llm import LlmReasoner, proposal
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
@@ -12,6 +11,7 @@ from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill
 
 NOIR = "preference:genre:noir"
 DARK = "preference:mood:dark"

@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_builders import SCHEMA
 
 from operators.llm.replies import BadReply, read, without_sizes
+from tests.unit.llm.llm_builders import SCHEMA
 
 NESTED: dict[str, Any] = {
     "type": "object",

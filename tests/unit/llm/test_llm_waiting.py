@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from faust import streams as faust_streams
-from llm_builders import until
 
 from schemas import PolicySkill
 from streams.settings import EvolveMode, OnLlmFailure, RankerName, ReasonerName, Settings
@@ -20,6 +19,8 @@ from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.runtime.ordered import Stale
 from tests.builders import a_contrast, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.llm.llm_builders import until
 
 SKILL: PolicySkill = a_skill(an_attribute("genre: noir"))
 
@@ -123,7 +124,7 @@ async def test_who_waits_is_cancelled_at_once(server: OpenAiServer) -> None:
     waiting.cancel()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
     assert metrics.LLM_WAITING._value.get() == 0
 
 
@@ -142,7 +143,7 @@ async def test_who_waits_for_a_partition_that_has_moved_leaves(server: OpenAiSer
     app.consumer_generation_id = 8
 
     with pytest.raises(Stale):
-        await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(waiting, PATIENCE_SECONDS)
 
 
 async def test_the_log_says_what_to_do_about_a_wrong_key_and_never_tells_it(

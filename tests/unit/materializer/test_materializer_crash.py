@@ -7,17 +7,17 @@ import time
 from pathlib import Path
 
 import pytest
-from materializer_builders import rows
 
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.store import Store
+from tests.unit.materializer.materializer_builders import rows
 
 HERE = Path(__file__).parent
 WRITER = f"""
 import sys
 sys.path[:0] = [{str(HERE.parents[2])!r}, {str(HERE)!r}]
 from pathlib import Path
-from materializer_builders import at, diff, interaction, skill, record, batch_of
+from tests.unit.materializer.materializer_builders import at, diff, interaction, skill, record, batch_of
 from streams.materializer.store import Progress, Store
 
 store = Store(Path(sys.argv[1]), "sager.")

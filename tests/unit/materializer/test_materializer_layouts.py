@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 import pytest
-from materializer_builders import derived, diff, ranking, rows, selection, write
 
 from streams.materializer import ddl
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.store import Store
+from tests.unit.materializer.materializer_builders import derived, diff, ranking, rows, selection, write
 
 LAYOUTS = Path(__file__).parent / "layouts"
 SCHEMA = {

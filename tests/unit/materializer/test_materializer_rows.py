@@ -3,20 +3,6 @@
 import json
 
 import pytest
-from materializer_builders import (
-    attribute,
-    diff,
-    interaction,
-    item,
-    ranking,
-    raw,
-    reason_of,
-    record,
-    selection,
-    skill,
-    slim,
-    tombstone,
-)
 
 from schemas import (
     TOPICS,
@@ -35,8 +21,22 @@ from streams.materializer import tables
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.records import Drop, Put
 from streams.materializer.rows import _BUILDERS, PUBLIC_TOPICS, read
+from tests.unit.materializer.materializer_builders import (
+    attribute,
+    diff,
+    interaction,
+    item,
+    ranking,
+    raw,
+    reason_of,
+    record,
+    selection,
+    skill,
+    slim,
+    tombstone,
+)
 
-from materializer_builders import MS, NOON  # isort: skip
+from tests.unit.materializer.materializer_builders import MS, NOON  # isort: skip
 
 RANK_REQUEST = RankRequest(
     event_id="q", occurred_at=NOON, request_id="r1", user_id="ann", domain="books", candidates=ranking().candidates

@@ -5,13 +5,13 @@ import sys
 
 import duckdb
 import pytest
-from materializer_builders import at, diff, rows, skill, write
 
 from streams.materializer import read, snapshot
 from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
+from tests.unit.materializer.materializer_builders import at, diff, rows, skill, write
 
 
 class Clock:

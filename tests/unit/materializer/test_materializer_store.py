@@ -2,7 +2,12 @@
 
 import duckdb
 import pytest
-from materializer_builders import (
+
+from schemas import BadRecord, encode
+from streams.materializer.dead_letters import dead_letter
+from streams.materializer.exceptions import MaterializerError
+from streams.materializer.store import Progress, Store
+from tests.unit.materializer.materializer_builders import (
     batch_of,
     derived,
     diff,
@@ -19,12 +24,7 @@ from materializer_builders import (
     write,
 )
 
-from schemas import BadRecord, encode
-from streams.materializer.dead_letters import dead_letter
-from streams.materializer.exceptions import MaterializerError
-from streams.materializer.store import Progress, Store
-
-from materializer_builders import NOON  # isort: skip
+from tests.unit.materializer.materializer_builders import NOON  # isort: skip
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_fence_without_a_position_stands() -> None:
 def test_fence_stays_one_entry_per_topic_for_ever() -> None:
     fence: tuple[object, ...] = ()
     for offset in range(1_000):
-        fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))  # type: ignore[arg-type]
+        fence = with_applied(fence, a_position(offset, "ab"[offset % 2]))
 
     assert len(fence) == 2
 

@@ -207,7 +207,7 @@ class TestWeaken:
 class TestEviction:
     def evict(self, *attributes: object, keep: int, discovered: str = "genre: fresh") -> list[str]:
         """The lines that go when one more comes into a full skill."""
-        skill = a_skill(*attributes, version=50)  # type: ignore[arg-type]
+        skill = a_skill(*attributes, version=50)
         _, diff = evolve(skill, a_proposal(discovered=[discovered]), limits=MergeLimits(attributes=keep))
         names = {a.attribute_id: f"{a.dimension}: {a.value}" for a in skill.attributes}
         return [names[c.attribute_id] for c in diff.changes if c.kind is ChangeKind.EVICTED]

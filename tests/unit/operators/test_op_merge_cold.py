@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from test_op_invariants import DEFAULT_LIMITS, FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
@@ -31,6 +30,7 @@ from tests.builders import (
     line,
     texts,
 )
+from tests.unit.operators.test_op_invariants import DEFAULT_LIMITS, FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH

@@ -25,7 +25,7 @@ def history(*items: str | tuple[str, ...], limits: PriorLimits = DEFAULT) -> Pro
 
 
 def prior(*items: str | tuple[str, ...], **limits: float) -> dict[str, Attribute]:
-    settings = PriorLimits(**limits)  # type: ignore[arg-type]
+    settings = PriorLimits(**limits)
     lines = statinit(history(*items, limits=settings), settings)
     return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not Kind.PATTERN}
 

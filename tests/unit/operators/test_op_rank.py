@@ -13,7 +13,7 @@ PLAIN = item_facts("p", "genre: plain")
 
 
 def order(candidates: list[ItemFacts], *attributes: Attribute, **more: object) -> list[str]:
-    return [item.item_id for item, _ in rank(candidates, attributes, **more)]  # type: ignore[arg-type]
+    return [item.item_id for item, _ in rank(candidates, attributes, **more)]
 
 
 class TestTotalOrder:

@@ -99,7 +99,7 @@ def test_places_are_chosen_by_where_they_are_and_nothing_else_is() -> None:
 
 
 def test_settings_say_what_is_allowed() -> None:
-    privacy = privacy_of(Settings(sensitive={"books": ["religion"]}, parsers={"eats": "yelp"}))  # type: ignore[dict-item]
+    privacy = privacy_of(Settings(sensitive={"books": ["religion"]}, parsers={"eats": "yelp"}))
 
     assert privacy.refuses("books", "genre", "christian") is None
     assert privacy.refuses("eats", "area", "89501") is None

@@ -4,7 +4,6 @@ import asyncio
 import math
 
 import pytest
-from quality_builders import data_set, tastes
 
 from evaluation.arms import ARMS, ArmOptions, known, make
 from evaluation.arms.arm import Ranked
@@ -15,6 +14,7 @@ from evaluation.case import Case
 from evaluation.exceptions import ArmFailed, UnknownArm
 from evaluation.run import Setting, run, versus
 from evaluation.split import read
+from tests.unit.quality.quality_builders import data_set, tastes
 
 OPTIONS = ArmOptions()
 SETTING = Setting("uniform", 0)

@@ -4,10 +4,10 @@ import json
 
 import duckdb
 import pytest
-from quality_builders import data_set
 from typer.testing import CliRunner
 
 from streams.cli import app
+from tests.unit.quality.quality_builders import data_set
 
 KEYS = {
     *("arm", "data", "candidates", "users", "hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5"),

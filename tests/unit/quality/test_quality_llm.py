@@ -5,7 +5,6 @@ import json
 
 import duckdb
 import pytest
-from quality_builders import data_set, tastes
 from typer.testing import CliRunner
 
 from evaluation.arms import ArmOptions, make
@@ -16,6 +15,7 @@ from evaluation.split import read
 from operators.llm import LlmClient
 from streams.cli import app
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.unit.quality.quality_builders import data_set, tastes
 
 SETTING = Setting("uniform", 0)
 
@@ -102,7 +102,7 @@ async def test_a_budget_stops_the_run_and_the_next_one_finishes_it(world, server
     assert found.places == (await result(world)).places
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 async def test_what_fails_for_a_moment_is_asked_again_and_counted(world, server):
     server.then(Do.FAIL, Do.ANSWER, Act(Do.RATE_LIMIT, retry_after="0"), Do.ANSWER, Do.RESET)
 
@@ -129,7 +129,7 @@ async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, serv
     assert len(server.bodies) - asked == 4
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 async def test_answers_of_which_nothing_can_be_made_are_chance_and_are_not_asked_again(world, server):
     server.always = Act(Do.REFUSE)
     replies = Replies()

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from quality_builders import data_set, films, tastes
 from typer.testing import CliRunner
 
 from evaluation.exceptions import QualityError
 from evaluation.online.curve import FROM, buckets, curve, less
 from evaluation.online.plan import plan
 from streams.cli import app
+from tests.unit.quality.quality_builders import data_set, films, tastes
 
 PLACES = st.dictionaries(st.sampled_from("abcde"), st.lists(st.integers(1, 10), max_size=25))
 

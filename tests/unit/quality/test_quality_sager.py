@@ -1,12 +1,12 @@
 """SAGER's arms: what they share, and what each leaves out."""
 
 import pytest
-from quality_builders import data_set
 
 from evaluation import world as worlds
 from evaluation.arms import ArmOptions, make
 from evaluation.split import read
 from schemas import ChangeKind, Tier
+from tests.unit.quality.quality_builders import data_set
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from quality_builders import candidates, data_set, films, tastes
 
 from evaluation.draw import Negatives, Pool, chance, sample, shuffled
 from evaluation.exceptions import BadCandidates, QualityError
 from evaluation.split import fingerprint, read
 from evaluation.works import works
 from schemas import Candidate
+from tests.unit.quality.quality_builders import candidates, data_set, films, tastes
 
 KINDS = ("uniform", "popular")
 

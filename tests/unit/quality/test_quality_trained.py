@@ -3,7 +3,6 @@
 import sys
 
 import pytest
-from quality_builders import data_set, tastes
 
 from evaluation.arms import ArmOptions, make
 from evaluation.arms.trained.arm import NEEDED
@@ -11,6 +10,7 @@ from evaluation.arms.trained.visits import indexed, without_last
 from evaluation.case import Case
 from evaluation.split import read
 from streams.exceptions import MissingExtra
+from tests.unit.quality.quality_builders import data_set, tastes
 
 NAMES = ("lightgcn", "sasrec")
 

@@ -16,7 +16,7 @@ LIKES_B = an_attribute("genre: b", Tier.HIGH)
 
 
 def order(*attributes: Attribute, items: tuple[ItemFacts, ...] = (A, B, C), **more: object) -> str:
-    return "".join(item.item_id for item, _ in rank(items, attributes, **more))  # type: ignore[arg-type]
+    return "".join(item.item_id for item, _ in rank(items, attributes, **more))
 
 
 def weights(**each: float) -> dict[str, float]:

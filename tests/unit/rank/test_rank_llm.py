@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rank_builders import ITEMS, TASK, client_of, titles
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import CallRecord, LlmClient
@@ -22,6 +21,7 @@ from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.unit.rank.rank_builders import ITEMS, TASK, client_of, titles
 
 BEST_FIRST = ("i-dune", "i-solaris", "i-sleep", "i-emma")
 MANY = [item_facts(f"i{n}", title=f"Book {n}") for n in range(21)]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rank_builders import ITEMS, TASK, section
 
 from operators.asks import CORRECTION_TOKENS, NO_LOGPROBS
 from operators.llm import Outcome
@@ -20,6 +19,7 @@ from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
 from tests.builders import id_of, item_facts
+from tests.unit.rank.rank_builders import ITEMS, TASK, section
 
 GOLDEN = Path(__file__).parent / "golden"
 PROMPTS = [FIRST_TOKEN, LISTWISE, POINTWISE]

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from retrieve_builders import (
+
+from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
+from operators.retrieve.facets import _companions, _propose, weights_of
+from schemas import Facet, ItemSignal, Memory, Neighbourhood
+from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
     NOW,
@@ -20,10 +24,6 @@ from retrieve_builders import (
     taken,
     taste,
 )
-
-from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
-from operators.retrieve.facets import _companions, _propose, weights_of
-from schemas import Facet, ItemSignal, Memory, Neighbourhood
 
 NOIR, WRY, WAR = "preference:genre:noir", "preference:mood:wry", "preference:genre:war"
 ALL = RetrieveLimits(confidence_floor=0.0)

@@ -7,16 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from retrieve_builders import (
-    MEMORIES,
-    NEIGHBOURHOODS,
-    NOW,
-    memory,
-    neighbours,
-    scored_item,
-    scored_user,
-    taken,
-)
 
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import LlmClient
@@ -35,6 +25,16 @@ from operators.retrieve.llm import (
 from operators.tokens import count_tokens
 from schemas import Facet, Memory, Neighbourhood
 from tests.openai_server import Act, Do, OpenAiServer
+from tests.unit.retrieve.retrieve_builders import (
+    MEMORIES,
+    NEIGHBOURHOODS,
+    NOW,
+    memory,
+    neighbours,
+    scored_item,
+    scored_user,
+    taken,
+)
 
 GOLDEN = Path(__file__).with_name("facets_v1.golden.txt")
 NOIR, WRY = "preference:genre:noir", "preference:mood:wry"

@@ -6,7 +6,12 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from retrieve_builders import (
+
+from operators.retrieve import Neighbours, Preset, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
+from operators.retrieve.prune import _select, item_neighbour
+from operators.retrieve.rules import Signals
+from schemas import Memory, Neighbourhood
+from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
     NOW,
@@ -19,11 +24,6 @@ from retrieve_builders import (
     taken,
     taste,
 )
-
-from operators.retrieve import Neighbours, Preset, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
-from operators.retrieve.prune import _select, item_neighbour
-from operators.retrieve.rules import Signals
-from schemas import Memory, Neighbourhood
 
 NOIR, WRY = "preference:genre:noir", "preference:mood:wry"
 LIMITS = RetrieveLimits()

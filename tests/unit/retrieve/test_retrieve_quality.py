@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from retrieve_builders import ATTRIBUTE, TEXT
 
 from operators.retrieve import Reason, RetrieveLimits, quality_filter
 from operators.retrieve.quality import is_suspicious
 from schemas import Facet
+from tests.unit.retrieve.retrieve_builders import ATTRIBUTE, TEXT
 
 KNOWN = frozenset({"item:b1", "item:b2", "user:x"})
 

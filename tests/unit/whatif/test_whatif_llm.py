@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from whatif_builders import LiveSide, a_choice, replayed
-
 from operators.whatif import Moment
 from streams.settings import Settings
 from streams.whatif.arms import knobs_of, side_of
 from streams.whatif.report import Report
 from tests.openai_server import Act, Do, OpenAiServer, threaded
+from tests.unit.whatif.whatif_builders import LiveSide, a_choice, replayed
 
 
 def replayed_by_llm(server: OpenAiServer, **more: Any) -> list[Moment]:

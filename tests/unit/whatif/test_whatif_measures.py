@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from whatif_builders import GENRES, a_choice
 
 from operators.whatif import Tally, fingerprint, in_share, is_behind, place, sign_test
 from schemas import Position, ShadowSkill, Tier
 from tests.builders import DOMAIN, USER, a_position, a_skill, an_attribute
+from tests.unit.whatif.whatif_builders import GENRES, a_choice
 
 places = st.integers(1, 20)
 

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from whatif_builders import GENRES, SEED, LiveSide, a_choice, learner, replayed
 
 from operators.evolve import Proposal, ReasonerUnavailable
 from operators.merge import MergeLimits, OutOfOrder, start
 from operators.whatif import Held, Learner, Series, Step, series
 from schemas import Action, Contrast, PolicySkill, encode
 from tests.builders import DOMAIN, USER, a_command, a_contrast, a_position, id_of
+from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, learner, replayed
 
 COMMANDS = (Action.FREEZE, Action.UNFREEZE, Action.PIN, Action.REMOVE, Action.ADD, Action.SET_TIER, Action.REWORD)
 events = st.lists(

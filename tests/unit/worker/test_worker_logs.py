@@ -7,7 +7,7 @@ from streams.worker.runtime.logs import Seldom
 
 
 def record(name: str, text: str, *args: object, exc_info: object = None) -> logging.LogRecord:
-    return logging.LogRecord(name, logging.ERROR, __file__, 1, text, args, exc_info)  # type: ignore[arg-type]
+    return logging.LogRecord(name, logging.ERROR, __file__, 1, text, args, exc_info)
 
 
 def test_a_message_that_repeats_is_told_now_and_then_and_counted() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from streams.worker.runtime import membership
 from streams.worker.runtime.membership import Membership
+from tests.patience import PATIENCE_SECONDS
 
 
 class Clock:
@@ -42,7 +43,7 @@ async def test_after_a_pause_the_next_heartbeat_is_waited_for(clock: Clock) -> N
 
     member.confirm(clock.at)
 
-    assert await asyncio.wait_for(asked, 5)
+    assert await asyncio.wait_for(asked, PATIENCE_SECONDS)
 
 
 async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
@@ -53,7 +54,7 @@ async def test_who_is_forgotten_is_told_so(clock: Clock) -> None:
 
     member.lose()
 
-    assert not await asyncio.wait_for(asked, 5)
+    assert not await asyncio.wait_for(asked, PATIENCE_SECONDS)
     member.confirm(clock.at)
     assert await member.confirmed()
 

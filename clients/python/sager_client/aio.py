@@ -1,0 +1,280 @@
+"""The same for asyncio: nothing here blocks the event loop, and nothing is implemented twice."""
+
+import asyncio
+import functools
+import inspect
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from . import making
+from .connection import Connection
+from .events import (
+    FLUSH_SECONDS,
+    GIVE_UP_SECONDS,
+    MAX_BYTES,
+    MAX_EVENTS,
+    RANK_SECONDS,
+    WAIT_SECONDS,
+    EventProducer,
+)
+from .exceptions import NotDelivered
+from .making import CandidateLike
+from .schemas import Ranking, SlimSkill
+from .sender import OnError
+from .slim_skills import READY_SECONDS, SlimSkills
+
+LOOK_SECONDS = 0.01
+"""How often a waiting task looks. A thread of its own for each that waits would outlive a task that is cancelled."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+OnSkillAsync = Callable[[SlimSkill], Awaitable[None] | None]
+
+logger = logging.getLogger("sager_client")
+
+
+def _awaited(
+    method: Callable[Concatenate[EventProducer, P], T],
+) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, T]]:
+    """The method of the blocking producer, behind an asynchronous wait for room."""
+
+    @functools.wraps(method)
+    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        await self._room()
+        return method(self._events, *args, **kwargs)
+
+    return call
+
+
+class AsyncEventProducer:
+    """`EventProducer` for asyncio: the same methods, awaited. One per process, for its life.
+
+        async with AsyncEventProducer() as events:
+            ranking = await events.ranking("ann", "films", shown, "something to think about")
+            await events.selection(ranking, "arrival")
+
+    Args:
+        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
+        connection: all of how the deployment is reached, instead; by default what the environment says.
+        on_error: called with each event that is given up, and why, in the sending thread: be quick, and use
+            `loop.call_soon_threadsafe` for what belongs to the loop.
+        max_events: how many events wait for the broker at most.
+        max_bytes: how many bytes they have at most.
+        wait_seconds: how long a call waits for room when that many are waiting; then it raises `NotDelivered`.
+        give_up_seconds: an event that the broker has not acknowledged after this time is given up.
+
+    Raises:
+        Misconfigured: a setting is wrong.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | None = None,
+        *,
+        connection: Connection | None = None,
+        on_error: OnError | None = None,
+        max_events: int = MAX_EVENTS,
+        max_bytes: int = MAX_BYTES,
+        wait_seconds: float = WAIT_SECONDS,
+        give_up_seconds: float = GIVE_UP_SECONDS,
+    ) -> None:
+        self._wait_seconds = wait_seconds
+        self._events = EventProducer(
+            bootstrap,
+            connection=connection,
+            on_error=on_error,
+            max_events=max_events,
+            max_bytes=max_bytes,
+            wait_seconds=0,  # it is this class that waits
+            give_up_seconds=give_up_seconds,
+        )
+
+    item = _awaited(EventProducer.item)
+    interaction = _awaited(EventProducer.interaction)
+    rank_request = _awaited(EventProducer.rank_request)
+    ranking = _awaited(EventProducer.ranking)
+    selection = _awaited(EventProducer.selection)
+    forget = _awaited(EventProducer.forget)
+    command = _awaited(EventProducer.command)
+    send = _awaited(EventProducer.send)
+
+    @property
+    def pending(self) -> int:
+        """How many events the broker has not acknowledged."""
+        return self._events.pending
+
+    async def rank(
+        self,
+        user_id: str,
+        domain: str,
+        candidates: Iterable[CandidateLike],
+        instruction: str = "",
+        *,
+        request_id: str | None = None,
+        seconds: float = RANK_SECONDS,
+    ) -> Ranking:
+        """Ask for a ranking, and wait for it; see `EventProducer.rank`.
+
+        Raises:
+            NoAnswer: there was none within `seconds`.
+            BrokerUnreachable: the topic `rankings` cannot be read.
+            NotDelivered: see `EventProducer.send`.
+        """
+        request = making.rank_request(user_id, domain, candidates, instruction, request_id, None)
+        follower = self._events.answers.follow()
+        if not await _until(lambda: follower.ready, seconds):
+            raise follower.too_late(seconds)
+        with self._events.answers.to(request) as answer:
+            await self.send(request)
+            try:
+                return await asyncio.wait_for(asyncio.wrap_future(answer), seconds)
+            except TimeoutError:
+                raise self._events.no_answer(seconds) from None
+
+    async def flush(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Wait until the broker has all that was sent.
+
+        Raises:
+            NotDelivered: it took not all of it in time, or some was given up since the last call; the text says why.
+            Misconfigured: see `EventProducer.send`.
+        """
+        await _until(lambda: not self.pending, seconds)
+        self._events.sender.report(seconds)
+
+    async def close(self, seconds: float = FLUSH_SECONDS) -> None:
+        """Flush, then end the threads. What is not delivered by then is given up.
+
+        Raises:
+            NotDelivered: see `flush`.
+        """
+        try:
+            await self.flush(seconds)
+        finally:
+            await asyncio.to_thread(self._events.end)
+
+    async def _room(self) -> None:
+        sender = self._events.sender
+        if not sender.has_room and not await _until(lambda: sender.has_room, self._wait_seconds):
+            raise sender.no_room(self._wait_seconds)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.close()
+        except NotDelivered:
+            if error is None:
+                raise
+            logger.exception("on the way out after another error")  # which is the one to be raised
+
+
+class AsyncSlimSkills:
+    """`SlimSkills` for asyncio. What it holds is in memory, so that `get` and `skill` are plain calls.
+
+        async with AsyncSlimSkills() as skills:
+            skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
+
+    Args:
+        bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
+        connection: all of how the deployment is reached, instead; by default what the environment says.
+        on_change: a function, or a coroutine function, called in the event loop with every slim skill that is new.
+            What it raises is logged.
+        on_removed: the same for every slim skill that is gone, as when its person was forgotten.
+
+    Raises:
+        Misconfigured: a setting is wrong.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str | None = None,
+        *,
+        connection: Connection | None = None,
+        on_change: OnSkillAsync | None = None,
+        on_removed: OnSkillAsync | None = None,
+    ) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: set[asyncio.Future[None]] = set()
+        self._skills = SlimSkills(
+            bootstrap,
+            connection=connection,
+            on_change=None if on_change is None else functools.partial(self._in_loop, on_change),
+            on_removed=None if on_removed is None else functools.partial(self._in_loop, on_removed),
+        )
+
+    def get(self, user_id: str, domain: str) -> str:
+        """The text to inject into this user's prompt; empty while nothing is known of them."""
+        return self._skills.get(user_id, domain)
+
+    def skill(self, user_id: str, domain: str) -> SlimSkill | None:
+        """The whole slim skill, with its version and token count."""
+        return self._skills.skill(user_id, domain)
+
+    def __len__(self) -> int:
+        return len(self._skills)
+
+    async def start(self, seconds: float = READY_SECONDS) -> Self:
+        """Begin to follow, and wait until all that is on the topic has been read.
+
+        Raises:
+            BrokerUnreachable: that took longer than `seconds`.
+            Closed: `close` was called.
+        """
+        self._loop = asyncio.get_running_loop()
+        follower = self._skills.follower
+        follower.start()
+        try:
+            if not await _until(lambda: follower.ready, seconds):
+                raise follower.too_late(seconds)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def close(self) -> None:
+        """End the reading thread; what was read can still be asked for."""
+        await asyncio.to_thread(self._skills.close)
+
+    def _in_loop(self, callback: OnSkillAsync, skill: SlimSkill) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._call, callback, skill)
+
+    def _call(self, callback: OnSkillAsync, skill: SlimSkill) -> None:
+        try:
+            told = callback(skill)
+        except Exception:
+            logger.exception("a callback of AsyncSlimSkills raised")
+            return
+        if inspect.isawaitable(told):
+            task = asyncio.ensure_future(told)
+            self._tasks.add(task)  # the loop itself holds a task only weakly
+            task.add_done_callback(self._finished)
+
+    def _finished(self, task: "asyncio.Future[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            logger.error("a callback of AsyncSlimSkills raised", exc_info=error)
+
+    async def __aenter__(self) -> Self:
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def _until(done: Callable[[], bool], seconds: float) -> bool:
+    """Look every now and then whether something is so; whether it was in time."""
+    give_up = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() >= give_up:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True

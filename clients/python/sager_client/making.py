@@ -1,0 +1,167 @@
+"""Makes events of what an app knows: ids and the time where it gives none, candidates out of what it has."""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from .exceptions import NotShown
+from .schemas import (
+    Action,
+    Candidate,
+    ForgetRequest,
+    Injected,
+    Interaction,
+    Item,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillCommand,
+    SlimSkill,
+    line_of,
+)
+
+NAMED_ITEMS = 5
+
+
+class ItemLike(Protocol):
+    """An object with an `item_id`, and with `title`, `description` and `metadata` if it has them."""
+
+    @property
+    def item_id(self) -> str:
+        """The item's id."""
+        ...
+
+
+CandidateLike = Candidate | Mapping[str, Any] | ItemLike
+"""An item: a `Candidate`, a mapping with the same fields, or an object with the same attributes."""
+
+
+def _candidate(item: CandidateLike) -> Candidate:
+    return item if isinstance(item, Candidate) else Candidate.model_validate(item, from_attributes=True)
+
+
+def _envelope(at: datetime | None, event_id: str | None = None) -> dict[str, Any]:
+    return {"event_id": event_id or uuid.uuid4().hex, "occurred_at": at or datetime.now(UTC)}
+
+
+def item(domain: str, item: CandidateLike, at: datetime | None) -> Item:
+    """An entry of the catalogue."""
+    return Item.model_validate({**_envelope(at), "domain": domain, "item": _candidate(item)})
+
+
+def interaction(
+    user_id: str, domain: str, item: CandidateLike, at: datetime | None, event_id: str | None
+) -> Interaction:
+    """A past positive event."""
+    event = {"user_id": user_id, "domain": domain, "item": _candidate(item)}
+    return Interaction.model_validate({**_envelope(at, event_id), **event})
+
+
+def rank_request(
+    user_id: str,
+    domain: str,
+    candidates: Iterable[CandidateLike],
+    instruction: str,
+    request_id: str | None,
+    at: datetime | None,
+) -> RankRequest:
+    """A request for a ranking; its own id names it where the app gives none."""
+    envelope = _envelope(at)
+    event = {
+        "request_id": request_id or envelope["event_id"],
+        "user_id": user_id,
+        "domain": domain,
+        "instruction": instruction,
+        "candidates": [_candidate(candidate) for candidate in candidates],
+    }
+    return RankRequest.model_validate({**envelope, **event})
+
+
+def ranking(
+    user_id: str,
+    domain: str,
+    candidates: Iterable[CandidateLike],
+    instruction: str,
+    ranking_id: str | None,
+    skill: SlimSkill | None,
+    arm: str | None,
+    at: datetime | None,
+) -> Ranking:
+    """What was shown; its own id names it where the app gives none."""
+    envelope = _envelope(at)
+    told = Injected(arm=arm)
+    if skill is not None:
+        told = Injected(arm=arm, skill_version=skill.skill_version, slim_skill=skill.text)
+    event = {
+        "ranking_id": ranking_id or envelope["event_id"],
+        "user_id": user_id,
+        "domain": domain,
+        "instruction": instruction,
+        "candidates": [_candidate(candidate) for candidate in candidates],
+        "injected": told,
+    }
+    return Ranking.model_validate({**envelope, **event})
+
+
+def selection(
+    ranking: Ranking | RankRequest | None,
+    item_id: str | None,
+    user_id: str | None,
+    ranking_id: str | None,
+    skill_version: int | None,
+    at: datetime | None,
+    event_id: str | None,
+) -> Selection:
+    """What was taken from a ranking, or from the one of these ids.
+
+    Raises:
+        NotShown: the ranking has no such item.
+        TypeError: neither a ranking is given nor the ids of one, or both are.
+    """
+    if (ranking is None) is (user_id is None or ranking_id is None) or (ranking and (user_id or ranking_id)):
+        raise TypeError("say of which ranking: the ranking itself, or user_id=... and ranking_id=...")
+    if item_id is None:
+        raise TypeError("say which item was taken: item_id=...")
+    if ranking is not None:
+        user_id = ranking.user_id
+        ranking_id = ranking.request_id if isinstance(ranking, RankRequest) else ranking.ranking_id
+        _check_was_shown(ranking, item_id)
+    event = {"user_id": user_id, "ranking_id": ranking_id, "item_id": item_id, "skill_version": skill_version}
+    return Selection.model_validate({**_envelope(at, event_id), **event})
+
+
+def _check_was_shown(ranking: Ranking | RankRequest, item_id: str) -> None:
+    shown = [candidate.item_id for candidate in ranking.candidates]
+    if item_id not in shown:
+        more = f" and {len(shown) - NAMED_ITEMS} more" if len(shown) > NAMED_ITEMS else ""
+        raise NotShown(f"{item_id!r} does not stand in the ranking, which has {', '.join(shown[:NAMED_ITEMS])}{more}")
+
+
+def forget(
+    user_id: str, domain: str | None, attribute_id: str | None, actor: str, at: datetime | None
+) -> ForgetRequest:
+    """A request to forget a person, a domain of theirs, or one line.
+
+    Raises:
+        TypeError: a line is named without its domain.
+    """
+    if attribute_id is not None and domain is None:
+        raise TypeError("a line is forgotten within a domain: name it too")
+    line = line_of(user_id, domain, attribute_id) if attribute_id is not None and domain is not None else None
+    event = {"user_id": user_id, "domain": domain, "line": line, "actor": actor}
+    return ForgetRequest.model_validate({**_envelope(at), **event})
+
+
+def command(
+    user_id: str,
+    domain: str,
+    action: Action | str,
+    actor: str,
+    reason: str,
+    at: datetime | None,
+    needed: Mapping[str, Any],
+) -> SkillCommand:
+    """One act of a person on one skill."""
+    event = {"user_id": user_id, "domain": domain, "action": action, "actor": actor, "reason": reason, **needed}
+    return SkillCommand.model_validate({**_envelope(at), **event})

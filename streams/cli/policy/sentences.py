@@ -1,0 +1,120 @@
+"""What happened to one line of a skill, in sentences for the person it is about: dates and titles, no ids."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+_SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
+_PASSED = re.compile(r"passed over (\d+) times in this ranking")
+_SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_SURE = {"low": "a first sign", "medium": "likely", "high": "sure"}
+_COMMANDS = {
+    "pinned": "{who} pinned this: it stays, whatever you choose.",
+    "unpinned": "{who} unpinned this: it may change again.",
+    "removed": "{who} removed this.",
+    "added": "{who} added this in your words.",
+    "reworded": "{who} reworded this.",
+    "set": "{who} set this to “{sure}”.",
+    "restored": "{who} brought this back from an earlier version or an export.",
+    "forgotten": "{who} had this forgotten.",
+}
+
+
+def day(moment: datetime) -> str:
+    """A date as people write it.
+
+    >>> day(datetime(2026, 1, 9))
+    '9 January 2026'
+    """
+    return f"{moment.day} {moment:%B %Y}"
+
+
+def number(count: int) -> str:
+    """A small number as a word.
+
+    >>> number(9), number(31)
+    ('nine', '31')
+    """
+    return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
+
+
+def sentence(step: dict[str, Any]) -> str:
+    """What one step did, for the person.
+
+    Args:
+        step: a step as `sager policy explain --json` has it.
+    """
+    if step["kind"] == "seeded":
+        return _seeded(step)
+    if step["actor"]:
+        told = _COMMANDS.get(step["kind"], "{who} changed this.")
+        said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
+        return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
+    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step))))
+
+
+def state(line: dict[str, Any] | None) -> str:
+    """How sure the line is now."""
+    if line is None:
+        return "not in the profile any more"
+    pinned = ", and pinned" if line["pinned"] else ""
+    return f"{_SURE[line['tier']]}{pinned}"
+
+
+def _seeded(step: dict[str, Any]) -> str:
+    newest = [title for title in step["newest_items"].values() if title]
+    if step["source"] == "prior" and step["interactions_before"]:
+        total, support = step["interactions_before"], min(step["support"], step["interactions_before"])
+        things = "thing" if total == 1 else "things"
+        ending = f" The newest of them: {_listed(newest)}." if newest else ""
+        past = f"Before your first choice here you had taken {number(total)} {things}, {number(support)} with this."
+        return past + ending
+    if step["source"] == "global":
+        return "You started with what most people here share, and this is part of it."
+    return "This was there when the profile began."
+
+
+def _asked(step: dict[str, Any]) -> str:
+    ranking = step["ranking"]
+    return f"You had asked for “{ranking['instruction']}”." if ranking and ranking["instruction"] else ""
+
+
+def _taken(step: dict[str, Any]) -> str:
+    """What was taken and what was left, as far as it is known."""
+    title = step["title"] or "something whose title is not known any more"
+    named = f"*{title}*" if step["title"] else title
+    ranking = step["ranking"]
+    others = len(ranking["shown"]) - 1 if ranking else 0
+    if others < 1:
+        return f"You took {named}."
+    left = f"You took {named} and left {number(others)} {'other' if others == 1 else 'others'}"
+    if share := _SHARE.fullmatch(step["reason"]):
+        without = others - round(int(share[1]) * others / 100)
+        amount = "all" if without == others and others > 1 else number(without)
+        return f"{left}, {amount} of them without this."
+    if passed := _PASSED.fullmatch(step["reason"]):
+        return f"{left}, {number(int(passed[1]))} of them with this."
+    return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
+
+
+def _moved(step: dict[str, Any]) -> str:
+    """What it did to how sure the line is."""
+    before, after = step["tier_before"], step["tier_after"]
+    if step["kind"] == "evicted":
+        return "The profile was full, and this was the line that it could spare."
+    if after is None:
+        return "It left the profile."
+    if before is None:
+        return f"It is new in the profile: {_SURE[after]}."
+    if before == after:
+        return "It counts a little less now." if step["kind"] == "weakened" else ""
+    return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."
+
+
+def _listed(titles: list[str]) -> str:
+    named = [f"*{title}*" for title in titles]
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]

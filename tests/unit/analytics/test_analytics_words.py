@@ -1,0 +1,147 @@
+"""What people read of a skill: sentences without ids, tables that fit a terminal, ids that can be copied."""
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from operators.history import steps
+from streams.cli import app
+from streams.cli.policy.sentences import number, sentence
+from tests.analytics_world import build, published
+
+USER, DOMAIN = "person-003", "books"
+WIDTHS = [80, 120]
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
+
+    def ask(*words: str, width: int = 80) -> str:
+        monkeypatch.setenv("COLUMNS", str(width))
+        done = CliRunner().invoke(app, list(words))
+        assert done.exit_code == 0, done.stderr
+        return done.stdout
+
+    return ask
+
+
+def lines_of(user: str = USER, domain: str = DOMAIN) -> list[str]:
+    return [line.attribute_id for line in build().skills[user, domain].attributes]
+
+
+def without(title_of: int, left: int) -> str:
+    return f"left {number(left)} others, {number(title_of)} of them without this"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_line_of_a_skill_or_its_log_is_wider_than_the_terminal(ask, width):
+    for words in (["show", USER], ["log", USER, "--last", "0"], ["explain", USER, lines_of()[0], "--domain", DOMAIN]):
+        assert max(map(len, ask("policy", *words, width=width).splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_line_is_shown_with_the_id_that_other_commands_take(ask, width):
+    words = ask("policy", "show", USER, width=width).split()
+
+    assert [name for name in lines_of() if name not in words] == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_log_breaks_no_id(ask, width):
+    words = ask("policy", "log", USER, "--last", "0", width=width).split()
+
+    changed = {c.attribute_id for d in build().diffs if (d.user_id, d.domain) == (USER, DOMAIN) for c in d.changes}
+    assert changed
+    assert [name for name in changed if name not in words] == []
+
+
+def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
+    diffs = [diff for diff in build().diffs if (diff.user_id, diff.domain) == (USER, DOMAIN)]
+
+    for line in lines_of():
+        shown = ask("policy", "explain", USER, line, "--domain", DOMAIN, width=200)
+        assert steps(diffs, line)
+        assert "%" not in shown
+        assert line not in shown
+        assert not re.search(r"\b[0-9a-f]{16}\b|rank-|books:\S|person-\d", shown)
+
+
+def test_an_explanation_counts_what_was_left_without_the_line(ask):
+    """By the facts of the ranking, and not by the share that the log has rounded."""
+    contrast, line = next(
+        (contrast, change.attribute_id)
+        for diff in build().diffs
+        for change in diff.changes
+        for contrast in build().contrasts
+        if contrast.event_id == diff.evidence.event_id and "11%" in change.reason
+    )
+    dimension, value = line.split(":")[1:]
+    lacking = sum(
+        not any(fact.dimension == dimension and fact.value.lower().replace(" ", "-") == value for fact in item.facts)
+        for item in contrast.unchosen
+    )
+    shown = " ".join(ask("policy", "explain", contrast.user_id, line, "--domain", contrast.domain, width=400).split())
+
+    assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}." in shown
+
+
+STEP = {"kind": "reinforced", "actor": None, "reason": "", "title": "Arrival", "ranking": {"shown": "abcdefghij"}}
+STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        (
+            {"reason": "chosen, and 11% of the others have it", "tier_before": "low", "tier_after": "medium"},
+            ("You took *Arrival* and left nine others, eight of them without this. "
+             "It went from “a first sign” to “likely”."),
+        ),
+        (
+            {"kind": "discovered", "tier_before": None, "tier_after": "low"},
+            "You took *Arrival* and left nine others. It is new in the profile: a first sign.",
+        ),
+        (
+            {"kind": "weakened", "reason": "passed over 2 times in this ranking", "tier_before": "low",
+             "tier_after": None},
+            "You took *Arrival* and left nine others, two of them with this. It left the profile.",
+        ),
+        (
+            {"kind": "pinned", "tier_after": "high", "actor": "the help desk", "reason": "she said so"},
+            "The help desk pinned this: it stays, whatever you choose. The reason given: “she said so”.",
+        ),
+        (
+            {"title": None, "ranking": None, "tier_before": "low", "tier_after": "low"},
+            "You took something whose title is not known any more.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_step_is_a_sentence(changed, told):
+    assert sentence({**STEP, **changed}) == told
+
+
+def test_wide_rows_are_shown_one_value_a_line_and_narrow_ones_as_a_table(ask):
+    wide, narrow = ask("sql", "FROM rankings LIMIT 2"), ask("sql", "SELECT user_id, domain FROM skills LIMIT 2")
+
+    assert wide.count("─── row ") == 2
+    assert max(map(len, wide.splitlines())) <= 80
+    assert "row 1" not in narrow
+    assert "─── row 1" in ask("sql", "SELECT user_id, domain FROM skills LIMIT 2", "--vertical")
+    assert "row 1" not in ask("sql", "FROM rankings LIMIT 2", "--table")
+    assert max(map(len, ask("sql", "FROM rankings LIMIT 2", "--table").splitlines())) > 160
+
+
+@pytest.mark.parametrize("how", [["--vertical"], ["--table"]])
+def test_a_long_value_is_cut_with_a_mark_and_shown_whole_on_demand(monkeypatch, how):
+    monkeypatch.setenv("SAGER_DUCKDB", str(published()))
+    query = "SELECT repeat('word ', 300) || 'end' AS text"
+
+    cut, full = (CliRunner().invoke(app, ["sql", query, *how, *more]) for more in ([], ["--full"]))
+
+    assert "end" not in cut.stdout
+    assert re.search(r"… \(\+[\d,]+\s+characters\)", cut.stdout)
+    assert "--full" in cut.stderr
+    assert "end" in full.stdout
+    assert full.stderr == ""

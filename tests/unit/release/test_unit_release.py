@@ -1,0 +1,87 @@
+"""What keeps a tag from being released. Building and installing is `make release-check`, which needs an index."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.release import DISTRIBUTIONS, problems, sections
+
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [0.2.0] - 2026-12-01
+
+### Added
+- A thing.
+
+## [0.1.0] - 2026-11-22
+
+The first one.
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A checked-out tag v0.2.0 that is fit."""
+    for name, folder in DISTRIBUTIONS.items():
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / "pyproject.toml").write_text(f'[project]\nname = "{name}"\nversion = "0.2.0"\n')
+    (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    return tmp_path
+
+
+def test_a_tag_whose_versions_and_changelog_agree_is_fit(source: Path) -> None:
+    assert problems(source, "v0.2.0") == []
+
+
+@pytest.mark.parametrize("tag", ["0.2.0", "v0.2", "v0.2.0-final", "release", "v00.2.0"])
+def test_a_tag_is_v_and_the_version_of_every_distribution(source: Path, tag: str) -> None:
+    assert problems(source, tag) != []
+
+
+@pytest.mark.parametrize("folder", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS.keys())
+def test_a_distribution_that_was_not_bumped_is_found(source: Path, folder: Path) -> None:
+    file = source / folder / "pyproject.toml"
+    file.write_text(file.read_text().replace("0.2.0", "0.1.0"))
+
+    (problem,) = problems(source, "v0.2.0")
+
+    assert str(folder / "pyproject.toml") in problem
+
+
+def test_a_missing_distribution_is_found(source: Path) -> None:
+    (source / DISTRIBUTIONS["sager-client"] / "pyproject.toml").unlink()
+
+    (problem,) = problems(source, "v0.2.0")
+
+    assert "sager-client" in problem
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("## [0.2.0] - 2026-12-01", "## [0.2.0]", "no date"),
+        ("### Added\n- A thing.\n", "", "no section"),
+        ("## [0.2.0] - 2026-12-01\n\n### Added\n- A thing.\n", "", "no section"),
+        ("## [Unreleased]\n", "## [Unreleased]\n\n- Forgotten here.\n", "Unreleased"),
+    ],
+)
+def test_a_changelog_that_does_not_tell_the_release_is_found(source: Path, before: str, after: str, told: str) -> None:
+    assert before in CHANGELOG
+    (source / "CHANGELOG.md").write_text(CHANGELOG.replace(before, after))
+
+    (problem,) = problems(source, "v0.2.0")
+
+    assert told in problem
+
+
+def test_the_notes_are_the_text_of_the_section_alone() -> None:
+    assert sections(CHANGELOG)["0.2.0"] == ("2026-12-01", "### Added\n- A thing.")
+
+
+def test_the_changelog_of_this_project_is_readable() -> None:
+    found = sections((Path(__file__).parents[3] / "CHANGELOG.md").read_text(encoding="utf-8"))
+
+    assert found["0.1.0"][0] == "2026-11-22"
+    assert found["0.1.0"][1].startswith("The first release")

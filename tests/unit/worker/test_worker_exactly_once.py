@@ -1,0 +1,199 @@
+"""Whatever happens to a worker, the log comes to what an undisturbed run makes of it, each version once (invariant 2).
+
+The oracle is the one of the fault tests: an offline fold of the same rankings and selections. Here the real agents run
+over a fake log, so that a worker can die after every single effect, and every topic can fail.
+"""
+
+import itertools
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas import Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill
+from tests.builders import a_time
+from tests.fake_log import FakeDeployment, FakeLog, settings_in
+from tests.faults.oracle import (
+    assert_one_version_each,
+    assert_order,
+    assert_the_graph_knows_each_choice_once,
+    content,
+    expected_contrasts,
+    expected_skills,
+    first_of_each,
+)
+from tests.worlds import film
+
+USERS = ("ann", "bob", "kim", "zoe")
+FILMS = 5
+CHANGELOGS = ("open-rankings", "memories", "item-memories", "skills", "neighbourhoods")
+OUTPUTS = ("contrasts", "skill-diffs", "slim-skills", "item-touches", "item-signals")
+
+
+def choice(number: int, user: str = "") -> tuple[Ranking, Selection]:
+    """A ranking of made-up films, and what was taken from it: everybody takes every film in the end."""
+    user = user or USERS[number % len(USERS)]
+    at = a_time() + timedelta(seconds=number)
+    first = number // len(USERS)
+    shown = tuple(Candidate(**film((first + place) % FILMS)) for place in range(FILMS))
+    where = {"user_id": user, "ranking_id": f"r{number}"}
+    ranking = Ranking(event_id=f"ranking-{number}", occurred_at=at, domain="films", candidates=shown, **where)
+    taken = shown[number % 3].item_id
+    selection = Selection(event_id=f"selection-{number}", occurred_at=at, item_id=taken, **where)
+    return ranking, selection
+
+
+def choices(count: int) -> list[tuple[Ranking, Selection]]:
+    """So many choices of a few people."""
+    return [choice(number) for number in range(count)]
+
+
+def put(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> None:
+    """Produce all of it, as an app does."""
+    for pair in made:
+        log.put_all(pair)
+
+
+def assert_undisturbed(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> None:
+    """Hold the log against the offline fold: nothing is missing, nothing is there twice, all in its user's order."""
+    rankings, selections = zip(*made, strict=True)
+    contrasts = first_of_each(log.values(Contrast))
+    assert {contrast.event_id: contrast for contrast in contrasts} == expected_contrasts(rankings, selections)
+    versions = Counter((diff.user_id, diff.version) for diff in log.diffs)
+    assert max(versions.values()) == 1, versions
+    assert_one_version_each(log)  # type: ignore[arg-type]
+    assert_order(log, contrasts)  # type: ignore[arg-type]
+    assert_the_graph_knows_each_choice_once(log, Counter(ranking.user_id for ranking in rankings))  # type: ignore[arg-type]
+    wanted = expected_skills(contrasts)
+    found = log.newest(PolicySkill)
+    assert {key: content(skill) for key, skill in found.items()} == {k: content(s) for k, s in wanted.items()}
+    slims = log.newest(SlimSkill)
+    assert {key for key, skill in found.items() if skill.attributes} >= set(slims)
+    assert log.of("dead-letters") == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_the_order_in_which_things_arrive_changes_nothing(deployment: FakeDeployment, seed: int) -> None:
+    made = choices(12)
+    put(deployment.log, made)
+
+    await deployment.worker(seed, slow=1 + 3 * seed).quiet()
+
+    assert_undisturbed(deployment.log, made)
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_after_any_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """Its successor begins where the group has committed, with what the changelogs say."""
+    made = choices(4)
+    for after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        put(deployment.log, made)
+        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+
+        await deployment.worker(after + 1).quiet()
+
+        assert_undisturbed(deployment.log, made)
+        await deployment.close()
+        if not has_died:
+            break
+    assert after > 30, "it died after every effect that there is"
+
+
+@pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
+async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
+    made = choices(9)
+    put(deployment.log, made)
+    worker = deployment.worker(slow=5)
+    worker.fail(base, times=5)
+
+    await worker.quiet()
+
+    assert_undisturbed(deployment.log, made)
+
+
+LEADS_TO = {
+    "rankings": ("open-rankings",),
+    "selections": ("open-rankings", "contrasts"),
+    "contrasts": ("memories", "item-touches", "skills", "skill-diffs", "slim-skills"),
+    "item-touches": ("item-memories", "item-signals"),
+    "item-signals": ("neighbourhoods",),
+}
+
+
+@pytest.mark.parametrize(("source", "base"), [(source, base) for source, to in LEADS_TO.items() for base in to])
+async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
+    deployment: FakeDeployment, source: str, base: str
+) -> None:
+    made = choices(20)
+    worker = deployment.worker()
+    put(deployment.log, made[:-1])
+    await worker.quiet()
+    gate = worker.hold(base)
+
+    put(deployment.log, made[-1:])
+    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
+    await worker.settle()
+
+    assert worker.is_behind(source)
+    assert worker.tables == {name: deployment.log.compacted(name) for name in worker.tables}, "nor held"
+    gate.open()
+    await worker.quiet()
+    assert_undisturbed(deployment.log, made)
+
+
+@pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
+@pytest.mark.parametrize("is_member", [True, False], ids=["revoked", "no member"])
+async def test_a_worker_that_was_replaced_writes_nothing_more(
+    deployment: FakeDeployment, base: str, is_member: bool
+) -> None:
+    """What was on its way when it lost its membership fails; it must not be tried again."""
+    made = choices(20)
+    replaced = deployment.worker()
+    put(deployment.log, made[:-1])
+    await replaced.quiet()
+    gate = replaced.hold(base)
+    put(deployment.log, made[-1:])
+    await replaced.until(lambda: gate.waiting > 0, f"a send to {base}")
+    await replaced.settle()
+
+    successor = deployment.worker(1)
+    if is_member:
+        replaced.revoke()
+    else:
+        replaced.pipeline.app.membership.lose()
+    await successor.quiet()
+    before, done = replaced.effects, dict(replaced.acked_to)
+    gate.open(drops=True)
+    await replaced.until(lambda: not replaced.running, "it to give up")
+
+    assert (replaced.effects, replaced.acked_to) == (before, done)
+    assert_undisturbed(deployment.log, made)
+
+
+@pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
+@pytest.mark.parametrize("seed", [1, 2])
+async def test_partitions_that_move_in_the_middle_of_a_handler(
+    deployment: FakeDeployment, base: str, seed: int
+) -> None:
+    """A rebalance: what comes again has another generation, and what was under way goes no further."""
+    made = choices(20)
+    worker = deployment.worker(seed, commits=False)
+    put(deployment.log, made[:-1])
+    await worker.quiet()
+    gate = worker.hold(base)
+    put(deployment.log, made[-1:])
+    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
+    await worker.settle()
+
+    worker.assign()
+    gate.open(drops=True)
+    await worker.quiet()
+
+    assert_undisturbed(deployment.log, made)
