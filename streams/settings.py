@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from operators.privacy import Category
+from operators.rank.skill import RankSkill
 from operators.retrieve import Preset
 
 PRICED_TOKENS = 1_000_000
@@ -78,14 +79,6 @@ class RankerName(StrEnum):
     FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
     LISTWISE = "listwise"
     POINTWISE = "pointwise"
-
-
-class RankSkill(StrEnum):
-    """Which lines of a skill rank: all medium and high ones, those of the slim skill, none."""
-
-    FULL = "full"
-    SLIM = "slim"
-    NONE = "none"
 
 
 class EvolveMode(StrEnum):
