@@ -16,6 +16,7 @@ from schemas import (
     Memory,
     PolicySkill,
     Position,
+    Receipt,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -70,7 +71,8 @@ class Evolve:
         key = compound_key(contrast.user_id, contrast.domain)
         # Interactions and contrasts of one user are handled by two agents.
         async with pipeline.lock("memories", key):
-            state = self._read(contrast, pipeline.read(pipeline.memories, key, Memory))
+            receipt = pipeline.receipt(contrast.user_id)
+            state = self._read(contrast, receipt, pipeline.read(pipeline.memories, key, Memory))
             begun = self._step.begin(state, contrast, position, datetime.now(UTC))
             await remember(pipeline, event, begun.remembered)
         if begun.contrast is None:
@@ -94,7 +96,7 @@ class Evolve:
         return effects.outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        state = self._read(command)
+        state = self._read(command, self._pipeline.receipt(command.user_id))
         effects = self._step.command(state, command, position)
         if effects.outcome is not Outcome.FORGOTTEN:
             await self._complete(event, state)
@@ -115,11 +117,12 @@ class Evolve:
             await self.intake.dead_letter(event, position, "log-incomplete", str(error))
             return "given-up"
 
-    def _read(self, record: Contrast | SkillCommand, memory: Memory | None = None) -> State:
-        """All that is known of a user in a domain now."""
-        pipeline = self._pipeline
-        receipt, shares = pipeline.receipt(record.user_id), pipeline.global_skills.shares(record.domain)
-        return State(newest(pipeline, record), receipt, memory, shares)
+    def _read(
+        self, record: Contrast | SkillCommand, receipt: Receipt | None = None, memory: Memory | None = None
+    ) -> State:
+        """The user's skill as it is now, with what else a step goes by."""
+        shares = self._pipeline.global_skills.shares(record.domain)
+        return State(newest(self._pipeline, record), receipt, memory, shares)
 
     async def _apply(self, event: Any, version: Version | None) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
