@@ -64,8 +64,10 @@ class Answers:
     async def rank(self, request: RankRequest) -> tuple[tuple[str, ...], Injected]:
         """The candidates' ids in order, and everything that had its say."""
         state = self._read(request)
-        context = await self._retrieve(request, state)
-        short, slim_by = await self._extract(request, state, asks=context.asks)
+        # Together with the state: what is kept of a person who is forgotten while a model answers is never found again.
+        epoch = self._pipeline.forget_epoch(request.user_id)
+        context = await self._retrieve(request, state, epoch)
+        short, slim_by = await self._extract(request, state, epoch, asks=context.asks)
         items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
@@ -100,13 +102,12 @@ class Answers:
             told.popularity(request.domain),
         )
 
-    async def _retrieve(self, request: RankRequest, state: State) -> Context:
+    async def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Context:
         """Facets of this user's neighbourhood: the same until their memory, the graph about them or the day changes."""
         if not self._step.retrieves:
             return Context((), Retrieved())
         memory, near = state.memory, state.neighbourhood
         epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
-        epoch = self._pipeline.forget_epoch(request.user_id)
         name = (request.user_id, epoch, request.domain, *epochs, request.occurred_at.date().isoformat())
         if (known := self._contexts.get(name)) is not None:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
@@ -131,11 +132,12 @@ class Answers:
         self._contexts.put(name, context)
         return context
 
-    async def _extract(self, request: RankRequest, state: State, *, asks: bool) -> tuple[Slimmed, ReasonedBy | None]:
+    async def _extract(
+        self, request: RankRequest, state: State, epoch: str, *, asks: bool
+    ) -> tuple[Slimmed, ReasonedBy | None]:
         """The slim skill for this request (paper 2.3); one that a model chose is kept for the skill's version."""
         skill, step = state.skill, self._step
         asked = request.instruction if step.task_slim else ""
-        epoch = self._pipeline.forget_epoch(request.user_id)
         name = (request.user_id, epoch, request.domain, str(skill.version), asked)
         model = self._models.extract if self._slim_ranks else None
         if model is None or skill.version == 0 or not asks:
