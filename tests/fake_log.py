@@ -519,6 +519,9 @@ class _Consumer:
     def _committed_offset(self) -> dict[TP, int]:
         return self._worker.log.committed
 
+    def assignment(self) -> set[TP]:
+        return set(self._worker.acked_to)
+
     def highwater(self, tp: TP) -> int:
         return len(self._worker.log.records[tp])
 

@@ -18,7 +18,6 @@ from schemas import (
     Forgotten,
     ItemMemory,
     Memory,
-    Neighbourhood,
     OpenRankings,
     PolicySkill,
     Profile,
@@ -84,9 +83,8 @@ def state(log: FakeLog) -> dict[str, Any]:
     left["memories"] = {key: memory.model_copy(update={"version": 0}) for key, memory in memories}
     left["skills"] = {key: times_aside(skill) for key, skill in log.newest(PolicySkill).items()}
     left["skill-diffs"] = {key: times_aside(diff) for key, diff in log.newest(SkillDiff).items()}
-    items, neighbours = log.newest(ItemMemory).values(), log.newest(Neighbourhood).values()
+    items = log.newest(ItemMemory).values()
     left["takers"] = {item.item_id: {taker.user_id for taker in item.takers} for item in items}
-    left["heard"] = {(each.user_id, signal.item_id) for each in neighbours for signal in each.signals}
     return left
 
 
@@ -127,6 +125,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeploymen
         assert scopes(known.log) == [told]
         assert state(known.log) == state(undisturbed)
         assert breaks(hers(known.log)) == []
+        assert scope != "person" or traces(known.log) == []
         if not has_died:
             break
     assert after > 10, "it died after every effect that there is"
