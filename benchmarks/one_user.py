@@ -15,12 +15,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from operators.contrast import on_ranking, on_selection, slot_of
-from operators.evolve import RulesReasoner, validate
-from operators.merge import merge, resolve, start
-from operators.propagate import touches, with_taken
-from operators.statinit import facts_of, observe
+from operators.contrast import Outcome, RingLimits, slot_of
+from operators.evolve import RulesReasoner
+from operators.propagate import GraphLimits
+from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
+from operators.steps import Evolve, Start, State
+from operators.steps import contrast as join
+from operators.steps import prior as past
 from schemas import (
     Candidate,
     Interaction,
@@ -72,6 +74,7 @@ class OneUser:
         self._tables: dict[str, dict[bytes, bytes]] = {}
         self._decoded: dict[tuple[str, bytes], Model] = {}
         self._parse = BUILT_IN["movietv"]
+        self._prior, self._evolve = past.Prior(graph=GraphLimits()), Evolve()
 
     def event(self, number: int) -> None:
         """Plays an interaction or, now and then, a choice."""
@@ -93,10 +96,11 @@ class OneUser:
         event = Interaction.model_validate(
             {"event_id": f"i{number}", "occurred_at": at, "user_id": USER, "domain": DOMAIN, "item": item}
         )
-        memory = with_taken(self._read(Memory), USER, DOMAIN, facts, at, event.event_id, where)
-        touches(memory, item.item_id)
-        self._write(memory)
-        self._write(observe(self._read(Profile), event, facts.facts, where))
+        effects = self._prior.step(past.State(self._read(Profile), self._read(Memory)), event, facts, where)
+        if effects.remembered is not None:
+            self._write(effects.remembered.memory)
+        if effects.profile is not None:
+            self._write(effects.profile)
 
     def _choice(self, number: int, at: datetime, where: Position) -> None:
         about = {"occurred_at": at, "user_id": USER, "ranking_id": f"r{number}"}
@@ -105,15 +109,20 @@ class OneUser:
         taken = self._rng.choice(shown).item_id
         selection = Selection.model_validate({"event_id": f"s{number}", "item_id": taken, **about})
         key = compound_key(USER, slot_of(ranking.ranking_id))
-        rings = self._read(OpenRankings, key) or OpenRankings(user_id=USER, slot=slot_of(ranking.ranking_id))
-        opened = on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where)
-        step = opened if number % (2 * CHOICE_EVERY) == 0 else on_selection(opened.state, selection, where)
+        limits, there = RingLimits(), where.model_copy(update={"topic": "s"})
+        rings = join.State(self._read(OpenRankings, key))
+        step = join.on_ranking(rings, ranking, lambda candidate: facts_of(candidate, self._parse), where, limits)
+        if not isinstance(step, Outcome) and number % (2 * CHOICE_EVERY):
+            step = join.on_selection(join.State(step.state), selection, there, limits)
+        if isinstance(step, Outcome):
+            return
         self._write(step.state, key)
         if step.contrast is None:
             return
-        skill = self._read(PolicySkill) or start(USER, DOMAIN, (), step.contrast)
-        proposal = RulesReasoner().propose(step.contrast, skill)
-        self._write(merge(skill, resolve(skill, validate(proposal, skill, step.contrast), step.contrast, where)))
+        state = State(self._read(PolicySkill) or Start().skill(USER, DOMAIN, step.contrast, None))
+        known = self._evolve.begin(state, step.contrast, where).contrast
+        if known is not None:
+            self._write(self._evolve.finish(state, known, RulesReasoner().propose(known, state.skill), where).skill)
 
     def _item(self, number: int) -> Candidate:
         metadata = {

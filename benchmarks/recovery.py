@@ -25,9 +25,9 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from benchmarks.surroundings import add_broker_arguments, deployment, rss_mib
-from operators.evolve import RulesReasoner, validate
-from operators.merge import merge, resolve, start
+from operators.evolve import RulesReasoner
 from operators.statinit import facts_of, parser_for
+from operators.steps import Evolve, Start, State
 from schemas import Contrast, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from streams.client import EventProducer
 from streams.demo import catalogue
@@ -60,10 +60,8 @@ def template(number: int, choices: int) -> PolicySkill:
             unchosen=(*facts[2:], facts[0]),
         )
         at = Position(topic="contrasts", partition=0, offset=choice, timestamp_ms=0)
-        known = skill or start(user, "films", (), contrast)
-        skill = merge(
-            known, resolve(known, validate(RulesReasoner().propose(contrast, known), known, contrast), contrast, at)
-        )
+        known = skill or Start().skill(user, "films", contrast, None)
+        skill = Evolve().finish(State(known), contrast, RulesReasoner().propose(contrast, known), at).skill
     if skill is None:
         raise SystemExit("--choices must be at least 1")
     # Its diff has been sent: the worker has no interrupted send to look for.

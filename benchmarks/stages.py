@@ -25,7 +25,7 @@ from streams.demo.scenario import Simulated
 from streams.settings import Settings
 
 SERVER = Path(__file__).parents[1] / "tests" / "openai_server.py"
-HISTORY = ("StatInit: parse an item", "StatInit: observe")
+HISTORY = ("StatInit: parse an item", "prior: profile and memory")
 """Stages that run once per interaction of the past, before any choice."""
 WARM_USERS = 3
 

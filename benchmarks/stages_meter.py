@@ -15,7 +15,7 @@ WAYS = {"R": "all by rules", "E": "LLM evolves", "K": "LLM evolves and ranks", "
 """Configurations of a worker, by the letters under which stages name them."""
 STAGES = {
     "StatInit: parse an item": "",
-    "StatInit: observe": "",
+    "prior: profile and memory": "",
     "StatInit: seed a skill": "",
     "retrieve": "REKA",
     "LLM_Mem: facets": "A",
@@ -27,17 +27,13 @@ STAGES = {
     "rank: pointwise": "",
     "contrast: ranking": "REKA",
     "contrast: selection": "REKA",
-    "propagate: remember": "REKA",
-    "propagate: touches": "REKA",
+    "evolve: begin": "REKA",
     "propagate: item hears": "REKA",
     "propagate: user hears": "REKA",
     "gate": "EKA",
     "evolve: rules": "R",
     "evolve: LLM": "EKA",
-    "validate": "REKA",
-    "merge: tier rule": "REKA",
-    "merge: fold": "REKA",
-    "slim at merge": "REKA",
+    "evolve: finish": "REKA",
 }
 """Every stage, in the order of an interaction, with the configurations that run it. Histories come before any."""
 READ = ("RankRequest", "Ranking", "Selection", "Contrast", "Touch", "ItemSignal")

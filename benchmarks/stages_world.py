@@ -6,18 +6,21 @@ from functools import partial
 from typing import Any
 
 from benchmarks.stages_meter import Asker, Meter
-from operators.contrast import on_ranking, on_selection, slot_of
-from operators.evolve import RulesReasoner, nothing_new, validate
+from operators.contrast import Outcome, RingLimits, Step, slot_of
+from operators.evolve import RulesReasoner, nothing_new
 from operators.evolve.llm import LlmReasoner
-from operators.merge import fit_seed, merge, resolve, start
-from operators.propagate import hear, on_touch, touches, with_taken
-from operators.rank import Task, rank
+from operators.propagate import GraphLimits
+from operators.rank import Task
 from operators.rank.llm import Form, LlmRanker
-from operators.retrieve import retrieve
 from operators.retrieve.llm import LlmFacets
-from operators.slim import relevant_to, slim
 from operators.slim.llm import LlmExtract
-from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.statinit import facts_of, parser_for
+from operators.steps import Evolve, Start, State, propagate, retrieve
+from operators.steps import contrast as join
+from operators.steps import rank as ranking
+from operators.steps.prior import Prior
+from operators.steps.prior import State as Counted
+from operators.steps.remember import Remembered
 from operators.tokens import count_tokens
 from schemas import (
     Contrast,
@@ -32,7 +35,6 @@ from schemas import (
     PolicySkill,
     Position,
     Profile,
-    RankedBy,
     Ranking,
     RankRequest,
     Selection,
@@ -40,10 +42,11 @@ from schemas import (
 from streams.demo.scenario import Choice, Past
 
 BUDGET = 30
+GRAPH, RINGS = GraphLimits(), RingLimits()
 
 
 class World:
-    """All states of a deployment, and the operators in the order in which a worker calls them."""
+    """All states of a deployment, and the steps in the order in which a worker takes them."""
 
     def __init__(self, meter: Meter) -> None:
         client = Asker(meter)
@@ -54,6 +57,8 @@ class World:
         self._near: dict[tuple[str, str], Neighbourhood] = {}
         self._items: dict[tuple[str, str], ItemMemory] = {}
         self._rings: dict[tuple[str, int], OpenRankings] = {}
+        self._prior, self._start, self._rank = Prior(graph=GRAPH), Start(), ranking.Rank(slim_tokens=BUDGET)
+        self._step = Evolve(slim_tokens=BUDGET, seal_key=b"", graph=GRAPH)
         self._offset = 0
         self._rng = random.Random(1)
         self._reasoner = LlmReasoner(client, count_tokens=count_tokens)
@@ -78,15 +83,15 @@ class World:
             event_id=f"{key}{at}", occurred_at=at, user_id=past.user_id, domain=past.domain, item=past.item
         )
         self._meter.codec(event)
-        profile = self._profiles.get(key)
-        self._profiles[key] = run("StatInit: observe", lambda: observe(profile, event, item.facts, self._position()))
-        memory = with_taken(self._memories.get(key), *key, item, at, event.event_id)
-        self._memories[key] = memory
-        self._spread(memory, item.item_id, lambda _, do: do())
+        known = Counted(self._profiles.get(key), self._memories.get(key))
+        effects = run("prior: profile and memory", lambda: self._prior.step(known, event, item, self._position()))
+        if effects.profile is not None:
+            self._profiles[key] = effects.profile
+        self._spread(key, effects.remembered, lambda _, do: do())
 
     def choice(self, choice: Choice) -> None:
         """One interaction of a user who chooses."""
-        run, codec, key = self._meter.run, self._meter.codec, (choice.user_id, choice.domain)
+        codec, key = self._meter.codec, (choice.user_id, choice.domain)
         self._meter.interactions += 1
         parse = partial(facts_of, parser=parser_for(choice.domain, {}))
         items = [parse(candidate) for candidate in choice.candidates]
@@ -101,107 +106,106 @@ class World:
         )
         codec(request)
         skill = self._skill(key, request)
-        ranking = self._ranked(request, skill, items)
-        codec(ranking)
+        shown = self._ranked(request, skill, items)
+        codec(shown)
         selection = Selection(
             event_id=f"{choice.choice_id}-taken",
             occurred_at=choice.at,
             user_id=choice.user_id,
-            ranking_id=ranking.ranking_id,
+            ranking_id=shown.ranking_id,
             item_id=choice.target,
         )
         codec(selection)
-        slot = (choice.user_id, slot_of(ranking.ranking_id))
-        ring = self._rings.get(slot) or OpenRankings(user_id=slot[0], slot=slot[1])
-        opened = run("contrast: ranking", lambda: on_ranking(ring, ranking, parse, self._position()))
-        codec(opened.state)
-        step = run("contrast: selection", lambda: on_selection(opened.state, selection, self._position()))
-        codec(step.state)
-        self._rings[slot] = step.state
-        if step.contrast is not None:
-            codec(step.contrast)
-            self._remember(key, step.contrast)
-            self._evolve(key, skill, step.contrast)
+        slot = (choice.user_id, slot_of(shown.ranking_id))
+        opened = self._joined(slot, "contrast: ranking", partial(join.on_ranking, ranking=shown, facts_of=parse))
+        if opened is None:
+            return
+        matched = self._joined(slot, "contrast: selection", partial(join.on_selection, selection=selection))
+        if matched is not None and matched.contrast is not None:
+            codec(matched.contrast)
+            self._evolve(key, skill, matched.contrast)
+
+    def _joined(self, slot: tuple[str, int], stage: str, take: Callable[..., Step | Outcome]) -> Step | None:
+        """What a ranking or a selection makes of its rings."""
+        rings = join.State(self._rings.get(slot))
+        made = self._meter.run(stage, lambda: take(rings, source=self._position(), limits=RINGS))
+        if isinstance(made, Outcome):
+            return None
+        self._meter.codec(made.state)
+        self._rings[slot] = made.state
+        return made
 
     def _ranked(self, request: RankRequest, skill: PolicySkill, items: Sequence[ItemFacts]) -> Ranking:
         run, ask, key, asked = self._meter.run, self._meter.ask, (request.user_id, request.domain), request.instruction
-        memory, near = self._memories.get(key), self._near.get(key)
-        found = run("retrieve", lambda: retrieve(memory, near, request.domain, request.occurred_at))
+        state = ranking.State(skill, self._memories.get(key), self._near.get(key))
+        found = run("retrieve", lambda: self._rank.retrieve(state, request.domain, request.occurred_at))
+        memory = state.memory
         if memory is not None:
             ask("LLM_Mem: facets", lambda: self._facets.synthesize(memory, found.neighbours))
-        short = run("slim by rule", lambda: slim(skill, count_tokens, BUDGET, None, relevant_to(asked, skill)))
+        short = run("slim by rule", lambda: self._rank.extract(skill, asked)).record
         ask("LLM_Ext: slim", lambda: self._extract.extract(skill, asked, BUDGET))
-        weights = {facet.attribute_id: facet.confidence for facet in found.facets if facet.attribute_id}
-        ordered = run(
+        order = run(
             "rank: deterministic",
-            lambda: rank(items, skill.attributes, asked, weights, request.request_id, companions=found.companions),
+            lambda: self._rank.order(items, self._rank.lines(skill), asked, found, request.request_id),
         )
         task = Task(items, asked, found.facets, found.companions, short.text, request.request_id)
         for name, ranker in self._rankers.items():
             ask(name, partial(ranker.rank, task))
-        by_id = {candidate.item_id: candidate for candidate in request.candidates}
-        return Ranking(
-            event_id=f"{request.request_id}-ranked",
-            occurred_at=request.occurred_at,
-            ranking_id=request.request_id,
-            user_id=request.user_id,
-            domain=request.domain,
-            instruction=asked,
-            candidates=tuple(by_id[item.item_id] for item, _ in ordered),
-            ranked_by=RankedBy.SAGER,
-            injected=Injected(skill_version=skill.version, slim_skill=short.text, facets=found.facets),
-        )
+        injected = Injected(skill_version=skill.version, slim_skill=short.text, facets=found.facets)
+        return ranking.answer(request, order, injected)
 
-    def _remember(self, key: tuple[str, str], contrast: Contrast) -> None:
-        run = self._meter.run
-        held, item, at = self._memories.get(key), contrast.chosen, contrast.occurred_at
-        memory = run(
-            "propagate: remember",
-            lambda: with_taken(held, *key, item, at, contrast.event_id, self._position()),
-        )
-        self._memories[key] = memory
-        self._meter.codec(memory)
-        self._spread(memory, contrast.chosen.item_id, run)
-
-    def _spread(self, memory: Memory, item_id: str, run: Callable[[str, Callable[[], Any]], Any]) -> None:
+    def _spread(
+        self,
+        key: tuple[str, str],
+        remembered: Remembered | None,
+        run: Callable[[str, Callable[[], Any]], Any],
+    ) -> None:
+        if remembered is None:
+            return
         metered = run == self._meter.run
-        for touch in run("propagate: touches", lambda: touches(memory, item_id)):
+        self._memories[key] = remembered.memory
+        self._codecs(metered, remembered.memory)
+        for touch in remembered.touches:
             at = (touch.domain, touch.item_id)
-            told = run("propagate: item hears", partial(on_touch, self._items.get(at), touch))
+            told = run("propagate: item hears", partial(propagate.step, self._items.get(at), touch, GRAPH))
             self._codecs(metered, touch)
-            if told is None:
+            if told.item is None:
                 continue
             self._items[at] = told.item
             self._codecs(metered, told.item)
             for signal in told.signals:
                 user = (signal.user_id, signal.domain)
-                near = run("propagate: user hears", partial(hear, self._near.get(user), signal))
+                heard = run("propagate: user hears", partial(retrieve.step, self._near.get(user), signal))
                 self._codecs(metered, signal)
-                if near is not None:
-                    self._near[user] = near
-                    self._codecs(metered, near)
+                if heard.neighbourhood is not None:
+                    self._near[user] = heard.neighbourhood
+                    self._codecs(metered, heard.neighbourhood)
 
     def _evolve(self, key: tuple[str, str], skill: PolicySkill, contrast: Contrast) -> None:
-        run = self._meter.run
-        if not run("gate", lambda: nothing_new(contrast, skill)):
-            self._meter.ask("evolve: LLM", lambda: self._reasoner.reason(contrast, skill))
-        proposal = run("evolve: rules", lambda: RulesReasoner().propose(contrast, skill))
-        honest = run("validate", lambda: validate(proposal, skill, contrast))
-        diff = run("merge: tier rule", lambda: resolve(skill, honest, contrast, self._position()))
-        evolved = run("merge: fold", lambda: merge(skill, diff))
-        short = run("slim at merge", lambda: slim(evolved, count_tokens, BUDGET))
-        self._skills[key] = evolved
-        for event in (diff, evolved, short):
-            self._meter.codec(event)
+        run, source = self._meter.run, self._position()
+        state = State(skill, memory=self._memories.get(key))
+        begun = run("evolve: begin", lambda: self._step.begin(state, contrast, source))
+        self._spread(key, begun.remembered, run)
+        known = begun.contrast
+        if known is None or begun.outcome is not None:
+            return
+        if not run("gate", lambda: nothing_new(known, skill)):
+            self._meter.ask("evolve: LLM", lambda: self._reasoner.reason(known, skill))
+        proposal = run("evolve: rules", lambda: RulesReasoner().propose(known, skill))
+        effects = run("evolve: finish", lambda: self._step.finish(state, known, proposal, source))
+        self._skills[key] = effects.skill
+        for event in (effects.diff, effects.skill, self._step.slim(effects.skill)):
+            if event is not None:
+                self._meter.codec(event)
 
     def _skill(self, key: tuple[str, str], request: RankRequest) -> PolicySkill:
         if key in self._skills:
             return self._skills[key]
         profile = self._profiles.get(key)
-        seed = self._meter.run("StatInit: seed a skill", lambda: fit_seed(statinit(profile)))
+        skill = self._meter.run("StatInit: seed a skill", lambda: self._start.skill(*key, request, profile))
         if profile is not None:
             self._meter.codec(profile)
-        return start(*key, seed, request)
+        return skill
 
     def _instruction(self, items: Sequence[ItemFacts]) -> str:
         """Every other request asks for something that a candidate has."""

@@ -43,6 +43,7 @@ class Outcome(StrEnum):
     NO_RANKING = "no-ranking"
     NOT_REMEMBERED = Wish.NOT_REMEMBERED.value
     FOR_ANOTHER = Wish.FOR_ANOTHER.value
+    FORGOTTEN = "forgotten"
 
     @property
     def refused(self) -> bool:

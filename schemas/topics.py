@@ -102,6 +102,7 @@ class Topic:
         max_message_bytes: the largest record that the broker accepts.
         single_partition: every process reads it whole, instead of a share of its users.
         internal: a table's changelog, not meant for other readers.
+        worked_off: whether the workers' group consumes it, so that what waits there is lag.
     """
 
     base: str
@@ -113,6 +114,7 @@ class Topic:
     max_message_bytes: int = MEBIBYTE
     single_partition: bool = False
     internal: bool = False
+    worked_off: bool = False
 
     def name(self, prefix: str = DEFAULT_PREFIX) -> str:
         """The topic's name in a deployment, such as `sager.skills`."""
@@ -149,16 +151,32 @@ class Topic:
 
 _ALL = (
     Topic("items", Item, Key.ITEM, "app", compact=True),
-    Topic("interactions", Interaction, Key.USER, "app, importers", timedelta(days=30)),
-    Topic("rank-requests", RankRequest, Key.USER, "app", timedelta(days=7)),
-    Topic("rankings", Ranking, Key.USER, "app, or the agent rank", timedelta(days=7), max_message_bytes=2 * MEBIBYTE),
-    Topic("selections", Selection, Key.USER, "app", timedelta(days=30)),
-    Topic("contrasts", Contrast, Key.USER, "the agent contrast", timedelta(days=30), max_message_bytes=4 * MEBIBYTE),
+    Topic("interactions", Interaction, Key.USER, "app, importers", timedelta(days=30), worked_off=True),
+    Topic("rank-requests", RankRequest, Key.USER, "app", timedelta(days=7), worked_off=True),
+    Topic(
+        "rankings",
+        Ranking,
+        Key.USER,
+        "app, or the agent rank",
+        timedelta(days=7),
+        max_message_bytes=2 * MEBIBYTE,
+        worked_off=True,
+    ),
+    Topic("selections", Selection, Key.USER, "app", timedelta(days=30), worked_off=True),
+    Topic(
+        "contrasts",
+        Contrast,
+        Key.USER,
+        "the agent contrast",
+        timedelta(days=30),
+        max_message_bytes=4 * MEBIBYTE,
+        worked_off=True,
+    ),
     Topic("skill-diffs", SkillDiff, Key.USER_DOMAIN_AND_VERSION, "the agent evolve", compact=True),
     Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
-    Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90)),
-    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30)),
+    Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90), worked_off=True),
+    Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
@@ -173,15 +191,27 @@ _ALL = (
         internal=True,
     ),
     Topic("memories", Memory, Key.USER_AND_DOMAIN, "the agents prior and evolve", compact=True, internal=True),
-    Topic("item-touches", Touch, Key.ITEM_AND_DOMAIN, "the agents prior and evolve", timedelta(days=7), internal=True),
+    Topic(
+        "item-touches",
+        Touch,
+        Key.ITEM_AND_DOMAIN,
+        "the agents prior and evolve",
+        timedelta(days=7),
+        internal=True,
+        worked_off=True,
+    ),
     Topic("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "the agent propagate", compact=True, internal=True),
-    Topic("item-signals", ItemSignal, Key.USER, "the agent propagate", timedelta(days=7), internal=True),
+    Topic(
+        "item-signals", ItemSignal, Key.USER, "the agent propagate", timedelta(days=7), internal=True, worked_off=True
+    ),
     Topic("neighbourhoods", Neighbourhood, Key.USER_AND_DOMAIN, "the agent retrieve", compact=True, internal=True),
     Topic("shadow-outcomes", ShadowOutcome, Key.USER, "the agent evolve", timedelta(days=30)),
     Topic("shadow-skills", ShadowSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True, internal=True),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
+WORKED_OFF = tuple(topic.base for topic in _ALL if topic.worked_off)
+"""The topics that the workers' group consumes."""
 
 
 def topic_of(model: type[Event]) -> Topic:

@@ -10,11 +10,11 @@ class BrokerUnreachable(StreamsError, ConnectionError):
 
 
 class BrokerRefuses(BrokerUnreachable):
-    """A broker is there, but TLS or SASL does not come about."""
+    """A broker answers, but the TLS or SASL handshake failed."""
 
 
 class SecurityMisconfigured(StreamsError, ValueError):
-    """A file that TLS or SASL needs is not what it has to be."""
+    """A file for TLS or SASL is missing or invalid."""
 
 
 class TopicsDiffer(StreamsError, ValueError):
@@ -26,8 +26,8 @@ class MissingExtra(StreamsError, ImportError):
 
 
 class EmbeddedBrokerFailed(StreamsError, RuntimeError):
-    """The embedded broker did not come up."""
+    """The embedded broker did not start."""
 
 
 class NotProduced(StreamsError, RuntimeError):
-    """The broker did not take all events that an app produced."""
+    """The broker did not accept all records."""

@@ -1,22 +1,44 @@
 """Configuration: `SAGER_*` environment variables, and an optional TOML file named by `SAGER_CONFIG`."""
 
+import difflib
 import os
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+    TomlConfigSettingsSource,
+)
 
 from operators.privacy import Category
+from operators.rank.skill import RankSkill
 from operators.retrieve import Preset
+from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
-"""What a price of LLM tokens is for."""
+"""LLM prices are per this many tokens."""
+
+
+OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID")
+"""Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
+MAY_BE_EMPTY = frozenset({"prefix"})
+NEAR = 0.8
+"""How alike a name must be to be asked about; all variables share their beginning."""
+
+
+class UnknownSetting(SettingsError):
+    """The TOML file has a key that is no setting."""
 
 
 class SecurityProtocol(StrEnum):
-    """How Kafka's brokers are spoken to, in Kafka's own words."""
+    """Kafka's `security.protocol`."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -25,21 +47,31 @@ class SecurityProtocol(StrEnum):
 
     @property
     def tls(self) -> bool:
-        """Whether the wire is encrypted."""
+        """Whether connections are encrypted."""
         return self in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
     @property
     def sasl(self) -> bool:
-        """Whether a user name and a password are asked for."""
+        """Whether brokers authenticate by user name and password."""
         return self in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 class SaslMechanism(StrEnum):
-    """How a password is shown to a broker: PLAIN sends it, SCRAM proves that it is known."""
+    """Kafka's `sasl.mechanism`: PLAIN sends the password, SCRAM proves knowledge of it."""
 
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+
+
+class Compression(StrEnum):
+    """How producers compress batches. Every common client reads gzip; KafkaJS reads no other without an add-on."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    SNAPPY = "snappy"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
 
 
 class Store(StrEnum):
@@ -57,7 +89,7 @@ class ReasonerName(StrEnum):
 
 
 class OnLlmFailure(StrEnum):
-    """What becomes of a contrast for which the LLM has no answer."""
+    """What happens to a contrast when the LLM gives no answer."""
 
     RULES = "rules"
     WAIT = "wait"
@@ -80,14 +112,6 @@ class RankerName(StrEnum):
     POINTWISE = "pointwise"
 
 
-class RankSkill(StrEnum):
-    """Which lines of a skill rank: all medium and high ones, those of the slim skill, none."""
-
-    FULL = "full"
-    SLIM = "slim"
-    NONE = "none"
-
-
 class EvolveMode(StrEnum):
     """How a choice changes a skill: by a diff, or anew from the choice alone (the paper's Table 5)."""
 
@@ -107,7 +131,10 @@ class Settings(BaseSettings):
     app_id: str = Field(default="sager", pattern=r"^[A-Za-z0-9._-]+$", description="Consumer group of the workers.")
     partitions: int = Field(default=4, ge=1, le=1_000, description="Partitions of every user-keyed topic.")
     replication: int = Field(default=1, ge=1, le=10, description="Replication factor of the topics that we create.")
-    embedded: bool = Field(default=False, description="The broker is the embedded one: repair its end offsets.")
+    compression: Compression = Field(
+        default=Compression.GZIP, description="How producers compress: none, gzip, snappy, lz4 or zstd."
+    )
+    embedded: bool = Field(default=False, description="The broker is the embedded one: work around its end offsets.")
 
     kafka_security_protocol: SecurityProtocol = Field(
         default=SecurityProtocol.PLAINTEXT, description="PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."
@@ -132,7 +159,7 @@ class Settings(BaseSettings):
     )
 
     chain_key: SecretStr | None = Field(
-        default=None, description="Secret that seals every version of a skill; the same for all workers and readers."
+        default=None, description="Secret that seals every version of a skill; the same for workers and readers."
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
@@ -142,7 +169,7 @@ class Settings(BaseSettings):
     batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
     batch_seconds: float = Field(default=1.0, gt=0, description="Longest wait before a DuckDB transaction.")
 
-    reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="Who reads contrasts: rules, or llm.")
+    reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="The reasoner: rules, or llm.")
     on_llm_failure: OnLlmFailure = Field(
         default=OnLlmFailure.RULES, description="Without an answer: rules in its stead, wait, or dead-letter."
     )
@@ -164,11 +191,11 @@ class Settings(BaseSettings):
     )
     llm_retry_seconds: float = Field(default=30.0, ge=0, description="Longest wait between two attempts.")
     llm_breaker_failures: int = Field(
-        default=5, ge=0, description="Failures in a row after which the endpoint is left in peace; 0: never."
+        default=5, ge=0, description="Consecutive failures that open the circuit breaker; 0: never."
     )
-    llm_breaker_seconds: float = Field(default=1.0, gt=0, description="First pause before it is asked again; doubles.")
+    llm_breaker_seconds: float = Field(default=1.0, gt=0, description="First pause of an open breaker; it doubles.")
     llm_breaker_max_seconds: float = Field(
-        default=60.0, gt=0, description="Longest such pause, unless it asks for more."
+        default=60.0, gt=0, description="Longest pause, unless Retry-After asks for more."
     )
     llm_price_prompt: float = Field(default=0.0, ge=0, description="USD per million prompt tokens, to tell costs.")
     llm_price_completion: float = Field(default=0.0, ge=0, description="USD per million completion tokens.")
@@ -178,9 +205,9 @@ class Settings(BaseSettings):
 
     retrieve: bool = Field(default=True, description="Read collaborative facets when ranking.")
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
-    preset: Preset = Field(default=Preset.FULL, description="By which rules neighbours are pruned: full, memrec-code.")
-    support_floor: int = Field(default=2, ge=1, le=31, description="Fewest others behind anything told of them.")
-    fan_out: int = Field(default=5, ge=0, le=16, description="Items and users that hear of a choice, besides its own.")
+    preset: Preset = Field(default=Preset.FULL, description="Rules for pruning neighbours: full, memrec-code.")
+    support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
+    fan_out: int = Field(default=5, ge=0, le=16, description="Further items and users that a choice is propagated to.")
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
@@ -199,7 +226,7 @@ class Settings(BaseSettings):
     warmup_rounds: int | None = Field(
         default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"
     )
-    gate: bool = Field(default=True, description="Spare the LLM choices that can teach it nothing.")
+    gate: bool = Field(default=True, description="Skip LLM calls for choices that teach nothing.")
 
     shadow_name: str = Field(
         default="shadow", pattern=r"^[a-z0-9][a-z0-9_.-]{0,39}$", description="The shadow arm's name."
@@ -220,14 +247,14 @@ class Settings(BaseSettings):
         default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'
     )
 
-    session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long is taken for dead.")
+    session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long counts as dead.")
     rebalance_seconds: float = Field(
-        default=60.0, ge=1, description="Longest wait for events in flight on a rebalance."
+        default=60.0, ge=1, description="Longest wait for in-flight events on a rebalance."
     )
     commit_seconds: float = Field(default=0.5, gt=0, description="How often finished events are committed.")
     linger_seconds: float = Field(default=0.0, ge=0, description="How long the producer waits to fill a batch.")
-    shutdown_seconds: float = Field(default=30.0, gt=0, description="Longest time for finishing what is in flight.")
-    watchdog_seconds: float = Field(default=120.0, gt=0, description="Lag without progress for this long ends us.")
+    shutdown_seconds: float = Field(default=30.0, gt=0, description="Deadline of a graceful shutdown.")
+    watchdog_seconds: float = Field(default=120.0, gt=0, description="Exit after lag without progress for this long.")
 
     http_tokens: Path | None = Field(
         default=None, description="TOML file of the tokens of the HTTP API; with it, /metrics asks for one too."
@@ -238,20 +265,35 @@ class Settings(BaseSettings):
     http_key: FilePath | None = Field(
         default=None, validate_default=True, description="PEM file of that certificate's private key."
     )
-    http_rate: float = Field(default=20.0, gt=0, description="Requests a second that a token may make, on average.")
-    http_burst: int = Field(default=40, ge=1, description="Requests that a token may make at once, after a pause.")
+    http_rate: float = Field(default=20.0, gt=0, description="Per-token rate limit, requests a second.")
+    http_burst: int = Field(default=40, ge=1, description="Burst of that rate limit.")
     http_failures: float = Field(
         default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
     )
     http_wait_seconds: float = Field(
-        default=10.0, ge=0, le=60, description="Longest wait for a worker to carry out a change."
+        default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
     )
 
-    metrics_host: str = Field(default="127.0.0.1", description="Where this process tells its metrics and health.")
+    metrics_host: str = Field(default="127.0.0.1", description="Where metrics and health are served.")
     metrics_port: int = Field(default=0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
-    log_level: str = Field(
-        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="The least that is logged."
+    log_format: LogFormat = Field(
+        default=LogFormat.TEXT, description="How all processes log: text, or json, an object a line."
     )
+    log_level: str = Field(
+        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level that is logged."
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_not_empty(cls, value: Any, info: ValidationInfo) -> Any:
+        """An empty variable unsets what has no default, as in `SAGER_DUCKDB=`; elsewhere it is a slip."""
+        name = info.field_name or ""
+        if value != "" or name in MAY_BE_EMPTY:
+            return value
+        default = cls.model_fields[name].default
+        if default is not None:
+            raise PydanticCustomError("empty", "is empty: give it a value, or unset it to have the default")
+        return None
 
     @field_validator("kafka_sasl_username", "kafka_sasl_password")
     @classmethod
@@ -301,7 +343,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments first, then the environment, then the TOML file."""
         file = os.environ.get("SAGER_CONFIG")
-        toml = (TomlConfigSettingsSource(settings_cls, Path(file)),) if file else ()
+        toml = (KnownToml(settings_cls, Path(file)),) if file else ()
         return (init_settings, env_settings, *toml)
 
     @property
@@ -321,3 +363,50 @@ class Settings(BaseSettings):
     def topic(self, base: str) -> str:
         """The full name of a topic of the registry."""
         return self.prefix + base
+
+
+class KnownToml(TomlConfigSettingsSource):
+    """A TOML file all of whose keys are settings.
+
+    Raises:
+        UnknownSetting: one is not.
+    """
+
+    def _read_files(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super()._read_files(*args, **kwargs)
+        known = _toml_keys()
+        unknown = [f"{key!r} is no setting{nearest(key, known)}" for key in found if key not in known]
+        if unknown:
+            raise UnknownSetting(
+                f"{os.environ.get('SAGER_CONFIG')}: {'; '.join(unknown)}. Keys are the variables' names without "
+                "SAGER_, in lower case; `sager config` lists them"
+            )
+        return found
+
+
+def unknown_variables(environment: Iterable[str]) -> list[str]:
+    """What to tell of each SAGER_* variable that is no setting.
+
+    >>> unknown_variables(["SAGER_PARTITION", "SAGER_PREFIX", "HOME"])
+    ['SAGER_PARTITION is no setting (did you mean SAGER_PARTITIONS?)']
+    """
+    known = {f"SAGER_{name.upper()}" for name in Settings.model_fields}.union(OTHER_VARIABLES)
+    return [
+        f"{name} is no setting{nearest(name.upper(), known)}"
+        for name in sorted(environment)
+        if name.upper().startswith("SAGER_") and name.upper() not in known and not name.startswith("SAGER_TEST_")
+    ]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A question in brackets that names what was probably meant; empty where nothing is near."""
+    found = difflib.get_close_matches(name, sorted(known), 1, NEAR)
+    return f" (did you mean {found[0]}?)" if found else ""
+
+
+def _toml_keys() -> set[str]:
+    keys = set(Settings.model_fields)
+    for field in Settings.model_fields.values():
+        if isinstance(field.validation_alias, AliasChoices):
+            keys.update(str(choice) for choice in field.validation_alias.choices)
+    return keys

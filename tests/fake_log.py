@@ -29,6 +29,7 @@ from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
+from streams.worker import forgetting
 from streams.worker.app import create
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import sent
@@ -108,6 +109,13 @@ class FakeLog:
         """Produce any bytes."""
         return self.append(PREFIX + base, partition, key, value)
 
+    def copy(self) -> "FakeLog":
+        """The same log once more, to go on with in another way."""
+        other = FakeLog(self.settings)
+        other.records.update({tp: list(held) for tp, held in self.records.items()})
+        other.committed, other.generation, other.order = dict(self.committed), self.generation, list(self.order)
+        return other
+
     async def more(self) -> None:
         """Wait until a record is appended, or somebody is to look again."""
         await self._more.wait()
@@ -143,10 +151,6 @@ class FakeLog:
     def count(self) -> Counter[str]:
         """How many records each topic has."""
         return Counter(record.topic.removeprefix(PREFIX) for record in self.order)
-
-    def scanner(self, _: Settings) -> "FakeScanner":
-        """What stands for `Scanner`, over this log."""
-        return FakeScanner(self)
 
 
 def _base_of(model: type[Model]) -> str:
@@ -515,6 +519,9 @@ class _Consumer:
     def _committed_offset(self) -> dict[TP, int]:
         return self._worker.log.committed
 
+    def assignment(self) -> set[TP]:
+        return set(self._worker.acked_to)
+
     def highwater(self, tp: TP) -> int:
         return len(self._worker.log.records[tp])
 
@@ -528,8 +535,8 @@ class FakeDeployment:
     def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
         self.settings = settings
         self.log = FakeLog(settings)
-        patch.setattr(sent, "Scanner", self.log.scanner)
-        patch.setattr("streams.worker.forgetting.Scanner", self.log.scanner)
+        patch.setattr(sent, "Scanner", lambda _: FakeScanner(self.log))
+        patch.setattr(forgetting, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
         patch.setattr("streams.worker.pipeline.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []

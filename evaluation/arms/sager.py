@@ -17,15 +17,14 @@ from evaluation.arms.options import ArmOptions
 from evaluation.case import Case, Split
 from evaluation.concurrent import each
 from operators.contrast import contrast_id, reverse_rank
-from operators.evolve import Reasoner, RulesReasoner, RulesReplacer, validate
-from operators.merge import fit_seed, merge, resolve, resolve_replacement, start
-from operators.rank import facet_weights, rank
+from operators.evolve import Reasoner, RulesReasoner, RulesReplacer
+from operators.privacy import OFF
+from operators.rank import RankSkill
 from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
-from operators.retrieve import Neighbours, Retrieved, retrieve
-from operators.slim import lines_of, relevant_to, slim
-from operators.statinit import statinit
-from operators.tokens import count_tokens
-from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, SkillDiff, SlimSkill, derived_id
+from operators.retrieve import Neighbours, Retrieved
+from operators.steps import Evolve, Reason, Start, State, learn
+from operators.steps import rank as ranking
+from schemas import Attribute, Contrast, Facet, ItemFacts, PolicySkill, SlimSkill, derived_id
 from streams.importers.dataset import BEGINNING, Visit
 
 
@@ -110,6 +109,9 @@ class Sager:
         self.rounds: list[Round] = []
         self.skills: dict[str, PolicySkill] = {}
         self._contexts: dict[str, Retrieved] = {}
+        # Items are compared as the data set has them, private or not.
+        self._start = Start(privacy=OFF, from_history=parts.statinit)
+        self._evolve = Evolve()
 
     concurrency = 1
     """How many users are warmed up at once; more than one helps only where somebody is waited for."""
@@ -165,10 +167,8 @@ class Sager:
         return self._parts.skill and self._parts.evolve
 
     def _seed(self, user_id: str) -> PolicySkill:
-        profile = self._world.profiles.get(user_id)
-        lines: Sequence[Attribute] = statinit(profile) if self._parts.statinit else ()
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)
-        return start(user_id, self._split.domain, fit_seed(lines), first)
+        return self._start.skill(user_id, self._split.domain, first, self._world.profiles.get(user_id))
 
     async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
         """One choice: ranked with the skill as it is, then learned from."""
@@ -200,14 +200,8 @@ class Sager:
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
             facets=now.context.facets,
         )
-        self.skills[user_id] = merge(now.skill, await self._diff(now.skill, contrast))
-
-    async def _diff(self, skill: PolicySkill, contrast: Contrast) -> SkillDiff:
-        """What a choice does to a skill."""
-        if self._parts.replace:
-            return resolve_replacement(skill, await RulesReplacer().replace(contrast, skill), contrast)
-        proposal = await self._reasoner().reason(contrast, skill)
-        return resolve(skill, validate(proposal, skill, contrast), contrast)
+        reason: Reason = RulesReplacer().replace if self._parts.replace else self._reasoner().reason
+        self.skills[user_id] = (await learn(self._evolve, reason, State(now.skill), contrast)).skill
 
     def _reasoner(self) -> Reasoner:
         return RulesReasoner()
@@ -220,9 +214,8 @@ class Sager:
         if name not in known:
             near = self._world.near(user_id) if self._parts.propagate else None
             memory = self._world.memories.get(user_id)
-            found = retrieve(
-                memory, near, self._split.domain, now + timedelta(seconds=1), popularity=self._popularity()
-            )
+            state = ranking.State(self.skills[user_id], memory, near, popularity=self._popularity())
+            found = self._rank.retrieve(state, self._split.domain, now + timedelta(seconds=1))
             # Without the neighbours, which hold the decoded graph.
             known[name] = replace(found, neighbours=Neighbours())
         return known[name]
@@ -234,29 +227,27 @@ class Sager:
 
     async def _order(self, now: Situation, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
         """The items' ids, best first."""
-        ranked = rank(
-            items,
-            self._lines(now.skill, instruction),
-            instruction,
-            facet_weights(now.context.facets),
-            seed,
-            companions=now.context.companions,
-            popularity=now.popularity,
-            weights=self.weights,
-        )
-        return tuple(item.item_id for item, _ in ranked)
+        lines = self._lines(now.skill, instruction)
+        return self._rank.order(items, lines, instruction, now.context, seed, now.popularity)
 
     def _lines(self, skill: PolicySkill, instruction: str) -> Sequence[Attribute]:
         """The lines of a skill that rank."""
-        if not self._parts.skill:
-            return ()
-        return lines_of(skill, self._slim(skill, instruction)) if self._parts.slim else skill.attributes
+        return self._rank.lines(skill, instruction, self._shares)
 
     def _slim(self, skill: PolicySkill, instruction: str) -> SlimSkill:
         """The slim skill for a task, as the worker extracts it."""
-        population = self._world.population
-        shares = population.shares if population else {}
-        return slim(skill, count_tokens, self._options.slim_tokens, shares, relevant_to(instruction, skill))
+        return self._rank.extract(skill, instruction, self._shares).record
+
+    @property
+    def _shares(self) -> dict[str, float]:
+        return self._world.population.shares if self._world.population else {}
+
+    @property
+    def _rank(self) -> ranking.Rank:
+        """How it ranks, by the weights as they are now."""
+        parts = self._parts
+        by = RankSkill.NONE if not parts.skill else RankSkill.SLIM if parts.slim else RankSkill.FULL
+        return ranking.Rank(by, self._options.slim_tokens, retrieves=parts.retrieve, weights=self.weights)
 
 
 def prior(options: ArmOptions) -> Sager:

@@ -48,7 +48,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
-    reinforced (the paper leaves both open). What is private is never discovered, nor named in a refusal.
+    reinforced (the paper leaves both open). What is private is not named in a refusal; nor is it discovered, because
+    the chosen item is without it: `operators.steps` sees to that when a choice comes in.
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
@@ -67,7 +68,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     discovered: dict[str, Fact] = {}
     for fact in proposal.discovered:
         name = fact_id(fact)
-        if (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
+        if name not in offered and (kind := privacy.refuses(domain, fact.dimension, fact.value)) is not None:
             refused.append(refusal(name, ChangeKind.DISCOVERED, Refusal.PRIVATE, kind))
         elif name not in offered:
             refuse(name, ChangeKind.DISCOVERED, Refusal.UNSUPPORTED)

@@ -49,11 +49,7 @@ def resolve_replacement(
     now = skill.contrasts + 1
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     domain = contrast.domain
-    stated = {
-        fact_id(fact): fact
-        for fact in reversed(contrast.chosen.facts)
-        if privacy.refuses(domain, fact.dimension, fact.value) is None
-    }
+    stated = {fact_id(fact): fact for fact in reversed(contrast.chosen.facts)}
     held = {line.attribute_id for line in skill.attributes}
     wanted, refused = _supported(replacement, stated, held, lambda name: named(name, domain, privacy))
     reasons = {name: free_text(reason, domain, privacy, 300) for name, reason in replacement.reasons.items()}

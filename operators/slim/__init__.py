@@ -8,6 +8,7 @@ from operators.slim.relevance import relevant_to
 from operators.slim.rules import (
     MAX_LIKE_CHARS,
     MAX_LIKES,
+    Slimmed,
     compose,
     composed,
     eligible,
@@ -16,11 +17,13 @@ from operators.slim.rules import (
     phrases,
     plain,
     slim,
+    slimmed,
 )
 
 __all__ = [
     "MAX_LIKES",
     "MAX_LIKE_CHARS",
+    "Slimmed",
     "compose",
     "composed",
     "eligible",
@@ -30,4 +33,5 @@ __all__ = [
     "plain",
     "relevant_to",
     "slim",
+    "slimmed",
 ]

@@ -9,7 +9,7 @@ import orjson
 from operators.asks import CORRECTION_TOKENS, Asker
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
-from operators.slim.rules import MAX_LIKE_CHARS, composed, max_likes, phrases
+from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
 from schemas import Attribute, PolicySkill, ReasonedBy, SlimSkill
 
 PROMPT = "slim.v1"
@@ -24,10 +24,15 @@ _PHRASE_CHARS = MAX_LIKE_CHARS + len("prefers ")
 
 @dataclass(frozen=True)
 class Extracted:
-    """A slim skill, and how it came about."""
+    """A slim skill with the lines that it says, and how it came about."""
 
-    slim: SlimSkill
+    slimmed: Slimmed
     reasoned_by: ReasonedBy
+
+    @property
+    def slim(self) -> SlimSkill:
+        """The slim skill as an app gets it."""
+        return self.slimmed.record
 
 
 class LlmExtract(Asker):
@@ -76,11 +81,12 @@ class LlmExtract(Asker):
             max_tokens=self._max_prompt_tokens,
         )
         if asked is None:
-            return Extracted(composed(skill, (), "", self._count_tokens, budget), ReasonedBy(reasoner=self.name))
+            return Extracted(composed(skill, {}, {}, self._count_tokens, budget), ReasonedBy(reasoner=self.name))
         reply = await self._ask(PROMPT, asked)
-        likes = [asked.likes[words] for words in reply.answer.get("likes", ())]
-        style = asked.styles.get(reply.answer.get("style", NONE), "")
-        return Extracted(composed(skill, likes, style, self._count_tokens, budget), reply.reasoned_by(PROMPT))
+        likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
+        style = asked.styles.get(reply.answer.get("style", NONE))
+        styles = {} if style is None else dict((style,))
+        return Extracted(composed(skill, likes, styles, self._count_tokens, budget), reply.reasoned_by(PROMPT))
 
 
 @dataclass(frozen=True)
@@ -89,14 +95,14 @@ class Question:
 
     Attributes:
         prompt: the text.
-        likes: what the slim skill says, by the words that the model chooses by.
+        likes: what the slim skill says, with its line, by the words that the model chooses by.
         styles: the same for style phrases.
         most: likes at most.
     """
 
     prompt: str
-    likes: Mapping[str, str]
-    styles: Mapping[str, str]
+    likes: Mapping[str, tuple[str, Attribute]]
+    styles: Mapping[str, tuple[str, Attribute]]
     most: int
 
     @property
@@ -145,7 +151,7 @@ def question(
             most=most, request=request or "(none)", likes=_block(likes), style=_block(styles)
         )
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            return Question(prompt, _said(likes), _said(styles), most)
+            return Question(prompt, likes, styles, most)
         if len(request) > _SHORT_REQUEST_CHARS:
             request = as_data(request, _SHORT_REQUEST_CHARS)
         else:
@@ -160,10 +166,6 @@ def _named(said: Mapping[str, Attribute]) -> dict[str, tuple[str, Attribute]]:
         if words := as_data(phrase, _PHRASE_CHARS):
             named.setdefault(words, (phrase, line))
     return named
-
-
-def _said(named: Mapping[str, tuple[str, Attribute]]) -> dict[str, str]:
-    return {words: phrase for words, (phrase, _) in named.items()}
 
 
 def _block(named: Mapping[str, tuple[str, Attribute]]) -> str:

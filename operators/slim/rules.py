@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from operators.prompts import visible
 from operators.render import clip
@@ -12,6 +13,19 @@ MAX_LIKES = 3
 MAX_LIKE_CHARS = 40
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 """Where the paper measures longer injections (its figure 7), the room is for likes: there is but one style phrase."""
+
+
+@dataclass(frozen=True)
+class Slimmed:
+    """A slim skill, and which lines of the skill it says.
+
+    Attributes:
+        record: as an app gets it.
+        attribute_ids: of the lines that its text says.
+    """
+
+    record: SlimSkill
+    attribute_ids: frozenset[str]
 
 
 def eligible(skill: PolicySkill) -> list[Attribute]:
@@ -45,8 +59,18 @@ def slim(
             distinguishes nobody and comes later.
         relevant: attribute ids that the task at hand calls for, such as `relevant_to` finds; they come first.
     """
-    likes, styles = phrases(skill, population, relevant)
-    return composed(skill, list(likes), next(iter(styles), ""), count_tokens, budget)
+    return slimmed(skill, count_tokens, budget, population, relevant).record
+
+
+def slimmed(
+    skill: PolicySkill,
+    count_tokens: Callable[[str], int],
+    budget: int = 30,
+    population: Mapping[str, float] | None = None,
+    relevant: Collection[str] = (),
+) -> Slimmed:
+    """As `slim`, with the lines that it says."""
+    return composed(skill, *phrases(skill, population, relevant), count_tokens, budget)
 
 
 def phrases(
@@ -80,32 +104,31 @@ def phrases(
     return said[Kind.PREFERENCE], {**said[Kind.PATTERN], **said[Kind.CRITERION]}
 
 
-def lines_of(skill: PolicySkill, short: SlimSkill) -> list[Attribute]:
+def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
     """The lines of a skill that its slim skill says, whoever chose them."""
-    likes, styles = phrases(skill)
-    sections = dict(part.split(": ", 1) for part in short.text.split(" | ") if ": " in part)
-    liked = sections.get("likes", "").split(", ")
-    style = sections.get("style", "")
-    return [line for like, line in likes.items() if like in liked] + [
-        line for phrase, line in styles.items() if phrase == style
-    ]
+    return [line for line in skill.attributes if line.attribute_id in short.attribute_ids]
 
 
 def composed(
-    skill: PolicySkill, likes: Iterable[str], style: str, count_tokens: Callable[[str], int], budget: int
-) -> SlimSkill:
-    """As much of these likes and this style as the budget holds, as this skill's slim skill.
+    skill: PolicySkill,
+    likes: Mapping[str, Attribute],
+    styles: Mapping[str, Attribute],
+    count_tokens: Callable[[str], int],
+    budget: int,
+) -> Slimmed:
+    """As much of these likes and the first of these styles as the budget holds, as this skill's slim skill.
 
     Args:
         skill: whose it is.
-        likes: the best first; the record lists three of them, its text as many as `max_likes` allows.
-        style: one phrase, or empty.
+        likes: phrases with the lines that they stand for, the best first; the record lists three of them, its text as
+            many as `max_likes` allows.
+        styles: style phrases with their lines, the best first; may be empty.
         count_tokens: a real tokenizer's count.
         budget: in tokens.
     """
-    most = max_likes(budget)
+    most, style = max_likes(budget), next(iter(styles), "")
     chosen: list[str] = []
-    for like in dict.fromkeys(likes):
+    for like in likes:
         if len(chosen) < most and count_tokens(compose([*chosen, like], "")) <= budget:
             chosen.append(like)
     # A third like is worth less than the style phrase, the style phrase less than a second like.
@@ -115,7 +138,8 @@ def composed(
         if count_tokens(text) <= budget:
             chosen, style = few, phrase
             break
-    return SlimSkill(
+    said = [likes[like] for like in chosen] + ([styles[style]] if style else [])
+    record = SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
         user_id=skill.user_id,
@@ -126,6 +150,7 @@ def composed(
         style=style,
         tokens=count_tokens(text) if text else 0,
     )
+    return Slimmed(record, frozenset(line.attribute_id for line in said))
 
 
 def compose(likes: list[str], style: str) -> str:

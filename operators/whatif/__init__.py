@@ -1,10 +1,9 @@
 """What if a skill had learned otherwise: the same choices with other knobs, compared on what the user took.
 
-`learn` is how any arm learns, the live one too; `series` puts a log and its events back into the order in which they
-were worked on; `replay` folds both sides; `place` and `paired` measure them.
+An arm learns by the worker's own step, `operators.steps`. `series` puts a log and its events back into the order in
+which they were worked on; `replay` folds both sides; `place` and `paired` measure them.
 """
 
-from operators.whatif.learn import Learner
 from operators.whatif.paired import Difference, Tally, sign_test
 from operators.whatif.place import MEASURES, place
 from operators.whatif.replay import Lines, Moment, Side, replay
@@ -16,7 +15,6 @@ __all__ = [
     "Difference",
     "Held",
     "HeldCommand",
-    "Learner",
     "Lines",
     "Moment",
     "Series",

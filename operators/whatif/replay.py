@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from operators.evolve import ReasonerUnavailable
-from operators.merge import holds, merge, resolve_command
-from operators.whatif.learn import Learner
+from operators.merge import merge
+from operators.steps import Evolve, Reason, State
 from operators.whatif.place import place
 from operators.whatif.series import Series, Step
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillDiff
@@ -16,9 +16,16 @@ Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
 
 @dataclass(frozen=True)
 class Side:
-    """One arm: how it learns, and which of its lines rank."""
+    """One arm.
 
-    learner: Learner
+    Attributes:
+        step: how it learns.
+        reason: who proposes.
+        lines: which of its lines rank.
+    """
+
+    step: Evolve
+    reason: Reason
     lines: Lines = lambda skill, _: skill.attributes
 
 
@@ -63,34 +70,34 @@ async def replay(told: Series, live_lines: Lines, other: Side) -> AsyncIterator[
 async def _step(step: Step, before: Moment, live_lines: Lines, other: Side) -> Moment:
     was_live, was_other = before.live, before.other
     now_live = was_live if step.diff is None else merge(was_live, step.diff)
-    learner = other.learner
+    state = State(was_other)
     if step.command is not None:
-        command = step.command.command
-        diff = resolve_command(was_other, command, step.source, learner.limits, learner.privacy)
-        return Moment(now_live, merge(was_other, diff), live_diff=step.diff, diff=diff)
-    contrast = _contrast(step, learner)
-    if contrast is None:
+        effects = other.step.command(state, step.command.command, step.source)
+        return Moment(now_live, effects.skill, live_diff=step.diff, diff=effects.diff)
+    held = _contrast(step)
+    begun = None if held is None else other.step.begin(state, held, step.source)
+    if begun is None or begun.contrast is None:
         return Moment(now_live, was_other, live_diff=step.diff)
+    contrast = begun.contrast
     # Before either has learned from it.
     places = (place(contrast, live_lines(was_live, contrast)), place(contrast, other.lines(was_other, contrast)))
-    made, why = None, ""
-    if not learner.passes_over(was_other) and not holds(was_other, contrast.event_id, step.source):
+    now_other, made, why = was_other, None, ""
+    if begun.outcome is None:
         try:
-            made = await learner.diff(contrast, was_other, step.source)
+            answer = await other.reason(contrast, was_other)
         except ReasonerUnavailable as error:
             why = error.outcome
-    now_other = was_other if made is None else merge(was_other, made)
+        else:
+            effects = other.step.finish(state, contrast, answer, step.source)
+            now_other, made = effects.skill, effects.diff
     versions = (was_live.version, was_other.version)
     return Moment(now_live, now_other, contrast, *places, *versions, step.diff, made, why)
 
 
-def _contrast(step: Step, learner: Learner) -> Contrast | None:
-    """The choice as the worker takes it: its chosen item without what is private."""
+def _contrast(step: Step) -> Contrast | None:
     if step.held is None:
         return None
     try:
-        contrast = step.held.contrast()
+        return step.held.contrast()
     except BadRecord:
         return None
-    chosen, _ = learner.privacy.item(contrast.chosen, contrast.domain)
-    return contrast.model_copy(update={"chosen": chosen})

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.errors import Misconfigured
+from streams.cli.output import note
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -32,11 +33,15 @@ def settings(**given: Any) -> "Settings":
     """
     from pydantic_settings import SettingsError  # noqa: PLC0415
 
-    from streams.settings import Settings  # noqa: PLC0415
+    from streams.settings import Settings, UnknownSetting, unknown_variables  # noqa: PLC0415
 
     config_file()
+    for told in unknown_variables(os.environ):
+        note(f"warning: {told}")
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
+    except UnknownSetting as error:
+        raise Misconfigured(str(error)) from error
     except SettingsError as error:
         raise Misconfigured(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
 

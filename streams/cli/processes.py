@@ -1,19 +1,23 @@
 """`sager worker`, `sager materialize` and `sager serve`: the long-running processes of a deployment."""
 
-import logging
 import signal
 import sys
+import tempfile
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from streams.cli.options import Bootstrap, examples, settings
+from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from streams.settings import Settings
 
-FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+class FolderUnusable(StreamsError, OSError):
+    """The data folder cannot be written to."""
 
 
 def register(app: typer.Typer) -> None:
@@ -47,6 +51,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     # Until Faust listens itself: a worker that is told to end while it starts has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _prepare(settings(bootstrap=bootstrap))
+    writable(chosen.data_dir)
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
@@ -63,6 +68,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     Exactly one may run per data folder. SIGTERM lets it commit and publish what it has read; a second one does not.
     """
     chosen = _prepare(settings(bootstrap=bootstrap))
+    writable(chosen.data_dir)
     from streams import shutdown  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
@@ -92,9 +98,29 @@ def serve(bootstrap: Bootstrap = None) -> None:
     run(chosen)
 
 
+def writable(folder: Path) -> Path:
+    """The data folder, made if it is missing.
+
+    Raises:
+        FolderUnusable: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise FolderUnusable(
+            f"nothing can be written to the data folder {folder} ({error.strerror}): name another with SAGER_DATA_DIR "
+            "or --data-dir"
+        ) from error
+    return folder
+
+
 def _prepare(chosen: "Settings") -> "Settings":
     from streams.local.launch import die_with_parent  # noqa: PLC0415
 
     die_with_parent()
-    logging.basicConfig(level=chosen.log_level, format=FORMAT, stream=sys.stderr)
+    from streams.logs import configure  # noqa: PLC0415
+
+    configure(chosen.log_level, chosen.log_format)
     return chosen

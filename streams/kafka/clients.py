@@ -13,10 +13,10 @@ from streams.kafka.security import librdkafka_security
 from streams.settings import Settings
 
 PARTITIONER = "murmur2_random"
-"""librdkafka's name for what Java's clients do; its own default is CRC32, which would break the joins."""
+"""librdkafka's name for Java's partitioner. Its own default is CRC32, which would break the joins."""
 
 SECOND_CHANCE_SECONDS = 2.0
-"""After a first broker's refusal, how long another one may take to let us in."""
+"""How long another broker may take to accept us after the first has refused."""
 
 REFUSALS = {
     KafkaError._AUTHENTICATION: "look at SAGER_KAFKA_SASL_USERNAME, SAGER_KAFKA_SASL_PASSWORD and "
@@ -24,7 +24,7 @@ REFUSALS = {
     KafkaError._SSL: "look at SAGER_KAFKA_SSL_CA, which must hold the authority that signed the brokers' certificates, "
     "at the host names in SAGER_BOOTSTRAP, which must be in these, and at SAGER_KAFKA_SECURITY_PROTOCOL",
 }
-"""What is no matter of patience, and what to do about it."""
+"""Errors that retries do not cure, and what to do about them."""
 
 logger = logging.getLogger("sager.kafka")
 
@@ -39,7 +39,7 @@ def partition_of(user_id: str, partitions: int) -> int:
 
 
 def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Librdkafka's settings that all our clients share, and those of this one. They hold secrets: never log them.
+    """Librdkafka settings shared by all our clients, and `more`. They hold secrets: never log them.
 
     Raises:
         SecurityMisconfigured: a file of TLS is not what it has to be.
@@ -56,24 +56,24 @@ def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
 
 
 def unused_group(name: str) -> str:
-    """The group's name that librdkafka insists on where somebody reads without one; nobody ever joins it."""
+    """The group name that librdkafka requires of a consumer that joins no group."""
     return f"sager-{name}-unused"
 
 
 def no_group(name: str) -> dict[str, Any]:
-    """Settings of a consumer that reads what it assigns to itself: it joins no group and commits nothing.
+    """Settings of a consumer that assigns its own partitions: it joins no group and commits nothing.
 
     Args:
-        name: who reads; librdkafka insists on a group's name, and this becomes part of one that is never used.
+        name: who reads; part of the group name, which librdkafka requires and nobody joins.
     """
     return {"group.id": unused_group(name), "enable.auto.commit": False}
 
 
 def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetadata]:
-    """An admin client of the cluster, and what the cluster says of its brokers and topics.
+    """An admin client, and the cluster's metadata.
 
     Raises:
-        BrokerRefuses: TLS or SASL does not come about; told some seconds after the first refusal.
+        BrokerRefuses: the TLS or SASL handshake failed; raised some seconds after the first refusal.
         BrokerUnreachable: nobody answers within `seconds`.
     """
     heard: list[KafkaError] = []
@@ -95,7 +95,7 @@ def reach(settings: Settings, seconds: float) -> tuple[AdminClient, ClusterMetad
 
 
 def _tell_refusal(error: KafkaError) -> None:
-    """A producer goes on trying for as long as it lives; what keeps it out is told meanwhile."""
+    """Log why brokers refuse a producer: it retries for as long as it lives."""
     if error.code() in REFUSALS:
         logger.error("Kafka refuses us: %s. What to do: %s", error.str(), REFUSALS[error.code()])
 
@@ -111,7 +111,7 @@ def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerU
 
 
 def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
-    """Settings of a producer that loses and repeats nothing and partitions as everybody does.
+    """Settings of a producer that neither loses nor repeats records, and partitions by murmur2.
 
     One request at a time per broker: with more, a first request that meets a partition before its leader has it is
     tried again behind the second, which a broker before KAFKA-15591 takes for the producer's first; the retry then
@@ -123,7 +123,7 @@ def producer_config(settings: Settings, **more: Any) -> dict[str, Any]:
             "partitioner": PARTITIONER,
             "enable.idempotence": True,
             "max.in.flight.requests.per.connection": 1,
-            "compression.type": "zstd",
+            "compression.type": settings.compression.value,
             "linger.ms": 5,
             "message.max.bytes": 4 * 1024 * 1024,
             "error_cb": _tell_refusal,

@@ -72,7 +72,7 @@ def no_workers(settings: Settings) -> None:
     if count is None:
         raise WorkersRunning(
             f"there were workers of the group {settings.app_id}, and this broker does not tell whether they still run. "
-            "`sager up` gives skills back when it starts again"
+            "End `sager up` and start it again: its journal gives the topics back"
         )
     if count:
         raise WorkersRunning(

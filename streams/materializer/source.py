@@ -105,7 +105,8 @@ class Source:
                     "enable.auto.offset.store": False,
                     "auto.offset.reset": "earliest",  # for offsets that retention has overtaken
                     "allow.auto.create.topics": False,
-                    "fetch.wait.max.ms": 200,
+                    # The embedded broker looks at all partitions all the time that it waits.
+                    "fetch.wait.max.ms": 500 if settings.embedded else 200,
                     "queued.min.messages": 10_000,
                     "queued.max.messages.kbytes": 4_096,  # per partition, of which there may be many
                 },

@@ -95,6 +95,13 @@ class Store:
         for name in topics:
             self._db.execute("DELETE FROM sink_offsets WHERE topic = ?", [name])
 
+    def move_offsets(self, offsets: Offsets) -> None:
+        """Has partitions go on at these offsets: the topics were made anew with the same records at known places."""
+        self._db.execute("BEGIN")
+        self._delete(ddl.SINK_OFFSETS, list(offsets))
+        self._insert(ddl.SINK_OFFSETS, [_offset(*partition, progress) for partition, progress in offsets.items()])
+        self._db.execute("COMMIT")
+
     def use_cluster(self, cluster_id: str) -> None:
         """Records which Kafka cluster the rows come from."""
         self._db.execute("UPDATE meta SET cluster_id = ?", [cluster_id])

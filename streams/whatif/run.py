@@ -11,14 +11,13 @@ import orjson
 
 from operators.chain import unsealed
 from operators.merge import OutOfOrder
-from operators.slim import slim
-from operators.tokens import count_tokens
-from operators.whatif import Learner, Lines, Moment, Series, Side, replay, series
+from operators.whatif import Lines, Moment, Series, Side, replay, series
 from schemas import PolicySkill, SkillDiff, encode
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner
 from streams.operations.global_skills import read_published
 from streams.settings import Settings
+from streams.steps import evolve_of, rank_of
 from streams.whatif import side_file
 from streams.whatif.arms import Knobs, lines_that_rank, side_of
 from streams.whatif.reading import Chosen, History, Reader
@@ -89,7 +88,7 @@ class _Run:
         self._settings, self._knobs, self._shares, self._report, self._tell = settings, knobs, shares, report, tell
         self._other: Side = side_of(knobs, shares.get)
         self._live_lines: Lines = partial(lines_that_rank, settings, shares.get)
-        self._passes_over = Learner(self._other.learner.reason, warmup_rounds=settings.warmup_rounds).passes_over
+        self._passes_over = evolve_of(settings).passes_over
         self._done = self._known = 0
 
     async def all(self, reader: Reader, file: SideFile, run_row: Callable[[], tuple[Any, ...]]) -> None:
@@ -149,7 +148,7 @@ class _Run:
         return f"{costs.calls:,} calls" + (f", ${dollars:,.2f}" if dollars else "")
 
     def _slim_tokens(self, settings: Settings, skill: PolicySkill) -> int:
-        return slim(skill, count_tokens, settings.slim_tokens, self._shares.get(skill.domain)).tokens
+        return rank_of(settings).extract(skill, shares=self._shares.get(skill.domain)).record.tokens
 
     def _outcome_row(self, moment: Moment, nth: int) -> tuple[Any, ...]:
         contrast = moment.contrast

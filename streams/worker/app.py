@@ -6,8 +6,9 @@ import faust
 
 from schemas.topics import TOPICS
 from streams.exceptions import MissingExtra
+from streams.kafka.codec import use_fast_gzip
 from streams.kafka.security import protocol_of, tls_context
-from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.settings import By, Compression, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
@@ -31,6 +32,7 @@ def create(settings: Settings) -> Pipeline:
     """
     datadir = settings.data_dir / "worker"
     datadir.mkdir(parents=True, exist_ok=True)
+    use_fast_gzip()
     app = _app(settings, datadir)
     topics = {base: raw_topic(app, settings, base) for base in TOPICS}
     pipeline = Pipeline(
@@ -87,7 +89,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         producer_acks=-1,
         producer_max_batch_size=BATCH_BYTES,
         producer_max_request_size=REQUEST_BYTES,
-        producer_compression_type="zstd",
+        producer_compression_type=None if settings.compression is Compression.NONE else settings.compression.value,
         consumer_max_fetch_size=REQUEST_BYTES,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,

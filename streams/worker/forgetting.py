@@ -92,12 +92,13 @@ class Forgetting:
         if any(scope is not None and scope.done and asked <= scope.until for scope in wider):
             return "repeated"
         # By this clock: one that is behind, the requester's, would leave what was sent meanwhile by others.
-        until = datetime.now(UTC)
+        scope = Forgotten(event_id=request.event_id, until=datetime.now(UTC), actor=request.actor)
+        # Counted before anything is removed: a successor that carries this out to its end cannot count any more.
+        scope = scope.model_copy(update={"versions": await self._count(request)})
         if held is not None and held.event_id == request.event_id:
-            until = held.until
-        scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor)
+            scope = scope.model_copy(update={"until": held.until, "versions": held.versions or scope.versions})
         receipt = await self._write(event, request, receipt, scope)
-        versions = await (self._line(event, request, position) if request.line else self._all(event, request))
+        await (self._line(event, request, position) if request.line else self._all(event, request))
         for table in (
             pipeline.skills,
             pipeline.profiles,
@@ -106,8 +107,7 @@ class Forgetting:
             *pipeline.side_tables,
         ):
             await table.scrub()
-        done = scope.model_copy(update={"done": True, "versions": versions})
-        await self._write(event, request, receipt, done)
+        await self._write(event, request, receipt, scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
@@ -117,31 +117,36 @@ class Forgetting:
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
         return newer
 
-    async def _all(self, event: Any, request: ForgetRequest) -> int:
-        """Everything of one domain, or of all; how many versions are gone."""
-        pipeline, versions = self._pipeline, 0
+    async def _count(self, request: ForgetRequest) -> int:
+        """How many versions of skills this will remove or rewrite."""
+        pipeline = self._pipeline
+        keys = await self._keys(pipeline.skills, request)
+        skills = [skill for key in keys if (skill := pipeline.read(pipeline.skills, key, PolicySkill)) is not None]
+        return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
+
+    async def _all(self, event: Any, request: ForgetRequest) -> None:
+        """Forget everything of one domain, or of all."""
+        pipeline = self._pipeline
         for key in await self._keys(pipeline.skills, request):
-            versions += await self._skill(event, key)
+            await self._skill(event, key)
         for table in (pipeline.profiles, pipeline.memories, *pipeline.side_tables):
             for key in await self._keys(table, request):
                 async with pipeline.lock(table.name, key):
                     await pipeline.delete(table, event, key)
         await self._open_rankings(event, request)
         await self._everywhere(event, request)
-        return versions
 
-    async def _skill(self, event: Any, key: bytes) -> int:
+    async def _skill(self, event: Any, key: bytes) -> None:
         pipeline, partition = self._pipeline, event.message.partition
         skill = pipeline.read(pipeline.skills, key, PolicySkill)
         if skill is None:
-            return 0
+            return
         keys = [diff_key(skill.user_id, skill.domain, version) for version in range(1, skill.version + 1)]
         await self._in_parts([pipeline.tombstone(event, SkillDiff.TOPIC, each, partition) for each in keys])
         await pipeline.tombstone(event, SlimSkill.TOPIC, key, partition)
-        # Last: while it is there, a repeated request knows how many versions there were.
+        # Last: while it is there, a repeated request knows which versions there are to remove.
         await pipeline.delete(pipeline.skills, event, key)
         self._drop(key)
-        return skill.version
 
     async def _open_rankings(self, event: Any, request: ForgetRequest) -> None:
         pipeline = self._pipeline
@@ -168,7 +173,7 @@ class Forgetting:
         )
         await asyncio.gather(*sends)
 
-    async def _line(self, event: Any, request: ForgetRequest, position: Position) -> int:
+    async def _line(self, event: Any, request: ForgetRequest, position: Position) -> None:
         pipeline, line, domain = self._pipeline, request.line or "", request.domain or ""
         key = compound_key(request.user_id, domain)
         async with pipeline.lock("profiles", key):
@@ -176,10 +181,9 @@ class Forgetting:
             if profile is not None:
                 await pipeline.write(pipeline.profiles, event, key, scrubbed_profile(profile, line))
         skill = pipeline.read(pipeline.skills, key, PolicySkill)
-        versions = 0
         if skill is not None and request.event_id not in skill.recent:
             log = await self._log(event, skill)
-            versions = await self._rewrite(event, request, position, skill, redacted(log, line))
+            await self._rewrite(event, request, position, skill, redacted(log, line))
         async with pipeline.lock("memories", key):
             memory = pipeline.read(pipeline.memories, key, Memory)
             if memory is not None:
@@ -193,7 +197,6 @@ class Forgetting:
             async with pipeline.lock(table.name, key):
                 if table.get(key) is not None:
                     await pipeline.delete(table, event, key)
-        return versions
 
     async def _log(self, event: Any, skill: PolicySkill) -> list[SkillDiff]:
         async def ask() -> list[SkillDiff]:
@@ -203,7 +206,7 @@ class Forgetting:
 
     async def _rewrite(
         self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill, log: Sequence[SkillDiff]
-    ) -> int:
+    ) -> None:
         """Write the log anew without the line, and then the version in which the line is gone."""
         pipeline, sealed = self._pipeline, [*log]
         before = None
@@ -236,7 +239,6 @@ class Forgetting:
             source=position,
         )
         await self._apply(event, again, diff, always=True)
-        return len(sealed)
 
     async def _keys(self, table: DeliveredTable, request: ForgetRequest) -> list[bytes]:
         """The person's keys in a table, of one domain or all."""

@@ -24,7 +24,7 @@ NOBODY = "none"
 OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
-    "contrast": (*(outcome.value for outcome in Outcome), "forgotten"),
+    "contrast": tuple(outcome.value for outcome in Outcome),
     "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
     "propagate": ("told", "gathered", "forgotten", "repeated"),
     "retrieve": ("heard", "forgotten", "repeated"),

@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -20,6 +19,7 @@ from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
+from operators.steps import Start
 from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
 from streams.privacy import privacy_of
@@ -71,6 +71,7 @@ class Pipeline:
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
     privacy: Privacy = field(init=False)
+    start: Start = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -86,6 +87,14 @@ class Pipeline:
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )
         self.graph_limits = GraphLimits(floor=self.settings.support_floor, fan_out=self.settings.fan_out)
+        self.start = Start(
+            self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
+        )
+
+    @property
+    def graph(self) -> GraphLimits | None:
+        """The limits of the user-item graph; None where it is switched off."""
+        return self.graph_limits if self.settings.propagate else None
 
     @property
     def tables(self) -> dict[str, DeliveredTable]:
@@ -106,11 +115,6 @@ class Pipeline:
         """Changes whenever something of this person was forgotten: their versions begin anew then."""
         raw = self.receipts.get(subject_of(user_id).encode())
         return "" if raw is None else str(hash(raw))
-
-    def is_forgotten(self, user_id: str, domain: str | None, *moments: datetime) -> bool:
-        """Whether what happened at one of these moments is not to be known any more."""
-        receipt = self.receipt(user_id)
-        return receipt is not None and receipt.covers(domain, *moments)
 
     def source(self, *bases: str) -> Any:
         """One raw channel over these topics of the registry."""

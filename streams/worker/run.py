@@ -1,6 +1,7 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
 import logging
+from functools import partial
 from typing import Any
 
 import faust
@@ -12,7 +13,7 @@ from streams.worker import metrics
 from streams.worker.app import create, longest_question_seconds
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import logs, state
-from streams.worker.runtime.health import WorkerHealth
+from streams.worker.runtime.health import WorkerHealth, standing_of
 from streams.worker.runtime.watchdog import Watchdog
 
 logger = logging.getLogger("sager.worker")
@@ -66,7 +67,8 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
         settings = pipeline.settings
         patience = max(settings.watchdog_seconds, longest_question_seconds(settings) + MARGIN_SECONDS)
         patient = settings.model_copy(update={"watchdog_seconds": patience})
-        watchdog = Watchdog(patient, lambda: pipeline.progressed, assigned)
+        standing, beats = partial(standing_of, pipeline.app), lambda: health.beats
+        watchdog = Watchdog(patient, lambda: pipeline.progressed, assigned, standing=standing, beats=beats)
         watchdog.start()
         health.guarded_by(watchdog)
         logger.info("watching for lag without progress for %.0f s", patience)

@@ -106,7 +106,7 @@ def test_an_evening(folder):
     assert version(up, "ann") == 1
     with Up(folder) as up:
         env = up.env
-        assert "1 skills with 1 diffs, 24 interactions" in up.told()
+        assert "with 1 skills and 24 interactions" in up.told()
         with following(env) as line:
             choose(env, "ann", 2)
             choose(env, "bob", 2)

@@ -15,11 +15,9 @@ from pathlib import Path
 
 from operators.chain import breaks, unsealed
 from operators.contrast import on_ranking, on_selection
-from operators.evolve import RulesReasoner, validate
-from operators.merge import merge, resolve, start
-from operators.slim import slim
+from operators.evolve import RulesReasoner
 from operators.statinit import facts_of, parser_for
-from operators.tokens import count_tokens
+from operators.steps import Evolve, Start, State
 from schemas import (
     Contrast,
     ItemMemory,
@@ -82,12 +80,13 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     """The offline fold, in each user's order, with the rules."""
     skills: dict[bytes, PolicySkill] = {}
-    reasoner = RulesReasoner()
+    step, reasoner = Evolve(), RulesReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
-        skill = skills.get(key) or start(contrast.user_id, contrast.domain, (), contrast)
-        proposal = reasoner.propose(contrast, skill)
-        skills[key] = merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast))
+        skill = skills.get(key) or Start().skill(contrast.user_id, contrast.domain, contrast, None)
+        known = step.begin(State(skill), contrast).contrast
+        assert known is not None
+        skills[key] = step.finish(State(skill), known, reasoner.propose(known, skill)).skill
     return skills
 
 
@@ -151,7 +150,8 @@ def assert_undisturbed(
         }
     # A successor that cannot see whether there was one sends an empty one; to an app that is none.
     told = {key: decode(SlimSkill, value).text for key, value in outputs.newest(SlimSkill).items()}
-    wanted_slims = {key: slim(skill, count_tokens, 30).text for key, skill in final.items()}
+    slims = {key: Evolve(slim_tokens=30).slim(skill) for key, skill in final.items()}
+    wanted_slims = {key: short.text for key, short in slims.items() if short is not None}
     assert {key: text for key, text in told.items() if text} == {k: text for k, text in wanted_slims.items() if text}
     harness.assert_all_stores_agree(duckdb=duckdb)
     if duckdb:

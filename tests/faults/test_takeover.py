@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from operators.evolve import RulesReasoner, validate
-from operators.merge import merge, resolve, resolve_command, start
-from operators.slim import slim
+from operators.evolve import RulesReasoner
 from operators.statinit import facts_of, parser_for
-from operators.tokens import count_tokens
+from operators.steps import Evolve, Start, State
 from schemas import (
     Candidate,
     Contrast,
@@ -64,8 +62,7 @@ def contrast_of(user: str, number: int) -> Contrast:
 
 
 def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
-    proposal = RulesReasoner().propose(contrast, skill)
-    return merge(skill, resolve(skill, validate(proposal, skill, contrast), contrast, at))
+    return Evolve().finish(State(skill), contrast, RulesReasoner().propose(contrast, skill), at).skill
 
 
 def put_skill(harness: Harness, skill: PolicySkill) -> None:
@@ -75,7 +72,8 @@ def put_skill(harness: Harness, skill: PolicySkill) -> None:
 def put_outputs(harness: Harness, skill: PolicySkill) -> None:
     assert skill.last_diff is not None
     put(harness, SkillDiff.TOPIC, skill.user_id, skill.user_id.encode(), skill.last_diff)
-    short = slim(skill, count_tokens, harness.settings.slim_tokens)
+    short = Evolve(slim_tokens=harness.settings.slim_tokens).slim(skill)
+    assert short is not None
     put(harness, SlimSkill.TOPIC, skill.user_id, compound_key(skill.user_id, skill.domain), short)
 
 
@@ -83,7 +81,7 @@ def test_a_diff_that_was_not_sent_is_sent_and_one_that_was_is_not_sent_again(har
     for user, sent in (("unsent", False), ("sent", True)):
         contrast = contrast_of(user, 1)
         at = put(harness, Contrast.TOPIC, user, user.encode(), contrast)
-        skill = evolved(start(user, "films", (), contrast), contrast, at)
+        skill = evolved(Start().skill(user, "films", contrast, None), contrast, at)
         put_skill(harness, skill)
         if sent:
             put_outputs(harness, skill)
@@ -109,7 +107,7 @@ def test_a_commands_diff_goes_out_before_that_of_a_choice_which_comes_first(harn
     """Commands and contrasts are two topics: after a restart the later event may be read before the earlier one."""
     contrast = contrast_of("ann", 1)
     at = put(harness, Contrast.TOPIC, "ann", b"ann", contrast)
-    first = evolved(start("ann", "films", (), contrast), contrast, at)
+    first = evolved(Start().skill("ann", "films", contrast, None), contrast, at)
     command = SkillCommand.model_validate(
         {
             "event_id": "pin-1",
@@ -123,7 +121,7 @@ def test_a_commands_diff_goes_out_before_that_of_a_choice_which_comes_first(harn
     )
     put_outputs(harness, first)
     at = put(harness, SkillCommand.TOPIC, "ann", b"ann", command)
-    second = merge(first, resolve_command(first, command, at))
+    second = Evolve().command(State(first), command, at).skill
     put_skill(harness, second)
     put(harness, Contrast.TOPIC, "ann", b"ann", contrast_of("ann", 2))
 

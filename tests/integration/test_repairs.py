@@ -1,21 +1,17 @@
 """Each repair of Faust in `streams/worker/runtime/repairs.py`, against a real broker."""
 
-import asyncio
 import time
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
-from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread
 
 from schemas import SkillDiff
 from streams.settings import Settings
 from streams.worker import app as worker_app
-from streams.worker.runtime.repairs import QuietTableManager, TrueEndConsumerThread
+from streams.worker.runtime.repairs import TrueEndConsumerThread
 from tests.conftest import APACHE
 from tests.harness import Harness
-from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = pytest.mark.broker
@@ -42,12 +38,6 @@ def test_a_late_second_worker_loses_nothing(harness: Harness) -> None:
 
     assert outputs.dead_letters == []
     harness.assert_all_stores_agree(duckdb=False)
-
-
-def test_the_repaired_recovery_is_the_one_in_use(settings: Settings) -> None:
-    app = worker_app.create(settings).app
-
-    assert isinstance(app.tables, QuietTableManager)
 
 
 @pytest.mark.skipif(APACHE, reason="Apache Kafka reports true ends: this repair is for the embedded broker")
@@ -146,43 +136,3 @@ async def test_a_partition_without_a_committed_offset_is_sought_to_its_beginning
     again = await consumer.getmany(tp, timeout_ms=5_000)
     await thread.stop()
     assert len(again[tp]) == 5
-
-
-async def test_the_livelock_detector_survives_a_partition_between_two_positions(harness: Harness) -> None:
-    """Repair 3: without it, a worker that looks while a seek is under way dies of an assertion in aiokafka."""
-    thread = _Unstarted(harness.settings, group=harness.settings.app_id)
-    tp = TopicPartition(harness.settings.topic("contrasts"), 0)
-    consumer = thread._ensure_consumer()
-    await consumer.start()
-    consumer.assign([tp])
-    await consumer.getmany(tp, timeout_ms=500)
-    state = consumer._fetcher._subscriptions.subscription.assignment.state_value(tp)
-    state.timestamp = time.monotonic() * 1000
-    thread.consumer.app = worker_app.create(harness.settings).app
-    thread.time_started = time.monotonic()
-    thread.tp_fetch_request_timeout_secs = thread.tp_stream_timeout_secs = thread.tp_commit_timeout_secs = 60.0
-    thread.verify_event_path(time.monotonic(), tp)
-
-    state.await_reset("earliest")
-    with pytest.raises(AssertionError):
-        AIOKafkaConsumerThread.verify_event_path(thread, time.monotonic(), tp)
-    thread.verify_event_path(time.monotonic(), tp)
-
-    await thread.stop()
-
-
-async def test_a_table_does_not_hold_what_its_changelog_does_not(settings: Settings) -> None:
-    """Repair 4: Faust's own tables do, until the changelog has caught up or the worker has died."""
-    table = worker_app.create(settings).skills
-    sent: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    table.send_changelog = lambda *_: sent
-    table.partition_for_key = lambda _: 0
-    logging = asyncio.create_task(table.send_change(b"key", b"value"))
-    await asyncio.sleep(0)
-    assert not logging.done()
-    assert table.get(b"key") is None
-
-    sent.set_result(SimpleNamespace(topic_partition=("skills", 0), offset=7))
-    table.hold(b"key", b"value", await asyncio.wait_for(logging, PATIENCE_SECONDS))
-
-    assert table.get(b"key") == b"value"

@@ -12,15 +12,16 @@ import orjson
 
 from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
-from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, RulesReasoner, validate
+from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, RulesReasoner
 from operators.evolve.question import question
-from operators.merge import merge, resolve, resolve_command, start
+from operators.merge import start
 from operators.privacy import DEFAULT
 from operators.rank import Task, rank
 from operators.rank.listwise import ListwiseRanker
 from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
+from operators.steps import Effects, Evolve, State
 from schemas import (
     Action,
     Candidate,
@@ -49,6 +50,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 AT = Position(topic="rankings", partition=0, offset=1, timestamp_ms=0)
 USER = {"user_id": "u", "domain": "films", "occurred_at": NOW}
 TOKENS = 1_500
+EVOLVE = Evolve()
 
 
 def count_tokens(text: str) -> int:
@@ -179,10 +181,11 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     out.rows.append(orjson.loads(encode(opened.state)))
     if step.contrast is None:
         return out
-    asked_of_model = question(step.contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
+    contrast = EVOLVE.begin(State(skill), step.contrast, AT).contrast
+    assert contrast is not None
+    asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
-    proposal = await _reason(reasoner or RulesReasoner(), step.contrast, skill)
-    _evolve(out, skill, proposal, step.contrast)
+    _apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or RulesReasoner(), contrast, skill), AT))
     out.rows.append(_row(step.contrast))
     return out
 
@@ -203,13 +206,9 @@ async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) 
     return tuple(item.item_id for item, _ in rank(task.items, skill.attributes, task.instruction, {}, task.seed))
 
 
-def _evolve(out: Outcome, skill: PolicySkill, proposal: Proposal, contrast: Contrast) -> None:
-    diff = resolve(skill, validate(proposal, skill, contrast), contrast, AT)
-    _apply(out, skill, diff)
-
-
-def _apply(out: Outcome, skill: PolicySkill, diff: SkillDiff) -> None:
-    evolved = merge(skill, diff)
+def _apply(out: Outcome, effects: Effects) -> None:
+    diff, evolved = effects.diff, effects.skill
+    assert diff is not None
     out.diffs.append(diff)
     out.refused = [refused.why.value for refused in diff.refused]
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
@@ -230,7 +229,7 @@ def _stated(case: Case) -> Outcome:
     out = Outcome(outcome="commanded")
     skill = start("u", "films", _seed(), _command())
     command = _command(action=Action.ADD, line=Stated(dimension="taste", value=case.text), reason=case.text)
-    _apply(out, skill, resolve_command(skill, command, AT))
+    _apply(out, EVOLVE.command(State(skill), command, AT))
     return out
 
 
@@ -250,7 +249,7 @@ def _reply(case: Case) -> Outcome:
         analysis=case.text,
         reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
     )
-    _evolve(out, skill, proposal, contrast)
+    _apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
     return out
 
 

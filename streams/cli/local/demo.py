@@ -13,6 +13,7 @@ import typer
 
 from streams.cli.options import examples
 from streams.cli.options import settings as configured
+from streams.cli.processes import writable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def demo(
     from streams.local.launch import Local  # noqa: PLC0415
 
     console = Console(stderr=as_json)
-    folder = data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     settings = configured(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
     scenario = _scenario(data, users, rounds, seed, llm=llm)
     if not as_json:

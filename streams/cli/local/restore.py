@@ -1,4 +1,4 @@
-"""What `sager up` gives back to a broker that has forgotten everything, from the DuckDB file.
+"""What `sager up` gives back to a fresh broker where there is no journal, from the DuckDB file.
 
 | what | so that |
 |---|---|

@@ -1,6 +1,5 @@
 """`sager up`: everything on this machine, until Ctrl-C."""
 
-import logging
 import os
 import shlex
 import signal
@@ -15,15 +14,19 @@ import typer
 
 from streams.cli.options import examples, settings
 from streams.cli.output import console, note, row, table
+from streams.cli.processes import writable
 from streams.exceptions import StreamsError
+from streams.logs import configure
 
 if TYPE_CHECKING:
-    from streams.cli.local.restore import Restored
     from streams.local.launch import Local
     from streams.settings import Settings
 
 USUAL_PORT = 9092
 CHECK_SECONDS = 0.5
+PROGRESS_SECONDS = 2.0
+CATCH_UP_SECONDS = 120.0
+"""How long the worker may do nothing before we say that we are up all the same."""
 
 
 class PortTaken(StreamsError, OSError):
@@ -56,17 +59,19 @@ def up(
 ) -> None:
     """Run a broker, a worker and the materializer on this machine, until Ctrl-C.
 
-    The broker is in memory. Skills are in the DuckDB file and are given back at the next start. For one machine: a
-    production set-up has a Kafka, and `sager worker` and `sager materialize` beside it.
+    The broker is in memory, and a journal in the data folder keeps what it holds: the next start goes on where this
+    one ended, however it ended. For one machine: a production set-up has a Kafka, and `sager worker` and
+    `sager materialize` beside it.
     """
     chosen = settings(data_dir=data_dir)
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s: %(message)s", stream=sys.stderr)
+    configure("WARNING", chosen.log_format)
+    writable(chosen.data_dir)
     listen = _port(port)
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
-        _run(chosen, listen)
+        _run(chosen, listen, asked=port is not None)
     except _Asked:
-        note("ended")
+        note("ended: what was accepted is kept, and the next start goes on from there")
     finally:
         for name, handler in before:
             signal.signal(name, handler)
@@ -76,31 +81,64 @@ def _ask(number: int, frame: FrameType | None) -> None:
     raise _Asked
 
 
-def _run(chosen: "Settings", port: int) -> None:
-    from streams.cli.local.restore import Restored, restore  # noqa: PLC0415
+def _run(chosen: "Settings", port: int, *, asked: bool) -> None:
+    from streams.cli.local.restore import restore  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
-    restored = Restored()
-
-    def prepare(local_settings: "Settings") -> None:
-        nonlocal restored
-        restored = restore(local_settings)
-
     note("starting ...")
-    local = Local(chosen, port=port, prepare=prepare)
+    if not port:
+        note(f"port {USUAL_PORT} is taken by another process: this broker listens on another one, told below")
+    # A data folder from before there was a journal: what DuckDB holds is all that is left of its events.
+    local = Local(chosen, port=port, keep=True, prepare=restore)
+    is_up, in_order = False, True
     try:
         local.start()
         local.wait_until_ready()
-        _show(local, restored)
+        _catch_up(local)
+        is_up = True
+        _show(local, asked=asked)
         while True:
             local.check()
             time.sleep(CHECK_SECONDS)
     except _Asked:
-        note("ending: the worker finishes, the materializer publishes ...")
-        # Who asks again does not want to wait: from here on a signal ends things at once.
+        # Who asks again does not want to wait.
+        in_order = False
+        if is_up:
+            _finish(local)
+        in_order = True
         raise
     finally:
-        local.stop()
+        local.stop(at_once=not in_order)
+
+
+class _Progress:
+    """Tells how many records are left, every few seconds."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing, self._told_at = doing, time.monotonic()
+
+    def __call__(self, left: int) -> None:
+        if time.monotonic() - self._told_at > PROGRESS_SECONDS:
+            self._told_at = time.monotonic()
+            note(f"{self._doing}: {left} records left ...")
+
+
+def _catch_up(local: "Local") -> None:
+    """Wait until the worker has done what was restored."""
+    with local.backlog() as backlog:
+        left = backlog.waits(CATCH_UP_SECONDS, _Progress("catching up with what was restored"), local.check)
+    if left:
+        note(f"the worker has done nothing for {CATCH_UP_SECONDS:.0f} s, and {left} records wait: see its log")
+
+
+def _finish(local: "Local") -> None:
+    """Wait, not for ever, until the worker has done what was accepted, and tell what it has not."""
+    seconds = local.settings.shutdown_seconds
+    note("ending: the worker finishes, the materializer publishes (Ctrl-C again ends at once) ...")
+    with local.backlog() as backlog:
+        left = backlog.waits(seconds, _Progress("finishing"), local.check, patient=False)
+    if left:
+        note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first at the next start")
 
 
 def _port(asked: int | None) -> int:
@@ -121,7 +159,7 @@ def _port(asked: int | None) -> int:
     return port
 
 
-def _show(local: "Local", restored: "Restored") -> None:
+def _show(local: "Local", *, asked: bool) -> None:
     out = console()
     made = table("", "", title="sager is up")
     made.show_header = False
@@ -131,14 +169,23 @@ def _show(local: "Local", restored: "Restored") -> None:
         row(made, [f"metrics, {name}", url])
     for name, log in local.logs.items():
         row(made, [f"log, {name}", log])
-    if restored.skills or restored.interactions:
-        told = f"{restored.skills} skills with {restored.diffs} diffs"
-        if restored.interactions:
-            told += f", {restored.interactions} interactions of users without a skill"
-        row(made, ["restored", told])
+    loaded = local.loaded
+    if loaded.records:
+        told = f"{loaded.records} records, with {loaded.skills} skills and {loaded.interactions} interactions"
+        row(made, ["restored", f"{told}; {loaded.waiting} were still to be done" if loaded.waiting else told])
     out.print(made)
+    if local.port != USUAL_PORT and not asked:
+        out.print(
+            f"Port {USUAL_PORT} is another process'. Whatever dials localhost:{USUAL_PORT}, as the README's examples\n"
+            "do, reaches that one. In each terminal, before anything else:\n",
+            f"  export SAGER_BOOTSTRAP={local.bootstrap}\n",
+            sep="\n",
+            style="bold yellow",
+            markup=False,
+            soft_wrap=True,
+        )
     out.print("In another terminal:\n", *_next_steps(local), sep="\n  ", markup=False, soft_wrap=True)
-    out.print("\nCtrl-C ends it; the skills stay in the DuckDB file.", markup=False)
+    out.print("\nCtrl-C ends it; the next `sager up` in this folder goes on where it ended.", markup=False)
     sys.stdout.flush()
 
 

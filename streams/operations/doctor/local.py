@@ -14,11 +14,12 @@ from confluent_kafka import KafkaException, TopicPartition, libversion
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from packaging.requirements import Requirement
 
+from operators.rank import RankSkill
 from streams.exceptions import StreamsError
 from streams.materializer import ddl, read
 from streams.materializer.exceptions import AnotherDeployment
 from streams.operations.doctor.findings import Finding, error, ok, warning
-from streams.settings import By, RankerName, RankSkill, ReasonerName, Settings, Store
+from streams.settings import By, RankerName, ReasonerName, Settings, Store
 
 DISTRIBUTION = "sager-streams"
 ANSWER_SECONDS = 5.0

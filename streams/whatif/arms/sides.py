@@ -5,12 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, Replacement, Replacer, RulesReplacer
-from operators.slim import lines_of, relevant_to, slim
-from operators.tokens import count_tokens
-from operators.whatif import Learner, Side
+from operators.whatif import Side
 from schemas import Attribute, Contrast, PolicySkill, ReasonedBy
-from streams.privacy import privacy_of
-from streams.settings import EvolveMode, OnLlmFailure, RankSkill, ReasonerName, Settings
+from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
+from streams.steps import evolve_of, rank_of
 from streams.whatif.arms.knobs import Knobs
 
 Shares = Callable[[str], Mapping[str, float] | None]
@@ -31,27 +29,16 @@ def side_of(knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: 
     """
     settings, anew = knobs.settings, knobs.settings.evolve_mode is EvolveMode.REPLACE
     asked = _Asked(knobs, purpose, fallback and settings.on_llm_failure is OnLlmFailure.RULES)
-    learner = Learner(
-        asked.reason,
-        asked.rewrite if anew else None,
-        knobs.limits,
-        privacy_of(settings),
-        settings.warmup_rounds,
+    return Side(
+        evolve_of(settings, knobs.limits),
+        asked.rewrite if anew else asked.reason,
+        partial(lines_that_rank, settings, shares),
     )
-    return Side(learner, partial(lines_that_rank, settings, shares))
 
 
 def lines_that_rank(settings: Settings, shares: Shares, skill: PolicySkill, contrast: Contrast) -> Sequence[Attribute]:
     """The lines that the deterministic ranker goes by with these settings."""
-    match settings.rank_skill:
-        case RankSkill.FULL:
-            return skill.attributes
-        case RankSkill.NONE:
-            return ()
-        case RankSkill.SLIM:
-            asked = contrast.instruction if settings.task_slim else ""
-            relevant, population = relevant_to(asked, skill), shares(skill.domain)
-            return lines_of(skill, slim(skill, count_tokens, settings.slim_tokens, population, relevant))
+    return rank_of(settings).lines(skill, contrast.instruction, shares(skill.domain))
 
 
 @dataclass

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from operators.applied import is_applied
-from operators.contrast import Step, on_ranking, on_selection, slot_of
+from operators.contrast import Outcome, Step, slot_of
 from operators.outcome import Arm, gain
+from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
@@ -46,7 +46,7 @@ class Contrasts:
         wish = self._pipeline.privacy.wish(ranking.instruction)
         kept = ranking.model_copy(update={"instruction": self._pipeline.asked(ranking.instruction, ranking.domain)})
 
-        def take(state: OpenRankings) -> Step:
+        def take(state: State) -> Step | Outcome:
             return on_ranking(state, kept, parse, position, limits, wish)
 
         return await self._take(event, ranking, position, take, Selection.TOPIC)
@@ -54,7 +54,7 @@ class Contrasts:
     async def _on_selection(self, event: Any, selection: Selection, position: Position) -> str:
         limits = self._pipeline.ring_limits
 
-        def take(state: OpenRankings) -> Step:
+        def take(state: State) -> Step | Outcome:
             return on_selection(state, selection, position, limits)
 
         return await self._take(event, selection, position, take, Ranking.TOPIC)
@@ -64,24 +64,20 @@ class Contrasts:
         event: Any,
         record: Ranking | Selection,
         position: Position,
-        take: Callable[[OpenRankings], Step],
+        take: Callable[[State], Step | Outcome],
         other: str,
     ) -> str:
         """Apply an event to its rings; if that would push something out, wait for the other topic to come up."""
-        slot = slot_of(record.ranking_id)
-        key = compound_key(record.user_id, slot)
+        key = compound_key(record.user_id, slot_of(record.ranking_id))
         lock = self._pipeline.lock("open-rankings", key)
         give_up = time.monotonic() + HOLD_SECONDS
         held = False
         while True:
             async with lock:
-                domain = record.domain if isinstance(record, Ranking) else None
-                if self._pipeline.is_forgotten(record.user_id, domain, record.occurred_at, position.moment):
-                    return "forgotten"
-                state = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)
-                if state is not None and is_applied(state.applied, position):
-                    return "repeated"
-                step = take(state or OpenRankings(user_id=record.user_id, slot=slot))
+                rings = self._pipeline.read(self._pipeline.open_rankings, key, OpenRankings)
+                step = take(State(rings, self._pipeline.receipt(record.user_id)))
+                if isinstance(step, Outcome):
+                    return step.value
                 late = step.overflows and self._pipeline.has_more(other, position.partition)
                 if not late or time.monotonic() > give_up:
                     return await self._settle(event, key, step)

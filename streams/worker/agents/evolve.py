@@ -1,22 +1,22 @@
-"""Agent `evolve`: the only writer of skills. Reason on a view, merge into the newest, write, send (paper 2.5)."""
+"""Agent `evolve`: the only writer of skills. Read, step, ask, step with the newest, write, send (paper 2.5)."""
 
 import asyncio
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.chain import seal
-from operators.forget import what_remains
-from operators.merge import holds, merge, resolve_command
 from operators.render import render
-from operators.slim import slim
-from operators.tokens import count_tokens
-from operators.whatif import Learner
+from operators.steps import Reason
+from operators.steps.evolve import Outcome, State, Version
 from schemas import (
     Contrast,
     ForgetRequest,
+    Memory,
     PolicySkill,
     Position,
+    Receipt,
     SkillCommand,
     SkillDiff,
     SlimSkill,
@@ -25,9 +25,10 @@ from schemas import (
     encode,
 )
 from streams.settings import EvolveMode
+from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.forgetting import Forgetting, LogIncomplete
-from streams.worker.graph import propagate
+from streams.worker.graph import remember
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.reasoning.shadow import Shadow
@@ -42,149 +43,130 @@ def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = Non
 
 
 class Evolve:
-    """The agent's two handlers, and the one way in which a diff comes into the world."""
+    """The agent's handlers, and the one way in which a version of a skill comes into the world."""
 
     def __init__(self, pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> None:
         self._pipeline = pipeline
         settings = pipeline.settings
-        self._learner = Learner(
-            reasoning.reason,
-            reasoning.rewrite if settings.evolve_mode is EvolveMode.REPLACE else None,
-            pipeline.merge_limits,
-            pipeline.privacy,
-            settings.warmup_rounds,
+        self._step = replace(
+            evolve_of(settings, pipeline.merge_limits),
+            slim_tokens=settings.slim_tokens,
+            seal_key=settings.seal_key,
+            graph=pipeline.graph,
         )
+        anew = settings.evolve_mode is EvolveMode.REPLACE
+        self._reason: Reason = reasoning.rewrite if anew else reasoning.reason
         self._shadow = shadow
-        self._sent = Sent(pipeline.settings, pipeline.generation)
-        self._forgetting = Forgetting(pipeline, self._apply, self._sent.forget)
+        self._sent = Sent(settings, pipeline.generation)
+        self._forgetting = Forgetting(pipeline, self._apply_diff, self._sent.forget)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
             SkillCommand.TOPIC: self._on_command,
             ForgetRequest.TOPIC: self._on_forget_request,
         }
-        self.intake = Intake(pipeline, "evolve", handlers, pipeline.settings.in_flight)
+        self.intake = Intake(pipeline, "evolve", handlers, settings.in_flight)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
-        # What older workers left on the topic was not filtered.
-        chosen, _ = self._pipeline.privacy.item(contrast.chosen, contrast.domain)
-        receipt = self._pipeline.receipt(contrast.user_id)
-        moments = (contrast.occurred_at, position.moment)
-        known = what_remains(chosen, contrast.user_id, contrast.domain, receipt, *moments)
-        if known is None:
-            return "forgotten"
-        contrast = contrast.model_copy(update={"chosen": known})
-        await self._propagate(event, contrast, position)
-        skill = newest(self._pipeline, contrast)
-        await self._complete(event, skill)
-        outcome = await self._learn(event, contrast, skill, position)
+        pipeline = self._pipeline
+        key = compound_key(contrast.user_id, contrast.domain)
+        # Interactions and contrasts of one user are handled by two agents.
+        async with pipeline.lock("memories", key):
+            receipt = pipeline.receipt(contrast.user_id)
+            state = self._read(contrast, receipt, pipeline.read(pipeline.memories, key, Memory))
+            begun = self._step.begin(state, contrast, position, datetime.now(UTC))
+            await remember(pipeline, event, begun.remembered)
+        if begun.contrast is None:
+            return Outcome.FORGOTTEN.value
+        await self._complete(event, state)
+        outcome = begun.outcome or await self._learn(event, begun.contrast, state.skill, position)
         if self._shadow is not None:
             # When all of the live skill is out; it waits for nothing of this.
-            self._shadow.choice(event, contrast, position, skill, is_repeated=outcome == "repeated")
-        return outcome
+            self._shadow.choice(event, begun.contrast, position, state, is_repeated=outcome == Outcome.REPEATED)
+        return str(outcome)
 
     async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
-        if holds(skill, contrast.event_id, position):
-            return "repeated"
-        if self._learner.passes_over(skill):
-            return "frozen"
         try:
-            diff = await self._learner.diff(contrast, skill, position, lambda: newest(self._pipeline, contrast))
+            answer = await self._reason(contrast, skill)
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
-        await self._apply(event, newest(self._pipeline, contrast), diff)
+        effects = self._step.finish(self._read(contrast), contrast, answer, position)
+        await self._apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
-        return "evolved"
-
-    async def _propagate(self, event: Any, contrast: Contrast, position: Position) -> None:
-        await propagate(
-            self._pipeline,
-            event,
-            contrast.user_id,
-            contrast.domain,
-            contrast.chosen,
-            contrast.occurred_at,
-            contrast.event_id,
-            position,
-        )
+        return effects.outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        pipeline = self._pipeline
-        if pipeline.is_forgotten(command.user_id, command.domain, command.occurred_at, position.moment):
-            return "forgotten"
-        skill = newest(pipeline, command)
-        await self._complete(event, skill)
-        if holds(skill, command.event_id, position):
-            return "repeated"
-        diff = resolve_command(skill, command, position, pipeline.merge_limits, pipeline.privacy)
-        await self._apply(event, skill, diff)
-        if self._shadow is not None:
-            self._shadow.command(event, command, position)
-        return "commanded"
+        state = self._read(command, self._pipeline.receipt(command.user_id))
+        effects = self._step.command(state, command, position)
+        if effects.outcome is not Outcome.FORGOTTEN:
+            await self._complete(event, state)
+        await self._apply(event, effects.version)
+        if self._shadow is not None and effects.outcome is Outcome.COMMANDED:
+            self._shadow.command(event, command, position, state.receipt)
+        return effects.outcome.value
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline
         if request.domain is not None:
             skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
             if skill is not None:
-                await self._complete(event, skill)
+                await self._complete(event, State(skill, shares=pipeline.global_skills.shares(skill.domain)))
         try:
             return await self._forgetting.on_request(event, request, position)
         except LogIncomplete as error:
             await self.intake.dead_letter(event, position, "log-incomplete", str(error))
             return "given-up"
 
-    async def _apply(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
-        """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
-        diff = seal(diff, skill.chain, self._pipeline.settings.seal_key)
-        evolved = merge(skill, diff)
-        key = compound_key(skill.user_id, skill.domain)
-        await self._pipeline.write(self._pipeline.skills, event, key, evolved)
-        # What distinguishes may have changed since the last one went out: then it is sent, changed or not.
-        comparable = not self._pipeline.global_skills.shares(skill.domain)
-        before = self._slim(skill).text if skill.version and comparable else None if skill.version else ""
-        short = self._slim(evolved)
-        await self._publish(event, evolved, diff, short if always or short.text != before else None)
-        _count(diff, evolved)
+    def _read(
+        self, record: Contrast | SkillCommand, receipt: Receipt | None = None, memory: Memory | None = None
+    ) -> State:
+        """The user's skill as it is now, with what else a step goes by."""
+        shares = self._pipeline.global_skills.shares(record.domain)
+        return State(newest(self._pipeline, record), receipt, memory, shares)
 
-    async def _complete(self, event: Any, skill: PolicySkill) -> None:
+    async def _apply(self, event: Any, version: Version | None) -> None:
+        """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
+        if version is None:
+            return
+        key = compound_key(version.skill.user_id, version.skill.domain)
+        await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
+        await self._send(event, version)
+        if version.diff is not None:
+            _count(version.diff, version.skill)
+
+    async def _apply_diff(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
+        state = State(skill, shares=self._pipeline.global_skills.shares(skill.domain))
+        await self._apply(event, self._step.version(state, diff, always=always))
+
+    async def _complete(self, event: Any, state: State) -> None:
         """Send what a worker that died may not have sent of the newest version, and nothing that is there already."""
-        last = skill.last_diff
-        if last is None or last.source is None or self._sent.is_noted(skill):
+        last = state.skill.last_diff
+        if last is None or last.source is None or self._sent.is_noted(state.skill):
             return
         if self._pipeline.is_acknowledged(last.source):
             return
-        diff = await self._newest_sent(event, SkillDiff.TOPIC, skill)
-        short = await self._newest_sent(event, SlimSkill.TOPIC, skill)
-        now = self._slim(skill)
-        await self._publish(
-            event,
-            skill,
-            None if diff is not None and diff.version >= skill.version else last,
-            None if short is not None and (short.version >= skill.version or short.text == now.text) else now,
-        )
+        diff = await self._newest_sent(event, SkillDiff.TOPIC, state.skill)
+        short = await self._newest_sent(event, SlimSkill.TOPIC, state.skill)
+        found = (diff.version if diff else 0, short.version if short else 0, short.text if short else None)
+        await self._send(event, self._step.unsent(state, *found))
 
     async def _newest_sent(self, event: Any, topic: str, skill: PolicySkill) -> Newest | None:
         ask = partial(self._sent.newest, topic, event.message.partition, skill)
         return await self._pipeline.retry(event, f"reading the end of {topic}", ask)
 
-    async def _publish(self, event: Any, skill: PolicySkill, diff: SkillDiff | None, short: SlimSkill | None) -> None:
+    async def _send(self, event: Any, version: Version) -> None:
         """Send a diff and a slim skill, where there are any, and remember that all of this version is out."""
-        send, partition = self._pipeline.send, event.message.partition
+        send, partition, skill = self._pipeline.send, event.message.partition, version.skill
         sends = []
-        if diff is not None:
-            version = diff_key(skill.user_id, skill.domain, diff.version)
-            sends.append(send(event, SkillDiff.TOPIC, version, encode(diff), partition))
-        if short is not None:
+        if version.diff is not None:
+            key = diff_key(skill.user_id, skill.domain, version.diff.version)
+            sends.append(send(event, SkillDiff.TOPIC, key, encode(version.diff), partition))
+        if version.slim is not None:
             key = compound_key(skill.user_id, skill.domain)
-            sends.append(send(event, SlimSkill.TOPIC, key, encode(short), partition))
-            metrics.SLIM_TOKENS.observe(short.tokens)
+            sends.append(send(event, SlimSkill.TOPIC, key, encode(version.slim), partition))
+            metrics.SLIM_TOKENS.observe(version.slim.tokens)
         await asyncio.gather(*sends)
         self._sent.note(skill)
-
-    def _slim(self, skill: PolicySkill) -> SlimSkill:
-        population = self._pipeline.global_skills.shares(skill.domain)
-        return slim(skill, count_tokens, self._pipeline.settings.slim_tokens, population)
 
 
 def _count(diff: SkillDiff, evolved: PolicySkill) -> None:

@@ -1,45 +1,33 @@
 """Agent `prior`: interactions into the profiles table, from which StatInit seeds skills (paper 2.3)."""
 
+from datetime import UTC, datetime
 from typing import Any
 
-from operators.applied import is_applied
-from operators.forget import what_remains
-from operators.statinit import observe
-from schemas import Interaction, Position, Profile, compound_key
-from streams.worker.graph import propagate
+from operators.steps.prior import Prior, State
+from schemas import Interaction, Memory, Position, Profile, compound_key
+from streams.worker.graph import remember
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.intake import Intake
 
 
 def attach(pipeline: Pipeline) -> None:
     """Add the agent to the worker."""
+    prior = Prior(pipeline.prior_limits, pipeline.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
         key = compound_key(interaction.user_id, interaction.domain)
-        moments = (interaction.occurred_at, position.moment)
         item = pipeline.facts_of(interaction.domain, interaction.item)
-        await propagate(
-            pipeline,
-            event,
-            interaction.user_id,
-            interaction.domain,
-            item,
-            interaction.occurred_at,
-            interaction.event_id,
-            position,
-        )
-        # Under a lock, and asked there: forgetting takes the profile away behind this agent's back.
-        async with pipeline.lock("profiles", key):
-            receipt = pipeline.receipt(interaction.user_id)
-            known = what_remains(item, interaction.user_id, interaction.domain, receipt, *moments)
-            if known is None:
-                return "forgotten"
-            profile = pipeline.read(pipeline.profiles, key, Profile)
-            if profile is not None and is_applied(profile.applied, position):
-                return "repeated"
-            observed = observe(profile, interaction, known.facts, position, pipeline.prior_limits)
-            await pipeline.write(pipeline.profiles, event, key, observed)
-        return "counted"
+        # The receipt is asked under both locks: forgetting takes memory and profile away behind this agent's back.
+        async with pipeline.lock("memories", key), pipeline.lock("profiles", key):
+            state = State(
+                pipeline.read(pipeline.profiles, key, Profile),
+                pipeline.read(pipeline.memories, key, Memory),
+                pipeline.receipt(interaction.user_id),
+            )
+            effects = prior.step(state, interaction, item, position, datetime.now(UTC))
+            await remember(pipeline, event, effects.remembered)
+            if effects.profile is not None:
+                await pipeline.write(pipeline.profiles, event, key, effects.profile)
+        return effects.outcome.value
 
-    intake = Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction})
-    intake.attach()
+    Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction}).attach()

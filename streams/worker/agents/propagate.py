@@ -6,7 +6,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from operators.propagate import forgotten_signal, on_touch, without_taker
+from operators.propagate import forgotten_signal
+from operators.steps.propagate import forget as forgotten_by
+from operators.steps.propagate import step
 from schemas import ItemMemory, ItemSignal, Position, Touch, compound_key, encode
 from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
@@ -23,11 +25,9 @@ def attach(pipeline: Pipeline) -> None:
         name = to_json(touch.taker.user_id)
         for key in await keys_that_hold(pipeline.item_memories, name):
             held = pipeline.read(pipeline.item_memories, key, ItemMemory)
-            if held is None or not (touch.every_domain or held.domain == touch.domain):
-                continue
-            without = without_taker(held, touch.taker.user_id)
+            without = None if held is None else forgotten_by(held, touch)
             # Other partitions' items hear of it on their own partition, and there it is right to write them.
-            if without is not None and partition_of(held.item_id, settings.partitions) == event.message.partition:
+            if without is not None and partition_of(without.item_id, settings.partitions) == event.message.partition:
                 await pipeline.write(pipeline.item_memories, event, key, without)
         await pipeline.item_memories.scrub()
         told = encode(forgotten_signal(touch))
@@ -40,13 +40,12 @@ def attach(pipeline: Pipeline) -> None:
             return await forget(event, touch)
         key = compound_key(touch.item_id, touch.domain)
         held = pipeline.read(pipeline.item_memories, key, ItemMemory)
-        told = on_touch(held, touch, pipeline.graph_limits, datetime.now(UTC))
-        if told is None:
-            return "repeated"
+        effects = step(held, touch, pipeline.graph_limits, datetime.now(UTC))
         # Before the write: a touch that is known already tells nothing, and after a crash it must tell again.
-        sends = (pipeline.send(event, ItemSignal.TOPIC, s.user_id.encode(), encode(s)) for s in told.signals)
+        sends = (pipeline.send(event, ItemSignal.TOPIC, s.user_id.encode(), encode(s)) for s in effects.signals)
         await asyncio.gather(*sends)
-        await pipeline.write(pipeline.item_memories, event, key, told.item)
-        return "told" if told.signals else "gathered"
+        if effects.item is not None:
+            await pipeline.write(pipeline.item_memories, event, key, effects.item)
+        return effects.outcome.value
 
     Intake(pipeline, "propagate", {Touch.TOPIC: on_item_touched}).attach()

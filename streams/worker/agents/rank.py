@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from schemas import Candidate, Position, RankedBy, Ranking, RankRequest, derived_id, encode
+from operators.steps.rank import answer
+from schemas import Position, Ranking, RankRequest, encode
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.models import Models
 from streams.worker.reasoning.ranking import Answers
@@ -15,19 +16,7 @@ def attach(pipeline: Pipeline, models: Models) -> None:
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         request = request.model_copy(update={"instruction": pipeline.asked(request.instruction, request.domain)})
-        order, injected = await answers.rank(request)
-        by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
-        ranking = Ranking(
-            event_id=derived_id("ranking", request.user_id, request.request_id),
-            occurred_at=request.occurred_at,
-            ranking_id=request.request_id,
-            user_id=request.user_id,
-            domain=request.domain,
-            instruction=request.instruction,
-            candidates=tuple(by_id[item_id] for item_id in order),
-            ranked_by=RankedBy.SAGER,
-            injected=injected,
-        )
+        ranking = answer(request, *await answers.rank(request))
         await pipeline.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         return "ranked"
 

@@ -4,7 +4,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from operators.propagate import hear, neighbour_of, without_neighbour
+from operators.propagate import neighbour_of
+from operators.steps.retrieve import forget as forgotten_by
+from operators.steps.retrieve import is_meant, step
 from schemas import ItemSignal, Neighbourhood, Position, compound_key
 from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
@@ -20,15 +22,12 @@ def attach(pipeline: Pipeline) -> None:
         table = pipeline.neighbourhoods
         for key in await keys_that_begin(table, signal.user_id):
             held = pipeline.read(table, key, Neighbourhood)
-            if held is not None and (signal.every_domain or held.domain == signal.domain) and is_here(held, event):
+            if held is not None and is_meant(held, signal) and is_here(held, event):
                 await pipeline.delete(table, event, key)
-        neighbour = neighbour_of(signal.user_id)
-        for key in await keys_that_hold(table, to_json(neighbour)):
+        for key in await keys_that_hold(table, to_json(neighbour_of(signal.user_id))):
             held = pipeline.read(table, key, Neighbourhood)
-            if held is None or not (signal.every_domain or held.domain == signal.domain) or not is_here(held, event):
-                continue
-            without = without_neighbour(held, neighbour)
-            if without is not None:
+            without = None if held is None else forgotten_by(held, signal)
+            if without is not None and is_here(without, event):
                 await pipeline.write(table, event, key, without)
         await table.scrub()
         return "forgotten"
@@ -41,10 +40,9 @@ def attach(pipeline: Pipeline) -> None:
         if signal.forgotten:
             return await forget(event, signal)
         key = compound_key(signal.user_id, signal.domain)
-        heard = hear(pipeline.read(pipeline.neighbourhoods, key, Neighbourhood), signal)
-        if heard is None:
-            return "repeated"
-        await pipeline.write(pipeline.neighbourhoods, event, key, heard)
-        return "heard"
+        effects = step(pipeline.read(pipeline.neighbourhoods, key, Neighbourhood), signal)
+        if effects.neighbourhood is not None:
+            await pipeline.write(pipeline.neighbourhoods, event, key, effects.neighbourhood)
+        return effects.outcome.value
 
     Intake(pipeline, "retrieve", {ItemSignal.TOPIC: on_signal}).attach()

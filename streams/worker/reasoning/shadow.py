@@ -14,8 +14,8 @@ from functools import partial
 from typing import Any
 
 from operators.evolve import ReasonerUnavailable
-from operators.merge import holds, merge, resolve_command
 from operators.outcome import gain
+from operators.steps.evolve import Outcome, State
 from operators.whatif import Lines, Side, in_share, is_behind, place
 from schemas import (
     Contrast,
@@ -82,24 +82,21 @@ class Shadow:
         self._last_of_user: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def choice(
-        self, event: Any, contrast: Contrast, position: Position, live: PolicySkill, *, is_repeated: bool
-    ) -> None:
+    def choice(self, event: Any, contrast: Contrast, position: Position, live: State, *, is_repeated: bool) -> None:
         """Compare at a choice, then learn from it; at once back, whatever becomes of it.
 
         Args:
             event: the Faust event, for its partition.
             contrast: the choice, filtered as for the live skill.
             position: where it stands.
-            live: the live skill as it was before the choice; after it where it is a repeated one.
+            live: what the live side knew before the choice; after it where it is a repeated one.
             is_repeated: the live skill had learned from it before, so that there is nothing to compare.
         """
-        known = self._pipeline.receipt(contrast.user_id)
-        self._offer(contrast.user_id, partial(self._on_choice, event, contrast, position, live, is_repeated, known))
+        work = partial(self._on_choice, event, contrast, position, live.skill, is_repeated, live.receipt)
+        self._offer(contrast.user_id, work)
 
-    def command(self, event: Any, command: SkillCommand, position: Position) -> None:
-        """Carry a person's command out on the shadow too; at once back."""
-        known = self._pipeline.receipt(command.user_id)
+    def command(self, event: Any, command: SkillCommand, position: Position, known: Receipt | None) -> None:
+        """Carry a person's command out on the shadow too; at once back. `known`: what of them was forgotten by then."""
         self._offer(command.user_id, partial(self._on_command, event, command, position, known))
 
     def _offer(self, user_id: str, work: Callable[[], Awaitable[str]]) -> None:
@@ -152,15 +149,15 @@ class Shadow:
         skill = state.skill
         if not is_repeated:
             await self._compare(event, contrast, live, skill)
-        if holds(skill, contrast.event_id, position):
-            return "repeated"
-        if self._side.learner.passes_over(skill):
-            return "frozen"
+        passed_over = self._side.step.fence(skill, contrast, position)
+        if passed_over is not None:
+            return passed_over.value
         try:
-            diff = await self._side.learner.diff(contrast, skill, position)
+            answer = await self._side.reason(contrast, skill)
         except ReasonerUnavailable:
             return "unavailable"
-        await self._write(event, merge(skill, diff), live, known)
+        effects = self._side.step.finish(State(skill), contrast, answer, position)
+        await self._write(event, effects.skill, live, known)
         return "learned"
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position, known: Receipt | None) -> str:
@@ -169,13 +166,10 @@ class Shadow:
         state = self._read(command)
         if state is None:
             return "not-followed"
-        if holds(state.skill, command.event_id, position):
-            return "repeated"
-        learner = self._side.learner
-        diff = resolve_command(state.skill, command, position, learner.limits, learner.privacy)
-        skill = merge(state.skill, diff)
-        await self._hold(event, state.model_copy(update={"skill": skill}), known)
-        return "commanded"
+        effects = self._side.step.command(State(state.skill), command, position)
+        if effects.outcome is Outcome.COMMANDED:
+            await self._hold(event, state.model_copy(update={"skill": effects.skill}), known)
+        return effects.outcome.value
 
     def _read(self, record: Contrast | SkillCommand) -> ShadowSkill | None:
         """What this arm holds of the user; what another one held before counts as nothing."""

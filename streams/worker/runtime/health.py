@@ -3,16 +3,25 @@
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
 
 from streams.worker import metrics
+from streams.worker.runtime.patience import BEAT_SECONDS
 
 if TYPE_CHECKING:
     from streams.worker.pipeline import Pipeline
 
-BEAT_SECONDS = 1.0
 LOOP_SECONDS = 30.0
 """An event loop that has not turned for so long is stuck: it answers no heartbeat, no signal and no event."""
+
+
+def standing_of(app: Any) -> Hashable:
+    """Where a worker stands in its group and the recovery of its tables: another value as soon as that has moved."""
+    recovery = getattr(app.tables, "_recovery", None)
+    recovered = sum(recovery.active_offsets.values()) if recovery is not None else 0
+    settled = bool(app.rebalancing), bool(app.tables.actives_ready), bool(app.flow_control.is_active())
+    return app.consumer_generation_id, settled, recovered, frozenset(app.consumer.assignment())
 
 
 class WorkerHealth:
@@ -20,6 +29,9 @@ class WorkerHealth:
 
     Args:
         loop_seconds: how long the event loop may stand still.
+
+    Attributes:
+        beats: how often the event loop has beaten, once a second where the machine is not busy.
     """
 
     def __init__(self, loop_seconds: float = LOOP_SECONDS) -> None:
@@ -29,6 +41,7 @@ class WorkerHealth:
         self._pipeline: Pipeline | None = None
         self._guard: threading.Thread | None = None
         self._beat_at: float | None = None
+        self.beats = 0
 
     def starts(self, doing: str) -> None:
         """What is done before there is a group to join."""
@@ -52,6 +65,7 @@ class WorkerHealth:
         if self._beat_at is not None:
             metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
         self._beat_at = now
+        self.beats += 1
         loop.call_later(BEAT_SECONDS, self.beat, loop)
 
     def why_not_live(self) -> list[str]:

@@ -8,35 +8,28 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
+from itertools import count
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
+from schemas.topics import WORKED_OFF
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import client_config
 from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from streams.worker import metrics
 from streams.worker.runtime.oldest import Oldest
+from streams.worker.runtime.patience import Patience
 
 logger = logging.getLogger("sager.watchdog")
 
-SOURCES = (
-    "interactions",
-    "rank-requests",
-    "rankings",
-    "selections",
-    "contrasts",
-    "skill-commands",
-    "item-touches",
-    "item-signals",
-)
 REQUEST_SECONDS = 10.0
 
 
-def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = SOURCES) -> dict[TopicPartition, int]:
+def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
     """How many records of each source partition the workers have not committed yet.
 
     Returns:
@@ -66,6 +59,8 @@ class Watchdog(threading.Thread):
         progressed: when the worker last finished anything, by the monotonic clock.
         assigned: which (topic, partition) pairs are this worker's.
         end: what to do; by default the process exits at once with code 70, for its supervisor to start it again.
+        standing: where the worker stands in its group and its recovery; whenever that changes, the time starts anew.
+        beats: how often the event loop has beaten so far, once a second where the machine is not busy.
     """
 
     def __init__(
@@ -74,24 +69,29 @@ class Watchdog(threading.Thread):
         progressed: Callable[[], float],
         assigned: Callable[[], set[tuple[str, int]]],
         end: Callable[[int], None] = os._exit,
+        standing: Callable[[], Hashable] = lambda: None,
+        beats: Callable[[], int] | None = None,
     ) -> None:
         super().__init__(name="watchdog", daemon=True)
         self._settings = settings
         self._progressed = progressed
         self._assigned = assigned
         self._end = end
+        self._standing = standing
+        self._beats = beats or count().__next__
         self._client = AdminClient(client_config(settings))
-        self._waiting_since: float | None = None
+        self._pause = min(10.0, settings.watchdog_seconds / 4)
+        self._patience = Patience(settings.watchdog_seconds, self._pause)
         self._oldest = Oldest(settings)
         self._oldest_by_topic: dict[str, float] = {}
-        for base in SOURCES:
+        for base in WORKED_OFF:
             metrics.LAG.labels(base)
             metrics.OLDEST.labels(base).set_function(partial(self._oldest_of, base))
 
     def run(self) -> None:
         """Look every few seconds, until the process ends."""
         while not self.is_stuck():
-            time.sleep(min(10.0, self._settings.watchdog_seconds / 4))
+            time.sleep(self._pause)
         logger.critical(
             "nothing finished for %.0f s although records wait: giving up, so that a new process takes over",
             self._settings.watchdog_seconds,
@@ -103,29 +103,33 @@ class Watchdog(threading.Thread):
 
         Not the time since the last progress alone: an idle worker whose first record in hours arrives is not stuck.
         """
+        before = self._standing(), self._progressed()
         try:
             waiting = lag(self._settings, self._client)
         except (KafkaException, TimeoutError) as error:
             # No broker, no verdict: a worker that waits for Kafka to come back is not stuck.
             logger.warning("cannot ask for lag: %s", str(error) or "no answer in time")
-            self._waiting_since = None
+            self._patience.renew()
             # librdkafka's admin client asks a partition's former leader again and again: FENCED_LEADER_EPOCH, for ever.
             self._client = AdminClient(client_config(self._settings))
             return False
-        assigned, now = self._assigned(), time.monotonic()
-        ours = {tp: count for tp, count in waiting.items() if (tp.topic, tp.partition) in assigned}
+        assigned = self._assigned()
+        ours = {tp: records for tp, records in waiting.items() if (tp.topic, tp.partition) in assigned}
         self._tell(ours)
         if not any(ours.values()):
-            self._waiting_since = None
-        elif self._waiting_since is None or self._progressed() > self._waiting_since:
-            self._waiting_since = now
-        return self._waiting_since is not None and now - self._waiting_since >= self._settings.watchdog_seconds
+            self._patience.renew()
+            return False
+        committed = frozenset((tp.topic, tp.partition, tp.offset) for tp in ours)
+        now = self._standing(), self._progressed()
+        if now != before:  # while the broker was being asked
+            self._patience.renew()
+        return self._patience.is_over((now, committed), time.monotonic(), self._beats())
 
     def _tell(self, ours: dict[TopicPartition, int]) -> None:
         """How many records wait on our partitions, and since when."""
-        for base in SOURCES:
+        for base in WORKED_OFF:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
-        stamps = self._oldest.timestamps([tp for tp, count in ours.items() if count])
+        stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])
         by_topic: dict[str, float] = {}
         for (topic, _), stamp in stamps.items():
             base = topic.removeprefix(self._settings.prefix)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from operators.slim import compose, lines_of, max_likes, relevant_to, slim
+from operators.slim import compose, lines_of, max_likes, relevant_to, slim, slimmed
 from operators.tokens import count_tokens
 from schemas import Kind, Tier
 from tests.builders import a_skill, an_attribute, id_of
@@ -114,9 +114,20 @@ def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() 
     style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
 
-    few = lines_of(skill, slim(skill, count_tokens, 30))
-    many = lines_of(skill, slim(skill, count_tokens, 200))
+    few = lines_of(skill, slimmed(skill, count_tokens, 30))
+    many = lines_of(skill, slimmed(skill, count_tokens, 200))
 
     assert (len(few), few[-1]) == (4, style)
     assert many == [*lines, style]
-    assert lines_of(a_skill(), slim(a_skill(), count_tokens)) == []
+    assert lines_of(a_skill(), slimmed(a_skill(), count_tokens)) == []
+
+
+def test_of_two_lines_with_one_phrase_the_one_that_was_chosen_is_found_again() -> None:
+    """The text alone does not tell them apart."""
+    common, rare = an_attribute("genre: noir", Tier.HIGH), an_attribute("mood: noir", Tier.HIGH)
+    skill = a_skill(common, rare)
+
+    found = slimmed(skill, count_tokens, 30, {common.attribute_id: 0.9, rare.attribute_id: 0.1})
+
+    assert found.record.text == "likes: noir"
+    assert lines_of(skill, found) == [rare]

@@ -16,7 +16,7 @@ def replayed_by_llm(server: OpenAiServer, **more: Any) -> list[Moment]:
         live.choose(a_choice(number, genre))
     own = Settings(llm_base_url=server.base_url, llm_model="m", llm_attempts=1, llm_retry_seconds=0)
     side = side_of(knobs_of(own, {"reasoner": "llm", "gate": False, **more}), lambda _: None)
-    return replayed(live.series(), side.learner)
+    return replayed(live.series(), side)
 
 
 def report(moments: list[Moment], tmp_path: Any) -> Report:

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from operators.evolve import Proposal, ReasonerUnavailable
 from operators.merge import MergeLimits, OutOfOrder, start
-from operators.whatif import Held, Learner, Series, Step, series
+from operators.whatif import Held, Series, Step, series
 from schemas import Action, Contrast, PolicySkill, encode
 from tests.builders import DOMAIN, USER, a_command, a_contrast, a_position, id_of
-from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, learner, replayed
+from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, an_arm, replayed
 
 COMMANDS = (Action.FREEZE, Action.UNFREEZE, Action.PIN, Action.REMOVE, Action.ADD, Action.SET_TIER, Action.REWORD)
 events = st.lists(
@@ -18,7 +18,7 @@ events = st.lists(
 
 
 def played(happened: list[str | Action], rounds: int | None = None) -> LiveSide:
-    live = LiveSide(learner(rounds=rounds))
+    live = LiveSide(an_arm(rounds=rounds))
     for number, event in enumerate(happened):
         if isinstance(event, Action):
             live.command(a_command(event))
@@ -36,7 +36,7 @@ def test_with_the_same_knobs_a_replay_is_the_fold_of_the_log(
     if not live.diffs:
         return
     told = live.series(forgotten)
-    moments = replayed(told, learner(rounds=rounds))
+    moments = replayed(told, an_arm(rounds=rounds))
 
     assert all(encode(moment.live) == encode(moment.other) for moment in moments)
     assert all(moment.live_place == moment.other_place for moment in moments)
@@ -49,7 +49,7 @@ def test_with_the_same_knobs_a_replay_is_the_fold_of_the_log(
 def test_other_limits_lead_to_another_skill_and_leave_the_live_one_alone() -> None:
     live = played(["farce"] * 8)
 
-    last = replayed(live.series(), learner(MergeLimits(discoveries=0)))[-1]
+    last = replayed(live.series(), an_arm(MergeLimits(discoveries=0)))[-1]
 
     assert last.live == live.folded()
     assert {line.attribute_id for line in last.other.attributes} == {line.attribute_id for line in SEED}
@@ -58,7 +58,7 @@ def test_other_limits_lead_to_another_skill_and_leave_the_live_one_alone() -> No
 def test_what_a_skill_learns_from_a_choice_helps_it_at_the_next_one_only() -> None:
     live = played(["farce"] * 8)
 
-    moments = replayed(live.series(), learner(rounds=0))
+    moments = replayed(live.series(), an_arm(rounds=0))
 
     assert moments[0].live_place == moments[0].other_place, "both rank with the seed"
     assert moments[-1].live_place < moments[-1].other_place
@@ -67,7 +67,7 @@ def test_what_a_skill_learns_from_a_choice_helps_it_at_the_next_one_only() -> No
 def test_a_command_of_a_person_is_carried_out_on_both_sides() -> None:
     live = played(["farce", "farce", Action.FREEZE, "farce", "epic"])
 
-    moments = replayed(live.series(), learner(MergeLimits(discoveries=1)))
+    moments = replayed(live.series(), an_arm(MergeLimits(discoveries=1)))
 
     assert [moment.contrast is None for moment in moments] == [False, False, True, False, False]
     assert moments[-1].other.frozen
@@ -84,14 +84,14 @@ def test_choices_before_those_at_hand_are_shared() -> None:
 
 def test_choices_that_nobody_has_learned_from_yet_are_left_out() -> None:
     live = played(["farce"] * 3)
-    told = series(live.diffs[:2], live.held, {}, live.learner.passes_over)
+    told = series(live.diffs[:2], live.held, {}, live.arm.step.passes_over)
 
     assert (told.choices, told.pending) == (2, 1)
 
 
 def test_a_choice_that_got_lost_in_between_is_missing_on_one_side() -> None:
     live = played(["farce"] * 4)
-    told = series(live.diffs, [live.held[0], *live.held[2:]], {}, live.learner.passes_over)
+    told = series(live.diffs, [live.held[0], *live.held[2:]], {}, live.arm.step.passes_over)
     last = replayed(told)[-1]
 
     assert told.missing == 1
@@ -102,14 +102,14 @@ def test_a_log_with_a_gap_is_told() -> None:
     live = played(["farce"] * 3)
 
     with pytest.raises(OutOfOrder):
-        series([live.diffs[0], live.diffs[2]], live.held, {}, live.learner.passes_over)
+        series([live.diffs[0], live.diffs[2]], live.held, {}, live.arm.step.passes_over)
 
 
 def test_without_an_answer_nothing_is_learned_and_the_replay_goes_on() -> None:
     async def away(contrast: Contrast, skill: PolicySkill) -> Proposal:
         raise ReasonerUnavailable("timeout", "no answer")
 
-    moments = replayed(played(["farce"] * 2).series(), Learner(away))
+    moments = replayed(played(["farce"] * 2).series(), an_arm(reason=away))
 
     assert [moment.unavailable for moment in moments] == ["timeout", "timeout"]
     assert moments[-1].other == moments[0].other

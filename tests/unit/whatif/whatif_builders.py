@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from operators.evolve import RulesReasoner
-from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, holds, merge, resolve_command, start
-from operators.whatif import Held, HeldCommand, Learner, Moment, Series, Side, replay, series
+from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
+from operators.steps import Effects, Evolve, Reason, State, learn
+from operators.whatif import Held, HeldCommand, Moment, Series, Side, replay, series
 from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
 from tests.builders import DOMAIN, USER, a_contrast, a_position, an_attribute
 
@@ -13,8 +14,8 @@ SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier
 GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 
-def learner(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None) -> Learner:
-    return Learner(RulesReasoner().reason, limits=limits, warmup_rounds=rounds)
+def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> Side:
+    return Side(Evolve(limits, warmup_rounds=rounds), reason or RulesReasoner().reason)
 
 
 def a_choice(number: int, genre: str) -> Contrast:
@@ -28,7 +29,7 @@ def a_choice(number: int, genre: str) -> Contrast:
 class LiveSide:
     """What a worker does with the events of one user, and what it leaves behind."""
 
-    learner: Learner = field(default_factory=learner)
+    arm: Side = field(default_factory=an_arm)
     seed: tuple[Attribute, ...] = SEED
     held: list[Held] = field(default_factory=list)
     commands: dict[str, HeldCommand] = field(default_factory=dict)
@@ -39,29 +40,29 @@ class LiveSide:
         position = a_position(len(self.held))
         self.held.append(Held(contrast.event_id, encode(contrast), position))
         skill = self.skill or start(USER, DOMAIN, self.seed, contrast)
-        if not holds(skill, contrast.event_id, position) and not self.learner.passes_over(skill):
-            self._learn(skill, asyncio.run(self.learner.diff(contrast, skill, position)))
+        self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, State(skill), contrast, position)))
 
     def command(self, command: SkillCommand) -> None:
         position = a_position(len(self.commands), topic="sager.skill-commands")
         self.commands[command.event_id] = HeldCommand(command, position)
         skill = self.skill or start(USER, DOMAIN, self.seed, command)
-        self._learn(skill, resolve_command(skill, command, position, self.learner.limits))
+        self._apply(self.arm.step.command(State(skill), command, position))
 
-    def _learn(self, skill: PolicySkill, diff: SkillDiff) -> None:
-        self.skill = merge(skill, diff)
-        self.diffs.append(diff)
+    def _apply(self, effects: Effects) -> None:
+        if effects.diff is not None:
+            self.skill = effects.skill
+            self.diffs.append(effects.diff)
 
     def series(self, forgotten: int = 0) -> Series:
         """What is left of it where Kafka keeps the first choices no more."""
-        return series(self.diffs, self.held[forgotten:], self.commands, self.learner.passes_over)
+        return series(self.diffs, self.held[forgotten:], self.commands, self.arm.step.passes_over)
 
     def folded(self) -> PolicySkill:
         return fold(self.diffs)[USER, DOMAIN]
 
 
-def replayed(told: Series, other: Learner | None = None) -> list[Moment]:
+def replayed(told: Series, other: Side | None = None) -> list[Moment]:
     async def collect() -> list[Moment]:
-        return [moment async for moment in replay(told, lambda skill, _: skill.attributes, Side(other or learner()))]
+        return [moment async for moment in replay(told, lambda skill, _: skill.attributes, other or an_arm())]
 
     return asyncio.run(collect())

@@ -1,0 +1,240 @@
+"""Steps of the agent `evolve`, the only writer of skills: a choice in two halves, a command in one (paper 2.5).
+
+Between the halves of a choice a reasoner is asked, which may take long. So the first half works on a view of the skill,
+and the second on the skill as it is when the answer comes: a read-modify-write never spans a question (invariant 3).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from operators.chain import seal
+from operators.evolve import Proposal, Replacement, validate
+from operators.forget import what_remains
+from operators.merge import (
+    DEFAULT_LIMITS,
+    MergeLimits,
+    holds,
+    merge,
+    resolve,
+    resolve_command,
+    resolve_replacement,
+)
+from operators.privacy import DEFAULT, Privacy
+from operators.propagate import GraphLimits
+from operators.slim import slim
+from operators.steps.remember import Remembered, moment_of, remember
+from operators.tokens import count_tokens
+from schemas import Contrast, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
+
+
+class Outcome(StrEnum):
+    """What became of a choice or a command; a metric's label."""
+
+    EVOLVED = "evolved"
+    COMMANDED = "commanded"
+    FROZEN = "frozen"
+    REPEATED = "repeated"
+    FORGOTTEN = "forgotten"
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a user in a domain.
+
+    Attributes:
+        skill: as it is now; before the first choice the seed, at version 0.
+        receipt: what of this person was forgotten.
+        memory: what they took.
+        shares: which share of the domain's users holds an attribute; what many have comes later in a slim skill.
+    """
+
+    skill: PolicySkill
+    receipt: Receipt | None = None
+    memory: Memory | None = None
+    shares: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class Begun:
+    """The first half of a choice.
+
+    Attributes:
+        contrast: what may be learned from, without what is private or forgotten; None if all of it is.
+        outcome: why nothing is learned from it; None: a reasoner is to be asked about `contrast`.
+        remembered: what the user's memory and the items make of the choice; None: nothing.
+    """
+
+    contrast: Contrast | None
+    outcome: Outcome | None = None
+    remembered: Remembered | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a skill, to be written first and sent then.
+
+    Attributes:
+        skill: to be written.
+        diff: to be sent once it is; None where it is in the log already.
+        slim: to be sent with it; None where what apps have is right.
+    """
+
+    skill: PolicySkill
+    diff: SkillDiff | None = None
+    slim: SlimSkill | None = None
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What an event leads to.
+
+    Attributes:
+        outcome: what became of it.
+        skill: as it is afterwards.
+        version: the version that came of it, to be applied; None: there is none.
+    """
+
+    outcome: Outcome
+    skill: PolicySkill
+    version: Version | None = None
+
+    @property
+    def diff(self) -> SkillDiff | None:
+        """What the event did to the skill; None: nothing."""
+        return None if self.version is None else self.version.diff
+
+
+@dataclass(frozen=True)
+class Evolve:
+    """How skills evolve: all that decides what a choice or a command does, but for the reasoner.
+
+    Attributes:
+        limits: of the merge.
+        privacy: what no skill may hold.
+        warmup_rounds: a skill learns no more after so many choices; None: it always does.
+        slim_tokens: the slim skill's budget; None where nobody is told.
+        seal_key: the secret of the log's seals, empty for none; None for a log without seals.
+        graph: of the user-item graph; None where choices are not remembered.
+    """
+
+    limits: MergeLimits = DEFAULT_LIMITS
+    privacy: Privacy = DEFAULT
+    warmup_rounds: int | None = None
+    slim_tokens: int | None = None
+    seal_key: bytes | None = None
+    graph: GraphLimits | None = None
+
+    def begin(
+        self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
+    ) -> Begun:
+        """What may be learned from a choice, and whether it is.
+
+        Here, and nowhere behind it, the chosen item loses what is private: what older workers left on the topic was not
+        filtered.
+
+        Args:
+            state: what is known of the user.
+            contrast: the event.
+            source: where it stands.
+            now: the time; for the memory, a choice from after it counts as one of now.
+        """
+        chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
+        moments = (contrast.occurred_at,) if source is None else (contrast.occurred_at, source.moment)
+        known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
+        if known is None:
+            return Begun(None, Outcome.FORGOTTEN)
+        if known is not contrast.chosen:
+            contrast = contrast.model_copy(update={"chosen": known})
+        return Begun(contrast, self.fence(state.skill, contrast, source), self._remember(state, contrast, source, now))
+
+    def fence(self, skill: PolicySkill, contrast: Contrast, source: Position | None = None) -> Outcome | None:
+        """Why a skill does not learn from a choice; None if it does."""
+        if holds(skill, contrast.event_id, source):
+            return Outcome.REPEATED
+        return Outcome.FROZEN if self.passes_over(skill) else None
+
+    def passes_over(self, skill: PolicySkill) -> bool:
+        """Whether this skill learns from no further choice: a person froze it, or its warm-up is over."""
+        return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
+
+    def finish(
+        self, state: State, contrast: Contrast, answer: Proposal | Replacement, source: Position | None = None
+    ) -> Effects:
+        """What an answer makes of the skill as it is now.
+
+        Args:
+            state: what is known now that there is an answer.
+            contrast: the choice as `begin` gave it.
+            answer: what the reasoner said.
+            source: where the choice stands.
+        """
+        skill = state.skill
+        if isinstance(answer, Replacement):
+            diff = resolve_replacement(skill, answer, contrast, source, self.limits, self.privacy)
+        else:
+            diff = resolve(skill, validate(answer, skill, contrast, self.privacy), contrast, source, self.limits)
+        return self._evolved(Outcome.EVOLVED, state, diff)
+
+    def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
+        """What a person's command does to a skill, unless it is forgotten or was carried out already."""
+        moments = (command.occurred_at,) if source is None else (command.occurred_at, source.moment)
+        if state.receipt is not None and state.receipt.covers(command.domain, *moments):
+            return Effects(Outcome.FORGOTTEN, state.skill)
+        if holds(state.skill, command.event_id, source):
+            return Effects(Outcome.REPEATED, state.skill)
+        diff = resolve_command(state.skill, command, source, self.limits, self.privacy)
+        return self._evolved(Outcome.COMMANDED, state, diff)
+
+    def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
+        """The version that a diff leads to: sealed, merged, and made slim where that says something else than before.
+
+        What distinguishes may have changed since the last slim skill went out: where there are shares one is sent,
+        changed or not.
+
+        Args:
+            state: the skill before it.
+            diff: the change; a seal that it bears is replaced.
+            always: send a slim skill in any case.
+        """
+        skill = state.skill
+        if self.seal_key is not None:
+            diff = seal(diff, skill.chain, self.seal_key)
+        evolved = merge(skill, diff)
+        now = self.slim(evolved, state.shares)
+        if now is None or always or (skill.version and state.shares):
+            return Version(evolved, diff, now)
+        before = self.slim(skill, state.shares) if skill.version else None
+        return Version(evolved, diff, None if now.text == (before.text if before else "") else now)
+
+    def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
+        """What a worker that died may not have sent of the newest version, and is not there already.
+
+        Args:
+            state: the skill as it was found, at version 1 or later.
+            diff_version: the newest version in the log; 0 for none.
+            slim_version: the version that the newest slim skill on its topic is of; 0 for none.
+            slim_text: what that one says; None for none.
+        """
+        skill = state.skill
+        now = self.slim(skill, state.shares)
+        is_told = slim_version >= skill.version or (now is not None and now.text == slim_text)
+        return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
+
+    def slim(self, skill: PolicySkill, shares: Mapping[str, float] | None = None) -> SlimSkill | None:
+        """The skill as an app injects it; None where nobody is told."""
+        return None if self.slim_tokens is None else slim(skill, count_tokens, self.slim_tokens, shares)
+
+    def _evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
+        version = self.version(state, diff)
+        return Effects(outcome, version.skill, version)
+
+    def _remember(
+        self, state: State, contrast: Contrast, source: Position | None, now: datetime | None
+    ) -> Remembered | None:
+        if self.graph is None:
+            return None
+        at = moment_of(contrast.occurred_at, source, now)
+        user_id, domain, item = contrast.user_id, contrast.domain, contrast.chosen
+        return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph)

@@ -1,0 +1,32 @@
+"""Both halves of the step `evolve` around a question, for callers that own all the state."""
+
+from collections.abc import Awaitable, Callable
+
+from operators.evolve import Proposal, Replacement
+from operators.steps.evolve import Effects, Evolve, Outcome, State
+from schemas import Contrast, PolicySkill, Position
+
+Answer = Proposal | Replacement
+"""What a reasoner makes of a choice: what to change, or, with full replacement, a skill written anew."""
+Reason = Callable[[Contrast, PolicySkill], Awaitable[Answer]]
+
+
+async def learn(
+    step: Evolve, reason: Reason, state: State, contrast: Contrast, source: Position | None = None
+) -> Effects:
+    """What a choice does to a skill that nobody else writes meanwhile.
+
+    Args:
+        step: how the arm learns.
+        reason: who proposes; asked only if there is something to learn.
+        state: the skill, and what else is known.
+        contrast: the choice.
+        source: where it stands.
+
+    Raises:
+        ReasonerUnavailable: there is no answer; nothing has changed.
+    """
+    begun = step.begin(state, contrast, source)
+    if begun.contrast is None or begun.outcome is not None:
+        return Effects(begun.outcome or Outcome.FORGOTTEN, state.skill)
+    return step.finish(state, begun.contrast, await reason(begun.contrast, state.skill), source)

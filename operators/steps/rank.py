@@ -1,0 +1,155 @@
+"""Steps of the agent `rank` that no model does: retrieve, extract, order, answer (paper 2.2 to 2.4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from operators.rank import facet_weights, rank
+from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.skill import RankSkill
+from operators.retrieve import DEFAULT_LIMITS, Preset, Retrieved, RetrieveLimits, retrieve
+from operators.slim import Slimmed, lines_of, relevant_to, slimmed
+from operators.tokens import count_tokens
+from schemas import (
+    Attribute,
+    Candidate,
+    Facet,
+    Injected,
+    ItemFacts,
+    Memory,
+    Neighbourhood,
+    PolicySkill,
+    RankedBy,
+    Ranking,
+    RankRequest,
+    derived_id,
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a user in a domain.
+
+    Attributes:
+        skill: as it is now; before the first choice the seed, at version 0.
+        memory: what they took.
+        neighbourhood: what items told of their takers.
+        shares: which share of the domain's users holds an attribute.
+        popularity: how many of the domain's users took an item lately.
+    """
+
+    skill: PolicySkill
+    memory: Memory | None = None
+    neighbourhood: Neighbourhood | None = None
+    shares: Mapping[str, float] | None = None
+    popularity: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Rank:
+    """How rankings are made, as far as no model makes them.
+
+    Attributes:
+        by: which lines of a skill rank. By default all that are sure enough: too many words dilute a model's attention
+            (paper 2.3, Cognitive Injection Boundary), but not a sum's.
+        slim_tokens: the slim skill's budget.
+        task_slim: likes that the instruction asks for come first in the slim skill.
+        retrieves: the community has a say.
+        limits, preset: of what is retrieved.
+        weights: what counts how much.
+    """
+
+    by: RankSkill = RankSkill.FULL
+    slim_tokens: int = 30
+    task_slim: bool = True
+    retrieves: bool = True
+    limits: RetrieveLimits = DEFAULT_LIMITS
+    preset: Preset = Preset.FULL
+    weights: RankWeights = DEFAULT_WEIGHTS
+
+    def retrieve(self, state: State, rules: str, now: datetime) -> Retrieved:
+        """What the community says about this user; `rules`: the domain by whose rules neighbours are pruned."""
+        if not self.retrieves:
+            return Retrieved()
+        limits, preset = self.limits, self.preset
+        return retrieve(state.memory, state.neighbourhood, rules, now, limits, preset, state.popularity)
+
+    def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
+        """The slim skill for this task."""
+        relevant = relevant_to(instruction if self.task_slim else "", skill)
+        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant)
+
+    def lines(
+        self,
+        skill: PolicySkill,
+        instruction: str = "",
+        shares: Mapping[str, float] | None = None,
+        short: Slimmed | None = None,
+    ) -> Sequence[Attribute]:
+        """The lines of a skill that rank; `short`: its slim skill, if somebody else than a rule has chosen it."""
+        match self.by:
+            case RankSkill.FULL:
+                return skill.attributes
+            case RankSkill.SLIM:
+                return lines_of(skill, short or self.extract(skill, instruction, shares))
+            case RankSkill.NONE:
+                return ()
+
+    def order(
+        self,
+        items: Sequence[ItemFacts],
+        lines: Sequence[Attribute],
+        instruction: str,
+        retrieved: Retrieved,
+        seed: str,
+        popularity: Mapping[str, int] | None = None,
+    ) -> tuple[str, ...]:
+        """The items' ids, best first.
+
+        Args:
+            items: the candidates, parsed.
+            lines: those of the skill that rank.
+            instruction: what the user asked for.
+            retrieved: facets and companions.
+            seed: decides between candidates that tie.
+            popularity: how many took a candidate lately; counts only where the community has a say.
+        """
+        ranked = rank(
+            items,
+            lines,
+            instruction,
+            facet_weights(retrieved.facets),
+            seed,
+            companions=retrieved.companions,
+            popularity=popularity if self.retrieves else None,
+            weights=self.weights,
+        )
+        return tuple(item.item_id for item, _ in ranked)
+
+
+def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:
+    """The ranking that answers a request, with an id that follows from it.
+
+    Args:
+        request: the event, its instruction without what is private.
+        order: the candidates' ids, best first.
+        injected: everything that had its say.
+    """
+    by_id: dict[str, Candidate] = {candidate.item_id: candidate for candidate in request.candidates}
+    return Ranking(
+        event_id=derived_id("ranking", request.user_id, request.request_id),
+        occurred_at=request.occurred_at,
+        ranking_id=request.request_id,
+        user_id=request.user_id,
+        domain=request.domain,
+        instruction=request.instruction,
+        candidates=tuple(by_id[item_id] for item_id in order),
+        ranked_by=RankedBy.SAGER,
+        injected=injected.model_copy(update={"facets": tuple(_without_users(facet) for facet in injected.facets)}),
+    )
+
+
+def _without_users(facet: Facet) -> Facet:
+    """As a ranking tells it: apps read rankings, and no other user is to be found in them, under any name."""
+    items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
+    return facet.model_copy(update={"supporting_neighbors": items})

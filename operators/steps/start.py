@@ -1,0 +1,53 @@
+"""Where a user's skill begins (paper 2.3, dual-level initialization)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
+from operators.privacy import DEFAULT, Privacy
+from operators.statinit import statinit
+from operators.statinit.prior import PriorLimits
+from schemas import Attribute, Event, PolicySkill, Profile
+
+
+@dataclass(frozen=True)
+class Start:
+    """How skills begin.
+
+    Attributes:
+        limits: of the merge, of which a seed fills a part.
+        prior_limits: of StatInit.
+        privacy: what no skill may hold. Profiles and templates may be older than what is private now.
+        from_history: users with interactions start from their statistics, else from nothing.
+        from_template: users without start from the domain's template, else from nothing.
+    """
+
+    limits: MergeLimits = DEFAULT_LIMITS
+    prior_limits: PriorLimits = field(default_factory=PriorLimits)
+    privacy: Privacy = DEFAULT
+    from_history: bool = True
+    from_template: bool = True
+
+    def seed(self, domain: str, profile: Profile | None, template: Sequence[Attribute] = ()) -> tuple[Attribute, ...]:
+        """What the user's history gives; without one, the domain's template."""
+        lines: Sequence[Attribute]
+        if profile is not None and profile.interactions:
+            lines = statinit(profile, self.prior_limits) if self.from_history else ()
+        else:
+            lines = template if self.from_template else ()
+        kept = tuple(a for a in lines if self.privacy.refuses(domain, a.dimension, a.value) is None)
+        return fit_seed(kept, self.limits)
+
+    def skill(
+        self, user_id: str, domain: str, event: Event, profile: Profile | None, template: Sequence[Attribute] = ()
+    ) -> PolicySkill:
+        """The user's skill before their first choice: the seed, at version 0.
+
+        Args:
+            user_id: whose it is.
+            domain: in which domain.
+            event: what is in hand; the skill carries its id and its time.
+            profile: what is counted of the user's interactions; None if nothing is.
+            template: lines of the domain's global skill.
+        """
+        return start(user_id, domain, self.seed(domain, profile, template), event)

@@ -1,0 +1,132 @@
+"""The few requests of Kafka's protocol with which the journal copies whole batches out of the embedded broker and back.
+
+A batch comes as the bytes that its producer sent: compressed, with its time stamps, keys and headers, and goes back as
+the same bytes. One request asks for all partitions at once, and its answer tells their true ends, which the embedded
+broker's ListOffsets does not.
+"""
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Self
+
+from aiokafka.protocol.api import RequestStruct
+from aiokafka.protocol.commit import OffsetCommitRequest, OffsetCommitRequest_v2, OffsetFetchRequest_v2
+from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
+from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v3
+
+from streams.exceptions import BrokerUnreachable
+
+REQUEST_SECONDS = 30.0
+FETCH_BYTES = 16 * 1024 * 1024
+PARTITION_BYTES = 8 * 1024 * 1024
+CLIENT = "sager-journal"
+
+Partition = tuple[str, int]
+"""A topic's whole name, and the number of one of its partitions."""
+
+
+class Fetched(NamedTuple):
+    """What one answer held of a partition: whole batches, and the offset behind its last record."""
+
+    batches: bytes
+    end: int
+
+
+class Wire:
+    """One connection to the embedded broker. It has no security, and is on this machine.
+
+    Raises:
+        BrokerUnreachable: from every request that is not answered, or refused.
+    """
+
+    def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
+        host, _, port = bootstrap.rpartition(":")
+        self._bootstrap = bootstrap
+        try:
+            self._socket = socket.create_connection((host, int(port)), seconds)
+        except OSError as error:
+            raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
+        self._number = 0
+
+    def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, Fetched]:
+        """What follows these offsets, as much as fits into one answer, and where each partition ends."""
+        asked = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
+        request = FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, asked).build(FetchRequest_v4)
+        found = {}
+        for name, partitions in self._ask(request).topics:
+            for number, code, end, _, _, batches in partitions:
+                self._check(code, f"reading {name}[{number}]")
+                found[name, number] = Fetched(bytes(batches or b""), end)
+        return found
+
+    def produce(self, partition: Partition, batch: bytes) -> int:
+        """Append one batch; the offset of its first record."""
+        name, number = partition
+        topics = [(name, [(number, batch)])]
+        request = ProduceRequest(None, -1, int(REQUEST_SECONDS * 1_000), topics).build(ProduceRequest_v3)
+        [(_, [(_, code, offset, *_)])] = self._ask(request).topics
+        self._check(code, f"writing to {name}[{number}]")
+        return int(offset)
+
+    def committed(self, group: str, partitions: Mapping[Partition, Any]) -> dict[Partition, int]:
+        """The next offset that the group has to do, of those partitions where it has committed one."""
+        asked = [(name, [number for number, _ in rows]) for name, rows in _by_topic(partitions)]
+        answer = self._ask(OffsetFetchRequest_v2(group, asked))
+        found = {}
+        for name, rows in answer.topics:
+            for number, offset, _, code in rows:
+                self._check(code, f"asking for what {group} has done of {name}[{number}]")
+                if offset >= 0:
+                    found[name, number] = int(offset)
+        return found
+
+    def commit(self, group: str, offsets: Mapping[Partition, int]) -> None:
+        """Commit these offsets for a group that has no members."""
+        topics = [(name, [(number, at, "") for number, at in rows]) for name, rows in _by_topic(offsets)]
+        answer = self._ask(OffsetCommitRequest(group, -1, "", -1, topics).build(OffsetCommitRequest_v2))
+        for name, rows in answer.topics:
+            for number, code in rows:
+                self._check(code, f"committing {name}[{number}]")
+
+    def close(self) -> None:
+        """End the connection."""
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _check(self, code: int, doing: str) -> None:
+        if code:
+            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {doing}: error {code}")
+
+    def _ask(self, request: RequestStruct) -> Any:
+        self._number += 1
+        header = request.build_request_header(self._number, CLIENT)
+        payload = header.encode() + request.encode()
+        try:
+            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+            (size,) = struct.unpack(">i", self._read(4))
+            answer = self._read(size)
+        except OSError as error:
+            raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} has gone: {error}") from error
+        return request.RESPONSE_TYPE.decode(answer[4:])
+
+    def _read(self, size: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            part = self._socket.recv(min(1 << 20, size - len(parts)))
+            if not part:
+                raise ConnectionError("it closed the connection")
+            parts += part
+        return bytes(parts)
+
+
+def _by_topic(values: Mapping[Partition, Any]) -> Iterator[tuple[str, list[tuple[int, Any]]]]:
+    grouped: dict[str, list[tuple[int, Any]]] = {}
+    for (name, number), value in values.items():
+        grouped.setdefault(name, []).append((number, value))
+    yield from grouped.items()

@@ -1,0 +1,39 @@
+"""How our processes log: lines for people, or an object a line for machines. Never what a person did, chose or said."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+
+TEXT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+class LogFormat(StrEnum):
+    """Lines of text, or of JSON."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record: `time` (UTC), `level`, `logger`, `message` and, after an error, `exception`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        fields = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)
+
+
+def configure(level: str, form: LogFormat) -> None:
+    """Log to stderr from this level on."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else logging.Formatter(TEXT))
+    logging.basicConfig(level=level, handlers=[handler])

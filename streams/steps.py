@@ -1,0 +1,23 @@
+"""The steps as the settings have them; the worker and what-if share them."""
+
+from operators.merge import DEFAULT_LIMITS, MergeLimits
+from operators.steps import Evolve
+from operators.steps.rank import Rank
+from streams.privacy import privacy_of
+from streams.settings import Settings
+
+
+def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
+    """How skills evolve, for arms of which nobody is told: without slim skills, seals and a graph."""
+    return Evolve(limits, privacy_of(settings), settings.warmup_rounds)
+
+
+def rank_of(settings: Settings) -> Rank:
+    """How rankings are made, as far as no model makes them."""
+    return Rank(
+        settings.rank_skill,
+        settings.slim_tokens,
+        settings.task_slim,
+        settings.retrieve,
+        preset=settings.preset,
+    )

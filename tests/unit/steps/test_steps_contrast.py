@@ -1,0 +1,66 @@
+"""The steps `contrast`: the fences before the join, state in, effects out. The join is in test_op_contrast."""
+
+from operators.contrast import Outcome, RingLimits, Step, slot_of
+from operators.steps.contrast import State, on_ranking, on_selection
+from schemas import Receipt, subject_of
+from schemas.forgetting import Forgotten
+from tests.builders import DOMAIN, NOW, USER, a_position, a_ranking, a_selection, a_time, open_rankings, read_item
+
+LIMITS = RingLimits()
+RANKINGS, SELECTIONS = "sager.rankings", "sager.selections"
+LATE_MS = round(a_time(60).timestamp() * 1000)
+
+
+def ranked(state: State, offset: int = 0) -> Step | Outcome:
+    return on_ranking(state, a_ranking(), read_item, a_position(offset, RANKINGS, timestamp_ms=LATE_MS), LIMITS)
+
+
+def selected(state: State, offset: int = 0) -> Step | Outcome:
+    return on_selection(state, a_selection(), a_position(offset, SELECTIONS, timestamp_ms=LATE_MS), LIMITS)
+
+
+def forgotten(**scopes: object) -> Receipt:
+    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
+
+
+UNTIL = Forgotten(event_id="f", until=a_time(30), actor="ann", done=True)
+
+
+def test_the_first_event_opens_the_slot_in_which_both_will_meet() -> None:
+    step = ranked(State())
+
+    assert isinstance(step, Step)
+    assert (step.outcome, step.state.slot, step.state.user_id) == (Outcome.OPENED, slot_of("r1"), USER)
+
+
+def test_a_ranking_and_its_selection_make_a_contrast() -> None:
+    opened = ranked(State())
+    assert isinstance(opened, Step)
+
+    matched = selected(State(opened.state))
+
+    assert isinstance(matched, Step)
+    assert matched.contrast is not None
+    assert (matched.outcome, matched.contrast.chosen.item_id) == (Outcome.MATCHED, "i2")
+
+
+def test_a_record_that_the_rings_have_applied_has_no_effects() -> None:
+    rings = open_rankings(applied=(a_position(4, RANKINGS, timestamp_ms=LATE_MS),))
+
+    assert ranked(State(rings), 4) is Outcome.REPEATED
+    assert isinstance(ranked(State(rings), 5), Step)
+    assert isinstance(selected(State(rings), 4), Step), "each topic has a fence of its own"
+
+
+def test_what_happened_before_a_person_was_forgotten_has_no_effects() -> None:
+    state = State(receipt=forgotten(person=UNTIL))
+
+    assert ranked(state) is Outcome.FORGOTTEN
+    assert selected(state) is Outcome.FORGOTTEN
+
+
+def test_of_a_selection_nobody_knows_the_domain_so_its_ranking_decides() -> None:
+    state = State(receipt=forgotten(domains={DOMAIN: UNTIL}))
+
+    assert ranked(state) is Outcome.FORGOTTEN
+    assert isinstance(selected(state), Step)

@@ -1,0 +1,298 @@
+"""The step `evolve`: state in, effects out (paper 2.5)."""
+
+from datetime import timedelta
+
+import pytest
+
+from operators.chain import breaks
+from operators.evolve import Proposal, ReasonerUnavailable, Replacement, RulesReasoner, RulesReplacer
+from operators.merge import merge
+from operators.propagate import GraphLimits
+from operators.steps import Evolve, Outcome, Reason, State, learn
+from operators.steps.evolve import Effects
+from schemas import Action, Contrast, Fact, ItemFacts, Kind, PolicySkill, Receipt, Tier, line_of, subject_of
+from schemas.forgetting import Forgotten
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_command,
+    a_contrast,
+    a_position,
+    a_proposal,
+    a_skill,
+    a_time,
+    an_attribute,
+    id_of,
+    texts,
+)
+
+NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
+STEP = Evolve(slim_tokens=30, seal_key=b"secret", graph=GraphLimits())
+HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH))
+
+
+def a_receipt(**scopes: Forgotten | dict[str, Forgotten]) -> Receipt:
+    return Receipt.model_validate({"event_id": "f", "occurred_at": NOW, "subject": subject_of(USER), **scopes})
+
+
+def forgotten_at(minutes: int) -> Forgotten:
+    return Forgotten(event_id="f", until=a_time(minutes), actor="ann", done=True)
+
+
+def finished(contrast: Contrast, proposal: Proposal | Replacement, state: State | None = None) -> Effects:
+    return STEP.finish(state or State(HELD), contrast, proposal, a_position(7))
+
+
+class TestBegin:
+    def test_a_choice_is_to_be_reasoned_about_and_remembered(self) -> None:
+        contrast = a_contrast([NOIR], [[SAGA]])
+
+        begun = STEP.begin(State(HELD), contrast, a_position(timestamp_ms=2**42))
+
+        assert (begun.contrast, begun.outcome) == (contrast, None)
+        assert begun.remembered is not None
+        assert [taken.item_id for taken in begun.remembered.memory.taken] == ["taken"]
+        assert [touch.item_id for touch in begun.remembered.touches] == ["taken"]
+
+    def test_what_is_private_is_left_out_before_anybody_reasons(self) -> None:
+        """Older workers left it on the topic."""
+        item = ItemFacts(
+            item_id="taken",
+            title="Write to ann@example.org",
+            facts=(Fact(dimension="author", value="ann@example.org"), Fact(dimension="genre", value="noir")),
+        )
+
+        begun = STEP.begin(State(HELD), a_contrast(item), a_position())
+
+        assert begun.contrast is not None
+        assert begun.remembered is not None
+        assert [fact.value for fact in begun.contrast.chosen.facts] == ["noir"]
+        assert "example.org" not in begun.contrast.chosen.title + begun.remembered.memory.model_dump_json()
+
+    def test_of_a_forgotten_choice_nothing_is_left(self) -> None:
+        receipt = a_receipt(domains={DOMAIN: forgotten_at(0)})
+
+        begun = STEP.begin(State(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(0)), a_position())
+
+        assert (begun.contrast, begun.outcome, begun.remembered) == (None, Outcome.FORGOTTEN, None)
+
+    def test_of_a_forgotten_line_nothing_is_learned_from_before(self) -> None:
+        line = line_of(USER, DOMAIN, id_of(NOIR))
+        receipt = a_receipt(lines={line: forgotten_at(5)})
+        late = round(a_time(9).timestamp() * 1000)
+
+        before = STEP.begin(State(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
+        after = STEP.begin(
+            State(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
+        )
+
+        assert before.contrast is not None
+        assert after.contrast is not None
+        assert [fact.value for fact in before.contrast.chosen.facts] == ["dark"]
+        assert [fact.value for fact in after.contrast.chosen.facts] == ["noir"]
+
+    def test_a_repeated_choice_is_known_by_its_id_or_its_place(self) -> None:
+        contrast = a_contrast([NOIR])
+        by_id = a_skill(recent=(contrast.event_id,))
+        by_place = a_skill(applied=(a_position(7),))
+
+        assert STEP.begin(State(by_id), contrast, a_position(9)).outcome is Outcome.REPEATED
+        assert STEP.begin(State(by_place), contrast, a_position(7)).outcome is Outcome.REPEATED
+        assert STEP.begin(State(by_place), contrast, a_position(8)).outcome is None
+
+    def test_the_memory_has_a_fence_of_its_own(self) -> None:
+        """A worker died between the memory and the skill: only the skill is made up for."""
+        contrast, at = a_contrast([NOIR]), a_position(7)
+        first = STEP.begin(State(HELD), contrast, at).remembered
+        assert first is not None
+
+        again = STEP.begin(State(HELD, memory=first.memory), contrast, at)
+
+        assert (again.outcome, again.remembered) == (None, None)
+
+    def test_a_frozen_skill_and_one_after_its_warm_up_learn_nothing(self) -> None:
+        frozen, warm = a_skill(frozen=True), a_skill(version=3)
+
+        assert STEP.begin(State(frozen), a_contrast()).outcome is Outcome.FROZEN
+        assert Evolve(warmup_rounds=3).begin(State(warm), a_contrast()).outcome is Outcome.FROZEN
+        assert Evolve(warmup_rounds=4).begin(State(warm), a_contrast()).outcome is None
+
+    def test_a_clock_that_runs_ahead_holds_no_place_in_the_memory(self) -> None:
+        ahead = a_contrast([NOIR], occurred_at=NOW + timedelta(days=400))
+
+        begun = STEP.begin(State(HELD), ahead, a_position(timestamp_ms=2**42), NOW)
+
+        assert begun.remembered is not None
+        assert begun.remembered.memory.taken[-1].at == NOW
+
+    def test_without_the_graph_nothing_is_remembered(self) -> None:
+        assert Evolve().begin(State(HELD), a_contrast([NOIR])).remembered is None
+
+
+class TestFinish:
+    def test_the_effects_are_a_sealed_diff_the_skill_that_it_makes_and_what_apps_are_told(self) -> None:
+        effects = finished(a_contrast([SAGA, DARK]), a_proposal([SAGA], [DARK]))
+
+        assert effects.outcome is Outcome.EVOLVED
+        assert effects.version is not None
+        assert effects.diff is not None
+        assert effects.skill == effects.version.skill == merge(HELD, effects.diff)
+        assert effects.diff.source == a_position(7)
+        assert effects.version.slim is None, "likes and order are as they were, so apps hear nothing"
+
+    def test_seals_hold_from_version_to_version(self) -> None:
+        first = STEP.finish(State(a_skill(version=0)), a_contrast([DARK]), a_proposal([], [DARK]))
+        second = STEP.finish(State(first.skill), a_contrast([DARK]), a_proposal([DARK]))
+        assert first.diff is not None
+        assert second.diff is not None
+
+        assert breaks([first.diff, second.diff], b"secret") == []
+        assert breaks([first.diff, second.diff], b"another") != []
+        assert Evolve().finish(State(HELD), a_contrast(), a_proposal([NOIR])).diff.chain is None  # type: ignore[union-attr]
+
+    def test_a_slim_skill_goes_out_once_it_says_something_else(self) -> None:
+        low = a_skill(an_attribute(NOIR, Tier.LOW))
+
+        effects = finished(a_contrast([NOIR]), a_proposal([NOIR]), State(low))
+
+        assert effects.version is not None
+        assert effects.version.slim is not None
+        assert (effects.version.slim.text, effects.version.slim.skill_version) == ("likes: noir", 2)
+
+    def test_where_others_lines_count_it_goes_out_always(self) -> None:
+        """What distinguishes may have changed since the last one went out."""
+        effects = finished(a_contrast([NOIR, DARK]), a_proposal([NOIR], [DARK]), State(HELD, shares={id_of(NOIR): 0.9}))
+
+        assert effects.version is not None
+        assert effects.version.slim is not None
+        assert effects.version.slim.text == "likes: saga, noir"
+
+    def test_an_empty_first_slim_skill_is_told_to_nobody(self) -> None:
+        effects = finished(a_contrast([DARK]), a_proposal([], [DARK]), State(a_skill(version=0), shares={"a:b:c": 0.5}))
+
+        assert effects.version is not None
+        assert effects.version.slim is None
+
+    def test_the_answer_is_merged_into_the_skill_as_it_is_by_then(self) -> None:
+        """Saga was removed while the reasoner thought (invariant 3)."""
+        contrast = a_contrast([NOIR])
+        answer = a_proposal([NOIR, SAGA])
+        now = a_skill(an_attribute(NOIR, Tier.LOW), version=2)
+
+        effects = finished(contrast, answer, State(now))
+
+        assert effects.diff is not None
+        assert (effects.diff.base_version, effects.diff.version) == (2, 3)
+        assert [change.attribute_id for change in effects.diff.changes] == [id_of(NOIR)]
+        assert [refused.attribute_id for refused in effects.diff.refused] == [id_of(SAGA)]
+
+    def test_an_answer_may_write_the_skill_anew(self) -> None:
+        anew = Replacement(facts=((Fact(dimension="mood", value="dark"), Tier.MEDIUM),))
+
+        effects = finished(a_contrast([DARK]), anew)
+
+        assert texts(effects.skill.attributes) == [DARK]
+
+    def test_no_answer_brings_in_what_the_choice_has_not(self) -> None:
+        lied = a_proposal([], ["author: ann@example.org", "genre: made up"])
+
+        effects = finished(a_contrast([NOIR]), lied)
+
+        assert effects.diff is not None
+        assert effects.skill.attributes == HELD.attributes
+        assert [refused.attribute_id for refused in effects.diff.refused] == ["private:e-mail", id_of("genre: made up")]
+
+
+class TestCommand:
+    def test_a_command_makes_the_next_version(self) -> None:
+        effects = STEP.command(State(HELD), a_command(Action.PIN, NOIR), a_position(3, "sager.skill-commands"))
+
+        assert effects.outcome is Outcome.COMMANDED
+        assert effects.diff is not None
+        assert effects.diff.chain
+        assert [line.pinned for line in effects.skill.attributes] == [True, False]
+
+    def test_a_command_is_carried_out_once(self) -> None:
+        command = a_command(Action.PIN, NOIR)
+        once = STEP.command(State(HELD), command).skill
+
+        again = STEP.command(State(once), command)
+
+        assert (again.outcome, again.skill, again.version) == (Outcome.REPEATED, once, None)
+
+    def test_a_command_of_before_is_forgotten_with_the_person(self) -> None:
+        receipt = a_receipt(person=forgotten_at(0))
+
+        effects = STEP.command(State(HELD, receipt), a_command(Action.PIN, NOIR))
+
+        assert (effects.outcome, effects.skill, effects.diff) == (Outcome.FORGOTTEN, HELD, None)
+
+
+class TestUnsent:
+    """A worker died after it wrote a skill; its successor asks what is on the topics."""
+
+    LEFT = finished(a_contrast([NOIR, DARK]), a_proposal([NOIR], [DARK])).skill
+
+    @pytest.mark.parametrize(
+        ("diff_version", "slim_version", "slim_text", "diff_goes", "slim_goes"),
+        [
+            (0, 0, None, True, True),
+            (1, 1, "likes: saga", True, True),
+            (1, 1, "likes: noir, saga", True, False),
+            (2, 1, "likes: noir, saga", False, False),
+            (2, 2, "likes: old", False, False),
+        ],
+    )
+    def test_what_is_not_there_goes_out(
+        self, diff_version: int, slim_version: int, slim_text: str | None, diff_goes: bool, slim_goes: bool
+    ) -> None:
+        unsent = STEP.unsent(State(self.LEFT), diff_version, slim_version, slim_text)
+
+        assert unsent.skill == self.LEFT
+        assert unsent.diff == (self.LEFT.last_diff if diff_goes else None)
+        assert (unsent.slim is not None) == slim_goes
+
+
+class TestLearn:
+    """Both halves in one, for callers that own all the state."""
+
+    async def test_a_choice_changes_the_skill(self) -> None:
+        effects = await learn(Evolve(), RulesReasoner().reason, State(HELD), a_contrast([NOIR, DARK], [[SAGA]]))
+
+        assert effects.outcome is Outcome.EVOLVED
+        assert DARK in texts(effects.skill.attributes)
+
+    @pytest.mark.parametrize("reason", [RulesReasoner().reason, RulesReplacer().replace])
+    async def test_what_is_private_reaches_no_skill_whoever_reasons(self, reason: Reason) -> None:
+        contrast = a_contrast(["author: ann@example.org", "genre: christian fiction", DARK], [[SAGA]])
+
+        effects = await learn(STEP, reason, State(a_skill(version=0)), contrast)
+
+        assert texts(effects.skill.attributes) == [DARK]
+
+    async def test_nobody_is_asked_about_a_choice_that_is_passed_over(self) -> None:
+        async def ask(contrast: Contrast, skill: PolicySkill) -> Proposal:
+            pytest.fail("asked")
+
+        frozen = a_skill(frozen=True)
+        effects = await learn(Evolve(), ask, State(frozen), a_contrast())
+
+        assert (effects.outcome, effects.skill, effects.diff) == (Outcome.FROZEN, frozen, None)
+
+    async def test_without_an_answer_there_are_no_effects(self) -> None:
+        async def ask(contrast: Contrast, skill: PolicySkill) -> Proposal:
+            raise ReasonerUnavailable("timeout", "no answer")
+
+        with pytest.raises(ReasonerUnavailable):
+            await learn(Evolve(), ask, State(HELD), a_contrast())
+
+
+def test_a_style_is_said_beside_the_likes() -> None:
+    style = an_attribute("exploration: explores many genres", Tier.MEDIUM, kind=Kind.PATTERN)
+
+    short = STEP.slim(a_skill(an_attribute(NOIR, Tier.HIGH), style))
+
+    assert short is not None
+    assert short.text == "likes: noir | style: explores many genres"
+    assert Evolve().slim(HELD) is None

@@ -1,0 +1,127 @@
+"""The step `prior`, and where skills begin: state in, effects out (paper 2.3)."""
+
+from datetime import timedelta
+
+from operators.merge import MergeLimits
+from operators.privacy import OFF
+from operators.propagate import GraphLimits
+from operators.steps import Start
+from operators.steps.prior import Outcome, Prior, State
+from schemas import Receipt, Source, Tier, subject_of
+from schemas.forgetting import Forgotten
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_position,
+    a_rank_request,
+    a_time,
+    an_attribute,
+    an_interaction,
+    item_facts,
+    texts,
+)
+
+PRIOR = Prior(graph=GraphLimits())
+NOIR = item_facts("i1", "genre: noir")
+FORGOTTEN = Receipt(
+    event_id="f",
+    occurred_at=NOW,
+    subject=subject_of(USER),
+    person=Forgotten(event_id="f", until=a_time(5), actor="ann", done=True),
+)
+LATE = a_position(3, timestamp_ms=round(a_time(60).timestamp() * 1000))
+
+
+def test_an_interaction_is_counted_remembered_and_told() -> None:
+    effects = PRIOR.step(State(), an_interaction(), NOIR, LATE)
+
+    assert effects.outcome is Outcome.COUNTED
+    assert effects.profile is not None
+    assert effects.remembered is not None
+    assert effects.profile.interactions == effects.remembered.memory.interactions == 1
+    assert [touch.item_id for touch in effects.remembered.touches] == ["i1"]
+
+
+def test_a_repeated_interaction_has_no_effects() -> None:
+    interaction = an_interaction()
+    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    assert first.remembered is not None
+
+    again = PRIOR.step(State(first.profile, first.remembered.memory), interaction, NOIR, LATE)
+
+    assert (again.outcome, again.profile, again.remembered) == (Outcome.REPEATED, None, None)
+
+
+def test_after_a_crash_between_the_two_writes_the_missing_one_is_made_up_for() -> None:
+    interaction = an_interaction()
+    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    assert first.remembered is not None
+
+    without_profile = PRIOR.step(State(None, first.remembered.memory), interaction, NOIR, LATE)
+    without_memory = PRIOR.step(State(first.profile, None), interaction, NOIR, LATE)
+
+    assert (without_profile.profile, without_profile.remembered) == (first.profile, None)
+    assert (without_memory.profile, without_memory.remembered) == (None, first.remembered)
+
+
+def test_an_event_sent_twice_moves_the_fences_alone() -> None:
+    interaction = an_interaction()
+    first = PRIOR.step(State(), interaction, NOIR, LATE)
+    assert first.remembered is not None
+
+    again = PRIOR.step(State(first.profile, first.remembered.memory), interaction, NOIR, a_position(9))
+
+    assert again.profile is not None
+    assert again.remembered is not None
+    assert (again.profile.interactions, again.remembered.memory.interactions) == (1, 1)
+    assert again.remembered.touches == ()
+
+
+def test_what_happened_before_a_person_was_forgotten_is_counted_nowhere() -> None:
+    before = PRIOR.step(State(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(4)), NOIR, LATE)
+    after = PRIOR.step(State(receipt=FORGOTTEN), an_interaction(occurred_at=a_time(6)), NOIR, LATE)
+
+    assert (before.outcome, before.profile, before.remembered) == (Outcome.FORGOTTEN, None, None)
+    assert after.outcome is Outcome.COUNTED
+
+
+def test_without_the_graph_the_profile_alone_is_written() -> None:
+    assert Prior().step(State(), an_interaction(), NOIR, LATE).remembered is None
+
+
+def test_a_clock_that_runs_ahead_holds_no_place_in_the_memory() -> None:
+    ahead = an_interaction(occurred_at=NOW + timedelta(days=400))
+    effects = PRIOR.step(State(), ahead, NOIR, a_position(timestamp_ms=2**42), NOW)
+
+    assert effects.remembered is not None
+    assert effects.remembered.memory.taken[-1].at == NOW
+
+
+class TestStart:
+    """The seed, at version 0."""
+
+    TEMPLATE = (
+        an_attribute("genre: drama", Tier.MEDIUM, Source.GLOBAL),
+        an_attribute("author: ann@example.org", Tier.MEDIUM, Source.GLOBAL),
+    )
+    PROFILE = PRIOR.step(State(), an_interaction(), NOIR, LATE).profile
+
+    def test_users_with_a_history_start_from_it(self) -> None:
+        skill = Start().skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
+
+        assert (skill.version, texts(skill.attributes)) == (0, ["genre: noir"])
+
+    def test_users_without_start_from_the_template_as_far_as_it_may_be_kept(self) -> None:
+        """A template may be older than what is private now."""
+        assert texts(Start().seed(DOMAIN, None, self.TEMPLATE)) == ["genre: drama"]
+        assert len(Start(privacy=OFF).seed(DOMAIN, None, self.TEMPLATE)) == 2
+
+    def test_either_can_be_switched_off(self) -> None:
+        assert Start(from_history=False).seed(DOMAIN, self.PROFILE, self.TEMPLATE) == ()
+        assert Start(from_template=False).seed(DOMAIN, None, self.TEMPLATE) == ()
+
+    def test_a_seed_fills_its_part_of_a_skill_and_no_more(self) -> None:
+        many = tuple(an_attribute(f"genre: g{n}", Tier.LOW, Source.GLOBAL) for n in range(30))
+
+        assert len(Start(MergeLimits(attributes=12)).seed(DOMAIN, None, many)) == 12

@@ -1,0 +1,232 @@
+"""Forgetting, killed at every step: the successor ends it, and what remains is what an undisturbed run leaves."""
+
+import itertools
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from operators.chain import breaks
+from operators.merge import fold
+from operators.propagate import neighbour_of
+from schemas import (
+    TOPICS,
+    Action,
+    ForgetRequest,
+    Forgotten,
+    ItemMemory,
+    Memory,
+    OpenRankings,
+    PolicySkill,
+    Profile,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    Stated,
+    Tier,
+    compound_key,
+    line_of,
+    subject_of,
+)
+from tests.builders import a_candidate, a_name, a_time, an_interaction
+from tests.fake_log import FakeDeployment, FakeLog
+from tests.unit.worker.test_worker_exactly_once import choice, put
+
+ANN = "ann"
+LINE = "preference:music:zyxquill-waltzes"
+SCOPES: dict[str, dict[str, Any]] = {
+    "person": {},
+    "domain": {"domain": "films"},
+    "line": {"domain": "films", "line": line_of(ANN, "films", LINE)},
+}
+STATE = ("skills", "skill-diffs", "slim-skills", "profiles", "memories", "open-rankings", "shadow-skills")
+
+
+@pytest_asyncio.fixture
+async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
+    """Ann and three others take the same films; she has a past, an open ranking, and says what nobody else says."""
+    log = deployment.log
+    log.put_all(an_interaction(a_candidate(f"film-{n}", genres=["Drama"]), user_id=ANN, domain="films") for n in (1, 2))
+    put(log, [choice(number) for number in range(12)])
+    log.put(choice(99, ANN)[0])
+    worker = deployment.worker()
+    await worker.quiet()
+    said = Stated(dimension="music", value="zyxquill waltzes", tier=Tier.HIGH)
+    log.put(command(Action.ADD, line=said))
+    await worker.quiet()
+    await worker.stop()
+    yield deployment
+
+
+def command(action: Action, **about: Any) -> SkillCommand:
+    fields = {"event_id": a_name("command"), "occurred_at": a_time(), "user_id": ANN, "domain": "films"}
+    return SkillCommand(**fields, action=action, actor="advocate", **about)
+
+
+def request(**scope: Any) -> ForgetRequest:
+    return ForgetRequest(event_id="please", occurred_at=a_time(60), user_id=ANN, actor="advocate", **scope)
+
+
+def scopes(log: FakeLog) -> list[Forgotten]:
+    """What her receipt says now, but for the moment until when."""
+    [receipt] = log.newest(Receipt).values()
+    assert receipt.subject == subject_of(ANN)
+    return [scope.model_copy(update={"until": a_time()}) for scope in receipt.scopes]
+
+
+def state(log: FakeLog) -> dict[str, Any]:
+    """What is left of everybody, without how often it was told or written anew: a successor does that once more."""
+    left: dict[str, Any] = {base: log.compacted(base) for base in STATE}
+    memories = log.newest(Memory).items()
+    left["memories"] = {key: memory.model_copy(update={"version": 0}) for key, memory in memories}
+    left["skills"] = {key: times_aside(skill) for key, skill in log.newest(PolicySkill).items()}
+    left["skill-diffs"] = {key: times_aside(diff) for key, diff in log.newest(SkillDiff).items()}
+    items = log.newest(ItemMemory).values()
+    left["takers"] = {item.item_id: {taker.user_id for taker in item.takers} for item in items}
+    return left
+
+
+def times_aside(record: PolicySkill | SkillDiff) -> PolicySkill | SkillDiff:
+    """Without how often its log was written anew, and the seal, which includes that."""
+    bare = record.model_copy(update={"rewritten": 0, "chain": None})
+    if isinstance(bare, PolicySkill) and bare.last_diff is not None:
+        return bare.model_copy(update={"last_diff": times_aside(bare.last_diff)})
+    return bare
+
+
+def hers(log: FakeLog) -> list[SkillDiff]:
+    """What compaction leaves of her log, in order."""
+    found = [diff for diff in log.newest(SkillDiff).values() if diff.user_id == ANN]
+    return sorted(found, key=lambda diff: diff.version)
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeployment, scope: str, commits: bool) -> None:
+    """The receipt of its successor says how many versions there were, not how many it found."""
+    before = known.log
+    before.put(request(**SCOPES[scope]))
+    known.log = before.copy()
+    await known.worker().quiet()
+    undisturbed = known.log
+    [told] = scopes(undisturbed)
+    assert (told.done, told.versions) == (True, 4)
+
+    for after in itertools.count():
+        known.log = before.copy()
+        first = known.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+        await known.worker(after + 1).quiet()
+
+        assert scopes(known.log) == [told]
+        assert state(known.log) == state(undisturbed)
+        assert breaks(hers(known.log)) == []
+        assert scope != "person" or traces(known.log) == []
+        if not has_died:
+            break
+    assert after > 10, "it died after every effect that there is"
+
+
+async def test_what_is_left_of_a_person_is_a_receipt(known: FakeDeployment) -> None:
+    worker = known.worker()
+    assert traces(known.log), "there is something to forget"
+
+    known.log.put(request())
+    await worker.quiet()
+
+    assert traces(known.log) == []
+    left = {base: len(known.log.compacted(base)) for base in ("skills", "memories", "profiles")}
+    assert left == {"skills": 3, "memories": 3, "profiles": 0}, "the others keep what they have"
+
+
+def traces(log: FakeLog) -> list[str]:
+    """Where something of hers is left, of what is not bound to a retention."""
+    compact = [topic.base for topic in TOPICS.values() if topic.compact]
+    return [
+        base
+        for base in compact
+        for key, value in log.compacted(base).items()
+        for trace in (b'"ann"', b"zyxquill", neighbour_of(ANN).encode())
+        if trace in key + value
+    ]
+
+
+async def test_what_happened_before_is_learned_of_no_more_and_what_comes_after_begins_anew(
+    known: FakeDeployment,
+) -> None:
+    worker = known.worker()
+    known.log.put(request())
+    await worker.quiet()
+    so_far = len(known.log.diffs)
+
+    # Sent late, or once more: it happened before.
+    put(known.log, [choice(0), choice(50, ANN)])
+    known.log.put(an_interaction(a_candidate("film-1"), user_id=ANN, domain="films"))
+    await worker.quiet()
+    assert len(known.log.diffs) == so_far
+    assert all(ANN not in (each.user_id for each in known.log.newest(kind).values()) for kind in (Profile, Memory))
+
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    ranking, selection = choice(60, ANN)
+    at = {"occurred_at": later}
+    stamp = int(later.timestamp() * 1_000)
+    for event in (ranking.model_copy(update=at), selection.model_copy(update=at)):
+        known.log.put(event, timestamp_ms=stamp)
+    await worker.until(lambda: len(known.log.diffs) > so_far, "a new skill")
+    [new] = known.log.diffs[so_far:]
+    assert (new.version, new.seed) == (1, ())
+
+
+async def test_a_request_that_is_repeated_changes_nothing(known: FakeDeployment) -> None:
+    worker = known.worker()
+    known.log.put(request())
+    await worker.quiet()
+    done = {base: known.log.compacted(base) for base in (*STATE, "receipts")}
+
+    known.log.put(request(), timestamp_ms=0)
+    await worker.quiet()
+
+    assert {base: known.log.compacted(base) for base in done} == done
+
+
+async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(known: FakeDeployment) -> None:
+    worker = known.worker()
+    known.log.put(request(**SCOPES["line"]))
+    await worker.quiet()
+
+    assert b"zyxquill" not in b"".join(known.log.compacted("skill-diffs").values())
+    log = hers(known.log)
+    assert [diff.version for diff in log] == [1, 2, 3, 4, 5]
+    assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
+    assert fold(log)[ANN, "films"] == known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+
+
+async def test_a_log_with_a_gap_is_not_rewritten_and_the_request_is_kept(known: FakeDeployment) -> None:
+    gap = next(record for record in known.log.of(SkillDiff.TOPIC) if (record.key or b"").startswith(b'["ann"'))
+    known.log.append(gap.topic, gap.partition, gap.key, None)
+    worker = known.worker()
+
+    known.log.put(request(**SCOPES["line"]))
+    await worker.quiet()
+
+    [letter] = known.log.of("dead-letters")
+    assert b"log-incomplete" in (letter.value or b"")
+    [scope] = scopes(known.log)
+    assert not scope.done
+
+
+async def test_open_rankings_of_another_domain_stay(known: FakeDeployment) -> None:
+    ranking, _ = choice(98, ANN)
+    known.log.put(ranking.model_copy(update={"domain": "books"}))
+    worker = known.worker()
+    await worker.quiet()
+
+    known.log.put(request(domain="films"))
+    await worker.quiet()
+
+    rings = [ring for ring in known.log.newest(OpenRankings).values() if ring.user_id == ANN]
+    assert {each.domain for ring in rings for each in ring.rankings} == {"books"}

@@ -1,0 +1,32 @@
+"""How often the embedded broker is asked."""
+
+import asyncio
+
+import pytest
+
+from streams.worker.runtime.repairs import LONGEST_PAUSE_SECONDS, SHORTEST_PAUSE_SECONDS, Paced
+
+
+def test_pauses_grow_while_nothing_comes_and_are_short_again_once_something_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    answers = iter([*[False] * 20, True, False, False])
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    async def fetch(node: int) -> bool:
+        return next(answers)
+
+    async def run() -> list[bool]:
+        paced = Paced(fetch)
+        return [await paced(1) for _ in range(23)]
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    came = asyncio.run(run())
+
+    assert came == [*[False] * 20, True, False, False]
+    assert (pauses[0], pauses[19]) == (SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
+    assert pauses[:20] == sorted(pauses[:20])
+    assert (len(pauses), pauses[20]) == (22, SHORTEST_PAUSE_SECONDS), "no pause after records"

@@ -1,0 +1,194 @@
+"""The watchdog's verdict: a worker that stands still ends, and how busy its machine is plays no part."""
+
+import random
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from schemas.topics import WORKED_OFF
+from streams.settings import Settings
+from streams.worker.app import create
+from streams.worker.runtime import watchdog
+from streams.worker.runtime.health import standing_of
+from streams.worker.runtime.patience import Patience
+from tests.fake_log import FakeDeployment, read_by, settings_in
+
+MINUTES = 120.0
+LOOK = 10.0
+
+
+def seconds_until_over(
+    beats_per_second: float, pauses: list[float] | None = None, most: float = 10_000
+) -> float | None:
+    """After how long by the clock a worker that does nothing is given up; None if never."""
+    patience = Patience(MINUTES, LOOK)
+    now, turned = 0.0, 0.0
+    for look in range(100_000):
+        if now > most:
+            return None
+        if patience.is_over("the same", now, int(turned)):
+            return now
+        pause = (pauses or [LOOK])[look % len(pauses or [LOOK])]
+        now += pause
+        turned += pause * beats_per_second
+    return None
+
+
+def test_on_a_quiet_machine_it_is_over_after_as_long_as_is_set() -> None:
+    assert seconds_until_over(beats_per_second=1) == MINUTES
+
+
+@pytest.mark.parametrize("slower", [4, 20])
+def test_an_event_loop_that_turns_slower_has_longer(slower: int) -> None:
+    over = seconds_until_over(beats_per_second=1 / slower)
+
+    assert over is not None
+    assert over >= 0.9 * slower * MINUTES
+
+
+def test_an_event_loop_that_does_not_turn_at_all_is_stuck_in_a_handler() -> None:
+    assert seconds_until_over(beats_per_second=0) == MINUTES
+
+
+def test_a_process_that_was_not_scheduled_has_had_no_chance() -> None:
+    """It stands still for ten minutes, and looks once: a frozen machine, a laptop that slept."""
+    patience = Patience(MINUTES, LOOK)
+    patience.is_over("the same", 0, 0)
+
+    assert not patience.is_over("the same", 600, 1)
+    assert not patience.is_over("the same", 1_200, 1), "nor has its event loop"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whoever_moves_now_and_then_is_left_alone(seed: int) -> None:
+    """A partition given or taken, a table recovered further, a record finished: each begins the time anew."""
+    rng = random.Random(seed)
+    patience, now, beats = Patience(MINUTES, LOOK), 0.0, 0
+    for turn in range(1_000):
+        for _ in range(rng.randrange(1, 11)):
+            assert not patience.is_over(turn, now, beats)
+            now += LOOK
+            beats += 10
+
+
+def test_time_without_work_does_not_count() -> None:
+    patience = Patience(MINUTES, LOOK)
+    assert not patience.is_over("the same", 0, 0)
+    patience.renew()
+
+    assert not patience.is_over("the same", 10_000, 10_000)
+
+
+async def test_what_is_watched_is_what_the_agents_read(tmp_path: Path) -> None:
+    """Lag, its alert and `sager doctor` know of every topic on which a record can get stuck."""
+    assert set(WORKED_OFF) == read_by(create(settings_in(tmp_path)))
+    assert "forget-requests" in WORKED_OFF
+
+
+class Unhurried:
+    """What stands for the reading of the oldest records."""
+
+    def __init__(self, _: Settings) -> None:
+        """Nothing to connect to."""
+
+    def timestamps(self, late: list[TopicPartition]) -> dict[tuple[str, int], float]:
+        """None came in time."""
+        return {}
+
+
+class World:
+    """A broker's answer about lag, and a worker that does nothing about it unless a test says so."""
+
+    def __init__(self, settings: Settings, patch: pytest.MonkeyPatch) -> None:
+        self.now = self.progressed = 0.0
+        self.waiting, self.offset, self.standing, self.is_away = 1, 0, 1, False
+        self.where = (settings.topic("forget-requests"), 1)
+        self.assigned = {self.where}
+        patch.setattr(watchdog, "lag", self.lag)
+        patch.setattr(watchdog, "Oldest", Unhurried)
+        patch.setattr(watchdog.time, "monotonic", lambda: self.now)
+        more = settings.model_copy(update={"watchdog_seconds": MINUTES})
+        self.dog = watchdog.Watchdog(
+            more,
+            lambda: self.progressed,
+            lambda: self.assigned,
+            lambda _: None,
+            standing=lambda: self.standing,
+            beats=lambda: int(self.now),
+        )
+
+    def lag(self, *_: object) -> dict[TopicPartition, int]:
+        """What the broker says."""
+        if self.is_away:
+            raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+        return {TopicPartition(*self.where, self.offset): self.waiting}
+
+    def is_stuck_within(self, seconds: float) -> bool:
+        """Whether it is found stuck by then."""
+        end = self.now + seconds
+        while self.now <= end:
+            if self.dog.is_stuck():
+                return True
+            self.now += LOOK
+        return False
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    return World(settings_in(tmp_path), monkeypatch)
+
+
+def test_a_request_to_be_forgotten_that_nobody_carries_out_ends_the_worker(world: World) -> None:
+    """A dead fetcher: the event loop turns, and nothing comes."""
+    assert world.is_stuck_within(MINUTES)
+
+
+def test_lag_of_a_partition_that_is_not_ours_is_not_our_affair(world: World) -> None:
+    world.assigned = set()
+
+    assert not world.is_stuck_within(10 * MINUTES)
+
+
+def test_workers_that_join_and_leave_begin_the_time_anew(world: World) -> None:
+    for generation in range(10):
+        world.standing = generation
+        assert not world.is_stuck_within(0.8 * MINUTES)
+    assert world.is_stuck_within(1.2 * MINUTES), "it ends once all stands still"
+
+
+@pytest.mark.parametrize("what", ["progressed", "offset"])
+def test_a_worker_that_finishes_or_commits_something_is_not_stuck(world: World, what: str) -> None:
+    for at in range(10):
+        setattr(world, what, at + 1)
+        assert not world.is_stuck_within(0.8 * MINUTES)
+
+
+def test_a_broker_that_does_not_answer_gives_no_verdict(world: World) -> None:
+    assert not world.is_stuck_within(0.8 * MINUTES)
+    world.is_away = True
+    assert not world.is_stuck_within(LOOK)
+    world.is_away = False
+
+    assert not world.is_stuck_within(0.8 * MINUTES)
+
+
+async def test_where_a_worker_stands_changes_with_its_partitions_and_their_recovery(
+    deployment: FakeDeployment,
+) -> None:
+    worker = deployment.worker()
+    app = worker.pipeline.app
+    app.tables.recovery.active_offsets.clear()
+    seen = [standing_of(app)]
+    assert standing_of(app) == seen[0]
+
+    worker.assign()
+    seen.append(standing_of(app))
+    app.tables.recovery.active_offsets["t.skills", 0] = 17
+    seen.append(standing_of(app))
+    app.rebalancing = True
+    seen.append(standing_of(app))
+    worker.revoke()
+    seen.append(standing_of(app))
+
+    assert len(set(seen)) == len(seen)
