@@ -118,7 +118,7 @@ class _Verification:
     ) -> None:
         self._settings, self._scanner, self._con = settings, scanner, con
         self._user, self._domain, self._tell = user, domain, tell
-        self._key = settings.seal_key
+        self._key = settings.chain_key_bytes
         self._done = Verified(copies=None if con is None else 0)
 
     def run(self) -> Verified:
