@@ -2,9 +2,10 @@
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
+
+from streams.lru import LruCache
 
 MOST = 10_000
 """Maximum number of buckets, one or two megabytes; beyond it the least recently used one is dropped."""
@@ -21,9 +22,9 @@ class Buckets:
     """
 
     def __init__(self, rate: float, burst: int, most: int = MOST, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate, self._burst, self._most, self._clock = rate, burst, most, clock
+        self._rate, self._burst, self._clock = rate, burst, clock
         self._lock = threading.Lock()
-        self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._held = LruCache[str, tuple[float, float]](most)
 
     def take(self, key: str) -> float:
         """Takes a token from the key's bucket.
@@ -33,12 +34,10 @@ class Buckets:
         """
         with self._lock:
             now = self._clock()
-            left, at = self._held.pop(key, (float(self._burst), now))
+            left, at = self._held.get(key) or (float(self._burst), now)
             left = min(float(self._burst), left + max(0.0, now - at) * self._rate)
             wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
-            self._held[key] = (left if wait else left - 1.0, now)
-            if len(self._held) > self._most:
-                self._held.popitem(last=False)
+            self._held.put(key, (left if wait else left - 1.0, now))
             return wait
 
     def __len__(self) -> int:

@@ -22,11 +22,11 @@ from operators.statinit.prior import PriorLimits
 from operators.steps import Start
 from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
+from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.reasoning.global_skills import GlobalSkills
-from streams.worker.runtime.lru import LruCache
 from streams.worker.runtime.ordered import KeyOrdered, Stale
 from streams.worker.runtime.repairs import DeliveredTable
 

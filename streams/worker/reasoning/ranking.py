@@ -19,11 +19,11 @@ from schemas import (
     ReasonedBy,
     compound_key,
 )
+from streams.lru import LruCache
 from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.models import Models
-from streams.worker.runtime.lru import LruCache
 from streams.worker.skills import newest
 
 KEPT = 2_000

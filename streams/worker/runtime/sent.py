@@ -16,8 +16,8 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartitio
 
 from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
 from streams.kafka.scanner import Scanner
+from streams.lru import LruCache
 from streams.settings import Settings
-from streams.worker.runtime.lru import LruCache
 
 logger = logging.getLogger("sager.worker")
 

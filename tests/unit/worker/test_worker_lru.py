@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.worker.runtime.lru import LruCache
+from streams.lru import LruCache
 
 
 def filled(most: int, *keys: str) -> LruCache[str, str]:
