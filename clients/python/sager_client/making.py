@@ -154,7 +154,13 @@ def forget(
 
 
 def command(
-    user_id: str, domain: str, action: Action | str, actor: str, reason: str, at: datetime | None, needed: Mapping[str, Any]
+    user_id: str,
+    domain: str,
+    action: Action | str,
+    actor: str,
+    reason: str,
+    at: datetime | None,
+    needed: Mapping[str, Any],
 ) -> SkillCommand:
     """One act of a person on one skill."""
     event = {"user_id": user_id, "domain": domain, "action": action, "actor": actor, "reason": reason, **needed}
