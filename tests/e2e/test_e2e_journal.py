@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from operators.contrast import contrast_id
+from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
-from streams.client import EventProducer
 from streams.local.journal import frames, read, segments
 from streams.rights.commander import Commander
 from streams.settings import Settings
