@@ -179,6 +179,8 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
         confirmed |= {c.attribute_id for c in diff.changes if c.kind in OWN}
         back = [c.discovered for c in diff.changes if c.kind is ChangeKind.RESTORED and c.discovered]
         confirmed |= {a.attribute_id for a in back if a.support or a.source is not Source.GLOBAL}
+        # A version from before anything confirmed it has been restored: it has to be confirmed anew.
+        confirmed -= {a.attribute_id for a in back if not a.support and a.source is Source.GLOBAL}
         unpinned = {a.attribute_id for a in skill.attributes if not a.pinned}
         if diff.is_contrast and contrasts >= limits.global_patience:
             assert unpinned <= confirmed
