@@ -25,8 +25,7 @@ USER = "ann-of-the-marsh"
 def choose(up: Up, count: int, user: str = USER) -> list[str]:
     """So many choices that the broker has accepted, by the ids of the contrasts that they make."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
-    settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(up.env["SAGER_BOOTSTRAP"]) as events:
         made = []
         for number in range(count):
             ranking = events.ranking(user, "films", slate)

@@ -144,6 +144,14 @@ def test_a_request_to_be_forgotten_that_nobody_carries_out_ends_the_worker(world
     assert world.is_stuck_within(MINUTES)
 
 
+def test_the_first_record_after_hours_of_rest_does_not_end_a_worker(world: World) -> None:
+    world.waiting = 0
+    assert not world.is_stuck_within(100 * MINUTES)
+    world.waiting = 1
+
+    assert not world.is_stuck_within(0.8 * MINUTES)
+
+
 def test_lag_of_a_partition_that_is_not_ours_is_not_our_affair(world: World) -> None:
     world.assigned = set()
 
