@@ -43,7 +43,7 @@ from streams.worker import metrics
 from streams.worker.runtime.membership import Membership, fence, watch
 
 HIGH_WATERMARK_SECONDS = 10.0
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.2, 1.3
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
 
 
 class QuietRecovery(Recovery):
