@@ -34,7 +34,7 @@ def export(
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of an older export.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the newest DuckDB snapshot as Parquet, for any other engine.
+    """Export the newest DuckDB snapshot as Parquet.
 
     One folder per table, split by domain and day: DIR/skill_diffs/domain=films/day=2026-01-31/*.parquet. The folder is
     there as a whole or not at all; manifest.json tells what is in it and how fresh it is.

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,14 @@ from streams.cli.output import console, note, print_json, row, table
 if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.whatif.report import Costs, Report
+
+
+class Reasoner(StrEnum):
+    """What turns a contrast into a diff."""
+
+    RULES = "rules"
+    LLM = "llm"
+
 
 MEASURES = {
     "hit_at_1": "hit rate at 1",
@@ -41,7 +50,7 @@ def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A knob to change; repeat for more.", metavar="NAME=VALUE")
     ] = None,
-    reasoner: Annotated[str | None, typer.Option(help="Who reasons: rules, or llm.", metavar="NAME")] = None,
+    reasoner: Annotated[Reasoner | None, typer.Option(help="What reasons.")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -75,7 +84,7 @@ def replay(
     from streams.whatif.run import replay_all  # noqa: PLC0415
 
     chosen = settings(bootstrap=bootstrap)
-    changed = parsed(changes or []) | ({"reasoner": reasoner} if reasoner else {})
+    changed = parsed(changes or []) | ({"reasoner": reasoner.value} if reasoner else {})
     knobs = knobs_of(chosen, changed)
     named = _name(name)
     file = out or chosen.data_dir / "replays" / f"{named}.duckdb"

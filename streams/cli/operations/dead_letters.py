@@ -89,6 +89,7 @@ def list_(
             limit,
             lambda done, total: stages.at("dead letters", done, total),
         )
+    _note_what_there_is(found.there, reason=reason, stage=stage, topic=topic)
     if as_json:
         print_json(
             {
@@ -113,6 +114,15 @@ def list_(
         note(f"{found.forgotten:,} more are of people who were forgotten: not shown and not replayed")
     if found.unreadable:
         note(f"{found.unreadable:,} records on the topic are no dead letters")
+
+
+def _note_what_there_is(there: dict[str, set[str]], **asked: list[str] | None) -> None:
+    """Of a reason, stage or topic that no dead letter has: which ones there are."""
+    for option, names in asked.items():
+        for name in names or ():
+            if not any(each == name or each.endswith(f".{name}") for each in there[option]):
+                known = ", ".join(sorted(there[option]))
+                note(f"no dead letter has --{option} {name}; there are: {known or 'no dead letters at all'}")
 
 
 def show(
@@ -179,6 +189,7 @@ def replay(
     with Stages() as stages:
         planned = replaying.plan(chosen, _chosen(chosen, event_ids or (), reason, stage, topic, since, user), stages.at)
         sent = 0 if dry_run else replaying.replay(chosen, planned, stages.at)
+    _note_what_there_is(planned.there, reason=reason, stage=stage, topic=topic)
     failed = [name for name, why in planned.hindered.items() if why is not replaying.Hindrance.DONE]
     if as_json:
         print_json(
