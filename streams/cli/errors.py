@@ -1,4 +1,4 @@
-"""From errors to what a user reads: one message on stderr that says what to do next, and a code that says how it went.
+"""Turns errors into one message on stderr that says what to do next, and an exit code.
 
 | code | meaning |
 |---|---|
@@ -37,10 +37,10 @@ class HeadedGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, each with its one line."""
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        names = [name for name, command in commands.items() if command is not None and not command.hidden]
-        widest = max(map(len, names), default=0)
-        for heading, listed in arranged(names, self.headings).items():
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        commands = {name: command for name, command in found if command is not None and not command.hidden}
+        widest = max(map(len, commands), default=0)
+        for heading, listed in arranged(list(commands), self.headings).items():
             limit = formatter.width - 6 - widest
             with formatter.section(heading):
                 # Padded, so that the columns of all headings begin at the same place.
@@ -54,7 +54,7 @@ class PolicyGroup(HeadedGroup):
 
 
 class ReportingGroup(HeadedGroup):
-    """The command line as a whole: whatever its commands raise on purpose becomes a message and a code."""
+    """The top-level group: errors that commands raise on purpose become a message and an exit code."""
 
     headings = HEADINGS
 
@@ -66,7 +66,7 @@ class ReportingGroup(HeadedGroup):
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Errors raised on purpose, told in one message; all others are bugs and keep their traceback."""
+    """Report errors raised on purpose in one message; all others are bugs and keep their traceback."""
     try:
         yield
         sys.stdout.flush()
@@ -79,7 +79,7 @@ def reported() -> Iterator[None]:
         told = told_by(error)
         if told is None:
             raise
-        # DuckDB and Kafka quote what they stumbled over, and that may be an app's text.
+        # DuckDB and Kafka quote the offending input, which may be an app's text.
         print(f"sager: {printable(told)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
 
