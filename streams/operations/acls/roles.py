@@ -133,7 +133,7 @@ ROLES: dict[Role, Access] = {
         "`sager policy pin` and its like, and `forget`: commands and requests, and what comes of them",
         reads=("skill-diffs", "receipts"),
         writes=("skill-commands", "forget-requests"),
-        asks=(unused_group("commands"),),
+        asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
         "`sager serve`: the same for those who have a token",
