@@ -78,8 +78,8 @@ $(DOCS)/ready: docs/requirements.lock
 
 docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub workflows
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
-	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
 
 release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released
