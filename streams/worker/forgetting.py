@@ -211,7 +211,7 @@ class Forgetting:
         pipeline, sealed = self._pipeline, [*log]
         before = None
         for place, diff in enumerate(log):
-            sealed[place] = seal(diff, before, pipeline.settings.seal_key)
+            sealed[place] = seal(diff, before, pipeline.settings.chain_key_bytes)
             before = sealed[place].chain
         try:
             again = fold(sealed).get((skill.user_id, skill.domain))

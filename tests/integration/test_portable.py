@@ -230,4 +230,4 @@ def test_what_was_written_is_verified_and_what_was_edited_or_left_out_is_found(l
     log.send(BOB, log.diffs[BOB][0].model_copy(update={"analysis": "because I say so"}))
     told = log.found(BOB)
     assert "version 1: it is not what was sealed, or was sealed with another key" in told
-    assert "version 1 of skill_diffs in DuckDB is not as in the log" in told
+    assert "version 1 of skill_diffs in DuckDB differs from the log" in told

@@ -92,7 +92,7 @@ def test_the_file_is_read_again_when_it_changes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[token]\n", "no TOML"),
+        ("[[token]\n", "not valid TOML"),
         ("[[token]]\nname = 'x'\n", "sha256: Field required"),
         (f"[[token]]\nname = 'x'\nsha256 = '{'0' * 64}'\nscopes = ['everything']\n", "scopes"),
         (f"[[token]]\nname = 'x'\nsha256 = '{'0' * 64}'\nscopes = ['read-user']\n", "need a user"),

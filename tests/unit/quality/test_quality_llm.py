@@ -87,7 +87,7 @@ async def test_a_run_that_is_repeated_asks_nothing_and_another_model_is_asked_an
 async def test_a_budget_stops_the_run_and_the_next_one_finishes_it(world, server, tmp_path, budget):
     path = tmp_path / "replies.duckdb"
     replies = Replies(path, **budget)
-    with pytest.raises(BudgetSpent, match=r"is spent.*replies\.duckdb; the same command goes on"):
+    with pytest.raises(BudgetSpent, match=r"is spent.*replies\.duckdb; the same command continues"):
         await result(world, replies)
     replies.close()
     spent = len(server.bodies)
@@ -115,7 +115,7 @@ async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, serv
     replies = Replies(tmp_path / "replies.duckdb")
     server.then(*[Do.ANSWER] * 6)
     server.always = Act(Do.FAIL)
-    with pytest.raises(NoReply, match=r"server-error: HTTP 500.*goes on from there"):
+    with pytest.raises(NoReply, match=r"server-error: HTTP 500.*continues from there"):
         await result(world, replies)
     server.always = Act()
     asked = len(server.bodies)

@@ -56,7 +56,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE TABLE skills (id INTEGER)")
 
-    with pytest.raises(BadResults, match="not ours"):
+    with pytest.raises(BadResults, match="holds other tables"):
         Store(path)
 
 
