@@ -16,7 +16,6 @@ from operators.statinit.prior import PriorLimits, observe
 from schemas import (
     MAX_SIGNALS,
     MAX_TAKERS,
-    Domain,
     GlobalSkill,
     Interaction,
     ItemMemory,
@@ -24,9 +23,9 @@ from schemas import (
     Neighbourhood,
     Profile,
     Taker,
-    UserId,
     derived_id,
 )
+from schemas.fields import Domain, UserId
 from streams.importers.dataset import BEGINNING, Visit
 
 _EVERY = 200
