@@ -17,7 +17,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo "making $(VENV): about 1 GB, once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable clients/python
 	@touch $@
 
 demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned

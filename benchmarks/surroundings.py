@@ -6,15 +6,26 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
+from sager_client import Connection
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def reached_as(settings: Settings) -> Connection:
+    """How an app reaches a deployment with these settings."""
+    found = {each.name: getattr(settings, each.name) for each in fields(Connection)}
+    return Connection(
+        **{name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in found.items()}
+    )
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:

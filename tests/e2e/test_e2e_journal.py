@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from streams.client import EventProducer
 
 from operators.contrast import contrast_id
 from schemas import ForgetRequest, Selection, decode
-from streams.client import EventProducer
 from streams.local.journal import frames, read, segments
 from streams.rights.commander import Commander
 from streams.settings import Settings

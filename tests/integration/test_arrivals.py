@@ -8,7 +8,6 @@ import pytest
 from confluent_kafka import Producer
 
 from schemas import Contrast, DeadLetter, Ranking, Selection, SkillDiff, encode
-from streams.client import EventProducer
 from streams.kafka.clients import client_config, partition_of
 from tests.harness import Harness
 from tests.worlds import film, slate
@@ -16,7 +15,7 @@ from tests.worlds import film, slate
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 
-def ranking_of(events: EventProducer, user: str, name: str) -> Ranking:
+def ranking_of(user: str, name: str) -> Ranking:
     """A ranking that is built but not sent."""
     return Ranking.model_validate(
         {
@@ -45,19 +44,19 @@ def selection_of(ranking: Ranking, place: int, event_id: str = "") -> Selection:
 def test_a_selection_may_come_before_after_twice_or_without_its_ranking(harness: Harness) -> None:
     harness.worker()
     events = harness.events
-    before, after, twice, never = (ranking_of(events, "ann", name) for name in ("before", "after", "twice", "never"))
+    before, after, twice, never = (ranking_of("ann", name) for name in ("before", "after", "twice", "never"))
 
-    events.send(selection_of(before, 2))
+    harness.send(selection_of(before, 2))
     events.flush()
     harness.until(lambda out: "open-rankings" in out.records, "the selection to wait")
-    events.send(before)
-    events.send(after)
-    events.send(selection_of(after, 3))
-    events.send(twice)
-    events.send(selection_of(twice, 4))
-    events.send(selection_of(twice, 4))
-    events.send(twice)
-    events.send(selection_of(never, 5))
+    harness.send(before)
+    harness.send(after)
+    harness.send(selection_of(after, 3))
+    harness.send(twice)
+    harness.send(selection_of(twice, 4))
+    harness.send(selection_of(twice, 4))
+    harness.send(twice)
+    harness.send(selection_of(never, 5))
     events.flush()
 
     harness.count(SkillDiff, 3)
@@ -71,14 +70,14 @@ def test_a_selection_may_come_before_after_twice_or_without_its_ranking(harness:
 def test_what_can_never_be_matched_is_dead_lettered(harness: Harness) -> None:
     harness.worker()
     events = harness.events
-    shown = ranking_of(events, "ann", "shown")
+    shown = ranking_of("ann", "shown")
     stranger = selection_of(shown, 0).model_copy(update={"item_id": film(9_999)["item_id"], "event_id": "stranger"})
-    events.send(shown)
-    events.send(stranger)
-    events.send(selection_of(shown, 1))
+    harness.send(shown)
+    harness.send(stranger)
+    harness.send(selection_of(shown, 1))
     events.flush()
     harness.count(SkillDiff, 1)
-    events.send(selection_of(shown, 2, "second-thoughts"))
+    harness.send(selection_of(shown, 2, "second-thoughts"))
     events.flush()
 
     outputs = harness.count(DeadLetter, 2)
@@ -94,7 +93,7 @@ def test_a_producer_with_librdkafkas_default_partitioner_breaks_no_join(harness:
     harness.worker()
     careless = Producer(client_config(harness.settings))
     users = [f"user-{number}" for number in range(40)]
-    rankings = [ranking_of(harness.events, user, f"r-{user}") for user in users]
+    rankings = [ranking_of(user, f"r-{user}") for user in users]
     for ranking in rankings:
         for event in (ranking, selection_of(ranking, 0)):
             careless.produce(harness.settings.topic(event.TOPIC), encode(event), ranking.user_id.encode())

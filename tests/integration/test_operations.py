@@ -99,7 +99,7 @@ class TestReplay:
 
         def select(name: str) -> None:
             fields = {"event_id": f"s-{name}", "occurred_at": NOW, "user_id": "ann", "ranking_id": name}
-            harness.events.send(Selection(**fields, item_id=shown[0]["item_id"]))
+            harness.send(Selection(**fields, item_id=shown[0]["item_id"]))
             harness.events.flush()
 
         select(early)

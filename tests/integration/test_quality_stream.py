@@ -54,7 +54,11 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
     # A skill starts from the profile that is there at the first choice.
     harness.count(Profile, imported)
     for each in arm.rounds:
-        harness.events.selection(harness.events.send(shown(split, each)), each.chosen, at=each.at)
+        ranking = shown(split, each)
+        harness.send(ranking)
+        harness.events.selection(
+            user_id=ranking.user_id, ranking_id=ranking.ranking_id, item_id=each.chosen, at=each.at
+        )
     harness.events.flush()
     harness.count(SkillDiff, USERS * ROUNDS)
 

@@ -18,10 +18,11 @@ import pytest
 from aiokafka.client import AIOKafkaClient
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
+from benchmarks.surroundings import reached_as
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
+from sager_client import SlimSkills
 from schemas import SkillDiff, SlimSkill
-from streams.client import SlimSkills
 from streams.exceptions import BrokerRefuses, BrokerUnreachable
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
@@ -138,7 +139,7 @@ def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: 
         choose(harness, 20)
         outputs = harness.count(SkillDiff, 20)
         harness.count(SlimSkill, 4)
-        with SlimSkills(settings=settings) as slim:
+        with SlimSkills(connection=reached_as(settings)) as slim:
             known = len(slim)
         topics = sager("topics", "--json", settings=settings)
         harness.assert_all_stores_agree()

@@ -46,7 +46,7 @@ def choose(harness: Harness, first: int, times: int) -> None:
 
 
 def command(harness: Harness, said: SkillCommand) -> None:
-    harness.events.send(said)
+    harness.send(said)
     harness.events.flush()
 
 
