@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from streams.client import EventProducer
 
 from operators.contrast import contrast_id
+from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read, segments
 from streams.rights.commander import Commander
@@ -25,8 +25,7 @@ USER = "ann-of-the-marsh"
 def choose(up: Up, count: int, user: str = USER) -> list[str]:
     """So many choices that the broker has accepted, by the ids of the contrasts that they make."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
-    settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(up.env["SAGER_BOOTSTRAP"]) as events:
         made = []
         for number in range(count):
             ranking = events.ranking(user, "films", slate)
