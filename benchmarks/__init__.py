@@ -1,1 +1,1 @@
-"""What we measure: quality and throughput. The tests measure nothing; figures of time are ratios of one run."""
+"""Benchmarks of throughput, recovery, forgetting and analytics. Tests measure nothing."""

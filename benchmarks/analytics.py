@@ -1,13 +1,13 @@
-"""What analysts' questions cost, and what analysts cost the writer.
+"""Measures the latency of analysts' queries, and the load that readers put on the writer.
 
     python -m benchmarks.analytics [--users 100000] [--diffs 1000000] [--rows-per-second 1000] [--readers 0 1 3]
 
-A file is filled in bulk with so many users and diffs, with the rankings, selections and contrasts that belong to them.
-Then a writer goes on as `sager materialize` would, without Kafka: so many rows per second through `Store`, a
-transaction a second or of at most 2,000 records, and a publication whenever one is due; what came meanwhile waits.
-Beside it readers, processes of their own, open the published file again and again and ask one question after another.
-For each number of readers: the time of a transaction, of a publication, and how old what a reader sees is; for each
-question: its latency, opening included.
+A file is filled in bulk with this many users and diffs, with their rankings, selections and contrasts. Then a writer
+continues like `sager materialize`, without Kafka: this many rows per second through `Store`, in a transaction per
+second or of at most 2,000 records, with a publication whenever one is due; new rows wait meanwhile. Beside it readers,
+in processes of their own, keep opening the published file and run one query after another. It prints, for each number
+of readers, the time of a transaction, of a publication, and the age of the data that readers see; for each query, its
+latency, including the opening of the file.
 """
 
 import argparse
@@ -59,7 +59,7 @@ QUESTIONS = {
 
 
 def write(settings: Settings, users: int, version: int, rate: float, seconds: float) -> dict[str, list[float]]:
-    """Rows at a pace for so long; the seconds of each transaction and publication, and how many rows."""
+    """Writes rows at a fixed rate for a while; returns seconds per transaction and publication, and rows."""
     ahead = choices(users, version)
     done: dict[str, list[float]] = {"batch": [], "publish": [], "rows": []}
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store:
@@ -75,7 +75,8 @@ def write(settings: Settings, users: int, version: int, rate: float, seconds: fl
             batch = Batch()
             for topic, value in values:
                 offset += 1
-                batch.add(to_rows(Record(topic, 0, offset, now_ms, None, value)))
+                if (made_of := to_rows(Record(topic, 0, offset, now_ms, None, value))) is not None:
+                    batch.add(made_of)
             rows = sum(store.write(batch, {}).values())
             done["batch"].append(time.perf_counter() - began)
             done["rows"].append(rows)
@@ -88,7 +89,7 @@ def write(settings: Settings, users: int, version: int, rate: float, seconds: fl
 
 
 def ask(settings: Settings, users: int, seconds: float, seed: int) -> None:
-    """One reader: questions in turn, each on the newest file, one JSON line per answer."""
+    """One reader: runs queries in turn, each on the newest file, and prints one JSON line per answer."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
     names = list(QUESTIONS)
     rng.shuffle(names)
@@ -109,7 +110,7 @@ def ask(settings: Settings, users: int, seconds: float, seed: int) -> None:
 
 
 def measure(settings: Settings, args: argparse.Namespace, readers: int, version: int) -> dict[str, Any]:
-    """The writer beside so many readers."""
+    """Runs the writer beside this many readers."""
     own = ["--ask", str(settings.data_dir), "--users", str(args.users), "--seconds", str(args.seconds)]
     asking = [
         subprocess.Popen(
@@ -131,7 +132,7 @@ def at(values: Sequence[float], share: float) -> float:
 
 
 def table_of_the_writer(runs: Sequence[dict[str, Any]]) -> None:
-    """What readers cost it, and what they see."""
+    """The table of the readers' load on the writer, and the age of what they see."""
     print("\n| readers | rows/s | batch p50 / p95 | publication p50 / max | age of the data p50 / p95 | questions/s |")
     print("|---|---|---|---|---|---|")
     for run in runs:
@@ -146,7 +147,7 @@ def table_of_the_writer(runs: Sequence[dict[str, Any]]) -> None:
 
 
 def table_of_questions(runs: Sequence[dict[str, Any]]) -> None:
-    """Latency by question and number of readers."""
+    """The table of latency by query and number of readers."""
     asked = [run for run in runs if run["readers"]]
     print("\n| question |" + "".join(f" {run['readers']} readers, p50 / p95 |" for run in asked))
     print("|---|" + "---|" * len(asked))
@@ -159,7 +160,7 @@ def table_of_questions(runs: Sequence[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    """Fill, run, print the tables."""
+    """Fills the file, runs, and prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=100_000)
     parser.add_argument("--diffs", type=int, default=1_000_000)

@@ -1,7 +1,7 @@
-"""The file of `benchmarks.analytics`: half a year of made-up users, written in bulk, and the events that follow.
+"""Fills the file of `benchmarks.analytics`: half a year of synthetic users in bulk, and the events that follow.
 
-The bulk is made by DuckDB itself, column by column as `Store` would have written it, because Kafka and decoding are not
-what is measured. What comes after it goes the whole way: events, records, rows, transactions.
+DuckDB generates the bulk itself, with the columns that `Store` would have written, because Kafka and decoding are not
+measured. Later events take the whole path: events, records, rows, transactions.
 """
 
 from collections.abc import Iterator
@@ -144,7 +144,7 @@ _BULK = (
 
 
 def fill(con: duckdb.DuckDBPyConnection, users: int, diffs: int) -> None:
-    """So many users and diffs, with all that comes with them, into the tables of a fresh file."""
+    """Inserts this many users and diffs, with all that belongs to them, into the tables of a fresh file."""
     con.execute("BEGIN")
     con.execute(_LINE).fetchall()
     con.execute(_EVENTS, {"users": users, "diffs": diffs}).fetchall()
@@ -156,7 +156,7 @@ def fill(con: duckdb.DuckDBPyConnection, users: int, diffs: int) -> None:
 
 
 def choices(users: int, version: int) -> Iterator[list[Event]]:
-    """What goes on after the bulk: one choice after another, of user after user, the events of each in a list."""
+    """The events after the bulk: one choice after another, user by user, with a list of events for each."""
     lines = tuple(
         Attribute(
             attribute_id=f"preference:genre:g{n}",

@@ -1,11 +1,11 @@
-"""Back-pressure: a burst of events before a slow LLM. Does memory stay bounded, does lag fall, is anything dropped?
+"""Measures back-pressure: with a burst of events and a slow LLM, memory stays bounded, lag falls, nothing is dropped.
 
     python -m benchmarks.burst [--events 200000] [--delay 0.1] [--in-flight 64] [--users 2000] [--minutes 60] [--kafka]
 
-Half of the events are rankings, half are selections, produced as fast as that goes while the worker and the
-materializer run. The endpoint is `tests/openai_server.py`, a process of its own. A line every few seconds is the
-progress; the verdict is the last line, as JSON, and the exit code: 1 where something was lost or doubled, or memory
-grew without end. After `--minutes` it says how far it got, which is no failure.
+Half of the events are rankings, half are selections, produced at full speed while the worker and the materializer run.
+The endpoint is `tests/openai_server.py`, in a process of its own. It prints progress every few seconds. The verdict is
+the last line, as JSON, and the exit code: 1 if something was lost or duplicated, or memory grew without bound. After
+`--minutes` it reports how far it got, which is not a failure.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 
 GRAPH = ("item-touches", "item-signals")
-"""What choices set off in the user-item graph, behind their diffs."""
+"""The topics that choices lead to in the user-item graph, after their diffs."""
 WIDTH = 17
 PLATEAU = 1.25
-"""Memory is bounded where its peak in the second half of the time is at most so many times that of the first."""
+"""Memory counts as bounded if its peak in the second half of the time is at most this many times that of the first."""
 
 
 class Burst(threading.Thread):
-    """Produces rankings and their selections as fast as that goes."""
+    """Produces rankings and their selections at full speed."""
 
     def __init__(self, settings: Settings, contrasts: int, users: int) -> None:
         super().__init__(name="burst", daemon=True)
@@ -50,7 +50,7 @@ class Burst(threading.Thread):
         self._settings, self._contrasts, self._users = settings, contrasts, users
 
     def run(self) -> None:
-        """All of them; `produced` tells how many selections are out."""
+        """Produces all of them; `produced` counts the selections sent."""
         films, rng, began = catalogue.load()["films"], random.Random(1), time.monotonic()
         with EventProducer(connection=reached_as(self._settings)) as events:
             for number in range(self._contrasts):
@@ -62,7 +62,7 @@ class Burst(threading.Thread):
 
 
 class Diffs(threading.Thread):
-    """Reads the log: which contrasts are answered, and whether each user's versions rise by one."""
+    """Reads the log: which contrasts have a diff, and whether each user's versions rise by one."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(name="diffs", daemon=True)
@@ -74,7 +74,7 @@ class Diffs(threading.Thread):
         self._consumer.assign([TopicPartition(name, p, OFFSET_BEGINNING) for p in range(settings.partitions)])
 
     def run(self) -> None:
-        """For as long as the benchmark runs."""
+        """Reads for as long as the benchmark runs."""
         while True:
             for message in self._consumer.consume(500, 0.5):
                 if message.error() is None:
@@ -89,7 +89,7 @@ class Diffs(threading.Thread):
 
 @dataclass
 class Samples:
-    """What was seen every few seconds."""
+    """The samples, taken every few seconds."""
 
     worker_mib: list[float] = field(default_factory=list)
     materializer_mib: list[float] = field(default_factory=list)
@@ -98,7 +98,7 @@ class Samples:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
-    """The burst, until everything has come through or time is up; the verdict."""
+    """Runs the burst until everything is processed or time is up; returns the verdict."""
     topics.ensure(settings)
     port = free_port()
     own = Settings(**{**settings.model_dump(exclude_unset=True), "metrics_port": port})
@@ -122,7 +122,7 @@ def run(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
             waiting = sum(behind.values())
             graph = sum(n for tp, n in behind.items() if tp.topic.removeprefix(own.prefix) in GRAPH)
             told = scraped(port)
-        except (KafkaException, OSError) as error:  # on a busy machine an answer may be late
+        except (KafkaException, OSError) as error:  # on a busy machine a response may be late
             print(f"no sample: {error}", file=sys.stderr)
             continue
         samples.lags.append(waiting)
@@ -142,7 +142,7 @@ def run(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 
 def verdict(args: argparse.Namespace, burst: Burst, diffs: Diffs, samples: Samples) -> dict[str, object]:
-    """What it came to. Nothing can be called lost before time was enough for all of it."""
+    """The verdict. Nothing counts as lost unless there was time for everything."""
     answered, contrasts = len(diffs.answered), args.events // 2
     growth = {name: _growth(each) for name, each in (("worker", samples.worker_mib), ("m", samples.materializer_mib))}
     complete = bool(samples.lags) and answered == contrasts and samples.lags[-1] == 0
@@ -169,7 +169,7 @@ def verdict(args: argparse.Namespace, burst: Burst, diffs: Diffs, samples: Sampl
 
 
 def _growth(mib: list[float]) -> float:
-    """The peak of the second half by that of the first."""
+    """The ratio of the second half's peak to the first half's."""
     half = len(mib) // 2
     return round(max(mib[half:]) / max(mib[:half]), 2) if half else 1.0
 
@@ -186,11 +186,11 @@ def _wait_until_up(port: int, worker: "subprocess.Popen[bytes]") -> None:
 
 
 def main() -> None:
-    """Run it and print the verdict."""
+    """Runs the benchmark and prints the verdict."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_broker_arguments(parser)
     parser.add_argument("--events", type=int, default=200_000, help="rankings and selections together")
-    parser.add_argument("--delay", type=float, default=0.1, help="seconds per answer of the endpoint")
+    parser.add_argument("--delay", type=float, default=0.1, help="the endpoint's seconds per answer")
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--users", type=int, default=2_000)
     parser.add_argument("--minutes", type=float, default=60.0, help="longest time")
@@ -203,7 +203,7 @@ def main() -> None:
             result = run(settings, args)
     print(json.dumps({"benchmark": "burst", "delay": args.delay, "in_flight": args.in_flight, **result}))
     if not result["ok"]:
-        sys.exit(f"not as it must be; logs are in {folder}")
+        sys.exit(f"failed; logs are in {folder}")
     shutil.rmtree(folder)
 
 

@@ -1,11 +1,11 @@
-"""How long it takes to forget a person, by how many users a deployment has.
+"""Measures how long it takes to forget a person, by the deployment's number of users.
 
     python -m benchmarks.forget [--users 100000 1000000] [--json]
 
-What grows with the number of users, with the very functions that a worker and the materializer call: looking through
-tables that hold all users (the worst case: one worker has them all), and through their values for who heard of the
-person; deleting the rows in DuckDB; and writing the file anew, so that its free blocks hold nothing. What does not grow
-with it is left out: a tombstone per version, and one message per partition. Tables are in memory here.
+It measures what grows with the number of users, with the functions that a worker and the materializer call: scanning
+tables that hold all users (the worst case: one worker has them all) and their values for references to the person;
+deleting the rows in DuckDB; and rewriting the file, so that its free blocks hold nothing. What does not grow is left
+out: a tombstone per version, and one message per partition. Tables are in memory.
 """
 
 import argparse
@@ -37,18 +37,18 @@ NEIGHBOURHOOD_BYTES = 4_000
 ITEM_MEMORY_BYTES = 6_000
 ITEMS = 20_000
 TABLES_BY_USER = 5
-"""Skills, profiles, memories, neighbourhoods, shadow skills: their keys are looked through."""
+"""Skills, profiles, memories, neighbourhoods, shadow skills: tables whose keys are scanned."""
 
 
 class Clock:
-    """Steps and what each took, in seconds."""
+    """Steps and their seconds."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Time one step, and say so."""
+        """Times one step and prints it."""
         print(f"{name} ...", file=sys.stderr, flush=True)
         began = time.monotonic()
         yield
@@ -56,7 +56,7 @@ class Clock:
 
 
 def tables(users: int, who: str, clock: Clock) -> None:
-    """What a worker that holds all users looks through."""
+    """Times the scans of a worker that holds all users."""
     keys = [compound_key(f"user-{n:08}", "books") for n in range(users)]
     heard = to_json(neighbour_of(who))
     body = b"x" * NEIGHBOURHOOD_BYTES
@@ -73,7 +73,7 @@ def tables(users: int, who: str, clock: Clock) -> None:
     with clock.step(f"worker: {ITEMS:,} items' memories"):
         _expect(1, asyncio.run(keys_that_hold(held, to_json(who))))
     around: Any = SimpleNamespace(data=near)
-    with clock.step("worker: all neighbourhoods, once"):
+    with clock.step("worker: all neighbourhoods, one scan"):
         _expect(1, asyncio.run(keys_that_hold(around, heard)))
 
 
@@ -83,7 +83,7 @@ def _expect(count: int, found: list[bytes]) -> None:
 
 
 def duckdb(users: int, who: str, folder: Path, clock: Clock) -> int:
-    """What the materializer does; the file's bytes."""
+    """Times the materializer's work; returns the file's size in bytes."""
     now = datetime.now(UTC)
     with Store(folder / "live.duckdb", "sager.") as store:
         print(f"filling DuckDB with {users:,} users ...", file=sys.stderr, flush=True)
@@ -91,14 +91,14 @@ def duckdb(users: int, who: str, folder: Path, clock: Clock) -> int:
         publisher = Publisher(store, folder / "sager.duckdb", 1.0)
         publisher.publish()
         size = store.path.stat().st_size
-        with clock.step("materializer: a publication without it"):
+        with clock.step("materializer: a publication without forgetting"):
             publisher.publish()
         request = ForgetRequest(event_id="r", occurred_at=now, user_id=who, actor="benchmark")
         empty = Receipt(event_id="r", occurred_at=now, subject=subject_of(who))
         receipt = with_scope(empty, request, Forgotten(event_id="r", until=now, actor="benchmark", done=True))
         with clock.step("materializer: rows deleted"):
             store.write(Batch(), {}, [receipt])
-        with clock.step("materializer: file written anew, published"):
+        with clock.step("materializer: file rewritten and published"):
             publisher.publish()
     for name in ("live.duckdb", "sager.duckdb"):
         _must_not_hold(folder / name, who.encode())
@@ -115,7 +115,7 @@ def _must_not_hold(path: Path, text: bytes) -> None:
 
 
 def main() -> None:
-    """Measure and print the table."""
+    """Measures and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, nargs="+", default=[100_000, 1_000_000])
     parser.add_argument("--json", action="store_true", help="one JSON object per line instead of the table")

@@ -1,10 +1,10 @@
-"""One user with very many interactions and choices: bytes of state and CPU per event, which must not grow.
+"""Measures state and CPU per event of one user with very many interactions and choices; neither may grow.
 
     python -m benchmarks.one_user [--most 1000000] [--json]
 
-It drives the operators as the agents do, without Kafka: what a table holds is encoded at every step, and kept decoded
-as a worker keeps it. Every item is new, and so are some of its facts: the worst for counters. CPU is this process' own,
-per event since the line before.
+It drives the operators as the agents do, without Kafka: table values are encoded at every step and kept decoded, as in
+a worker. Every item is new, and so are some of its facts, which is the worst case for counters. CPU is this process's
+own, per event since the previous line.
 """
 
 import argparse
@@ -43,17 +43,17 @@ BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 USER, DOMAIN = "ann", "films"
 TURNS = (1_000, 10_000, 100_000, 1_000_000)
 CHOICE_EVERY = 20
-"""One event in so many is a ranking, every other one of them with its selection; the others are interactions."""
+"""One event in this many is a ranking, half of them with a selection; the others are interactions."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """What the user's state is after so many events.
+    """The user's state after a number of events.
 
     Attributes:
         events: interactions and choices so far.
-        state_bytes: everything kept of the user, per table.
-        cpu_us: CPU per event since the point before, in microseconds.
+        state_bytes: the size of everything kept of the user, per table.
+        cpu_us: CPU per event since the previous point, in microseconds.
     """
 
     events: int
@@ -62,12 +62,12 @@ class Point:
 
     @property
     def total_bytes(self) -> int:
-        """All tables together."""
+        """The size over all tables."""
         return sum(self.state_bytes.values())
 
 
 class OneUser:
-    """Plays the agents for one user, whose state is decoded from its bytes once, as in a worker."""
+    """Plays the agents for one user, whose state is decoded once, as in a worker."""
 
     def __init__(self, seed: int = 1) -> None:
         self._rng = random.Random(seed)
@@ -77,7 +77,7 @@ class OneUser:
         self._prior, self._evolve = past.Prior(graph=GraphLimits()), Evolve()
 
     def event(self, number: int) -> None:
-        """An interaction, or now and then a choice."""
+        """Plays an interaction or, now and then, a choice."""
         at = BEGINNING + timedelta(minutes=number)
         where = Position(topic="t", partition=0, offset=number, timestamp_ms=number)
         if number % CHOICE_EVERY:
@@ -87,7 +87,7 @@ class OneUser:
 
     @property
     def state_bytes(self) -> dict[str, int]:
-        """What the tables hold, keys included."""
+        """The size of the tables' entries, including keys."""
         return {name: sum(len(k) + len(v) for k, v in table.items()) for name, table in self._tables.items()}
 
     def _interaction(self, number: int, at: datetime, where: Position) -> None:
@@ -143,7 +143,7 @@ class OneUser:
 
 
 def measure(turns: tuple[int, ...]) -> Iterator[Point]:
-    """A point at each of these numbers of events."""
+    """Yields a point at each of these numbers of events."""
     user, done = OneUser(), 0
     for turn in turns:
         begun = time.process_time()
@@ -154,10 +154,10 @@ def measure(turns: tuple[int, ...]) -> Iterator[Point]:
 
 
 def main() -> None:
-    """Measure and print, a line as soon as there is one."""
+    """Measures and prints each line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, default=TURNS[-1], help="stop after so many events")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--most", type=int, default=TURNS[-1], help="stop after this many events")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     args = parser.parse_args()
     turns = tuple(turn for turn in TURNS if turn <= args.most) or (args.most,)
     if not args.json:

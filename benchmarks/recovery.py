@@ -1,13 +1,12 @@
-"""How long a worker takes to be at work again, by how many users' skills its changelog holds.
+"""Measures how long a worker takes to recover, by the number of users' skills in its changelog.
 
     python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--choices 25]
 
-Skills are written to the changelog topic as a worker would have left them, one record per user after `--choices`
-choices of the built-in films. Then one worker is started with that many: as a new machine, with nothing on its disk,
-and with `rocksdb` again after an orderly end and after a kill -9, with its disk kept. A choice of one of the users is
-there before it starts: seconds are those from the start of the process until this choice's diff is on the log. Joining
-the group and importing Faust are in them. On an Apache Kafka, started here unless `--bootstrap` names one. One JSON
-object per line and a table at the end.
+Skills are written to the changelog topic as a worker leaves them, one record per user after `--choices` choices of the
+built-in films. Then one worker is started: as a new machine with an empty disk and, with `rocksdb`, again with its disk
+after a graceful shutdown and after a kill -9. A choice of one of the users is sent before it starts: the time runs from
+the start of the process until this choice's diff is on the log, and includes joining the group and importing Faust. It
+runs on Apache Kafka, started here unless `--bootstrap` names one, and prints one JSON object per line and a table.
 """
 
 import argparse
@@ -39,12 +38,12 @@ from streams.local.launch import child
 from streams.settings import Settings, Store
 
 TEMPLATES = 64
-"""Different skills; users share them but for their id, as more would only take longer to make."""
+"""Number of different skills; users share them except for the id, as more would only take longer to generate."""
 LONGEST_SECONDS = 1_800.0
 
 
 def template(number: int, choices: int) -> PolicySkill:
-    """A skill after so many choices, with all that a worker keeps in it."""
+    """A skill after this many choices, with everything that a worker keeps in it."""
     films, rng = catalogue.load()["films"], random.Random(number)
     parse, user = parser_for("films", {}), f"template-{number:03}"
     skill: PolicySkill | None = None
@@ -65,14 +64,14 @@ def template(number: int, choices: int) -> PolicySkill:
         skill = Evolve().finish(State(known), contrast, RulesReasoner().propose(contrast, known), at).skill
     if skill is None:
         raise SystemExit("--choices must be at least 1")
-    # Nothing of an interrupted sending is to be looked for: its diff is out.
+    # Its diff has been sent: the worker has no interrupted send to look for.
     return skill.model_copy(
         update={"last_diff": skill.last_diff and skill.last_diff.model_copy(update={"source": None})}
     )
 
 
 def fill(settings: Settings, users: int, choices: int) -> float:
-    """Write that many users' skills on the changelog; the mean size in bytes."""
+    """Writes this many users' skills to the changelog; returns their mean size in bytes."""
     made = [(f'"template-{number:03}"'.encode(), encode(template(number, choices))) for number in range(TEMPLATES)]
     outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000})
     name, size = settings.topic(PolicySkill.TOPIC), 0
@@ -89,7 +88,7 @@ def fill(settings: Settings, users: int, choices: int) -> float:
 
 
 def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]", dict[str, float]]:
-    """Start a worker before which one choice waits; how long it takes for that, and its memory then."""
+    """Starts a worker with one choice waiting; returns the seconds until it is learned, and the worker's memory."""
     user, films = f"user-{number:08}", catalogue.load()["films"]
     shown = random.Random(time.time()).sample(films, 10)
     with EventProducer(connection=reached_as(settings)) as events:
@@ -110,7 +109,7 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
             most = max(most, rss_mib(worker.pid))
             if worker.poll() is not None or time.monotonic() - began > LONGEST_SECONDS:
                 worker.kill()
-                raise SystemExit(f"no diff; the worker's code is {worker.returncode}, see {settings.data_dir}")
+                raise SystemExit(f"no diff; the worker's exit code is {worker.returncode}, see {settings.data_dir}")
             print(f"\r{time.monotonic() - began:.0f} s, {rss_mib(worker.pid):,.0f} MiB  ", end="", file=sys.stderr)
     finally:
         print(file=sys.stderr)
@@ -118,7 +117,7 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
 
 
 def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[dict[str, object]]:
-    """Every way to start with that many users."""
+    """Measures every way to start with this many users."""
     chosen = iter(random.Random(users).sample(range(users), 3 * len(stores)))
     for store in stores:
         own = Settings(**{**settings.model_dump(exclude_unset=True), "store": Store(store)})
@@ -132,20 +131,22 @@ def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[di
             else:
                 worker.kill()
                 worker.wait(10)
-                # Until the group has forgotten the dead, the next one would wait for it.
+                # The next worker would wait until the group has dropped the killed one.
                 time.sleep(own.session_seconds + 2)
             yield {"users": users, "store": store, "disk": disk, **found}
 
 
 def main() -> None:
-    """Run all of it and print the table."""
+    """Runs everything and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_broker_arguments(parser)
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--stores", nargs="+", default=["memory", "rocksdb"], choices=[store.value for store in Store])
     parser.add_argument("--choices", type=int, default=25, help="that each user has made")
     args = parser.parse_args()
-    args.kafka = not args.bootstrap  # the embedded broker holds all in memory, and stores on disk need a true one
+    args.kafka = (
+        not args.bootstrap
+    )  # the embedded broker holds everything in memory, and stores on disk need a real one
     rows: list[dict[str, object]] = []
     folder = Path(tempfile.mkdtemp(prefix="sager-recovery-"))
     try:

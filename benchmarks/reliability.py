@@ -4,8 +4,8 @@
     python -m benchmarks.reliability --times 5 -k kill       # some of them
     python -m benchmarks.reliability --embedded --times 5
 
-The scenarios are the tests in tests/faults; each compares what came out with an offline fold of what went in. A row is
-printed for every run that was reported, also for those that failed: then `lost` or `doubled` is not 0.
+The scenarios are the tests in tests/faults; each compares the output with an offline fold of the input. It prints a row
+for every reported run, including failed ones: then `lost` or `doubled` is not 0.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def main() -> int:
-    """Run the scenarios one after another, and print a Markdown table."""
+    """Runs the scenarios one after another and prints a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=50, help="how often each fault strikes (default: 50)")
     parser.add_argument("--embedded", action="store_true", help="on the embedded broker instead of Apache Kafka")
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def table(runs: list[dict[str, Any]]) -> str:
-    """Markdown of one row per run."""
+    """The Markdown table, with one row per run."""
     rows = [
         "| scenario | broker | faults | events in | lost | doubled | s to the next diff, median (most) |",
         "|---|---|---|---|---|---|---|",

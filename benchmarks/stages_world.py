@@ -58,7 +58,7 @@ class World:
         self._items: dict[tuple[str, str], ItemMemory] = {}
         self._rings: dict[tuple[str, int], OpenRankings] = {}
         self._prior, self._start, self._rank = Prior(graph=GRAPH), Start(), ranking.Rank(slim_tokens=BUDGET)
-        self._step = Evolve(slim_tokens=BUDGET, seal_key=b"", graph=GRAPH)
+        self._step = Evolve(slim_tokens=BUDGET, chain_key=b"", graph=GRAPH)
         self._offset = 0
         self._rng = random.Random(1)
         self._reasoner = LlmReasoner(client, count_tokens=count_tokens)

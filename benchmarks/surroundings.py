@@ -1,4 +1,4 @@
-"""What benchmarks of whole processes need around them: a broker, an endpoint, and what /proc and /metrics tell."""
+"""The surroundings of process benchmarks: a broker, an LLM endpoint, and readings of /proc and /metrics."""
 
 import argparse
 import subprocess
@@ -28,14 +28,14 @@ def reached_as(settings: Settings) -> Connection:
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which broker it is to be."""
-    parser.add_argument("--bootstrap", help="a Kafka that runs already")
+    """The command-line options that choose a broker."""
+    parser.add_argument("--bootstrap", help="a running Kafka")
     parser.add_argument("--kafka", action="store_true", help="start an Apache Kafka (Java 17, Maven)")
 
 
 @contextmanager
 def deployment(args: argparse.Namespace, folder: Path, **more: Any) -> Iterator[Settings]:
-    """Settings of a deployment of its own, on the broker that was asked for; the embedded one by default."""
+    """Settings of a separate deployment on the chosen broker; the embedded one by default."""
     common = {"data_dir": folder, "prefix": f"{folder.name}.", "app_id": folder.name, "session_seconds": 6, **more}
     common.setdefault("rebalance_seconds", 8)
     if args.bootstrap:
@@ -52,7 +52,7 @@ def deployment(args: argparse.Namespace, folder: Path, **more: Any) -> Iterator[
 
 @contextmanager
 def endpoint(delay_seconds: float) -> Iterator[str]:
-    """The base URL of an LLM endpoint without a model, a process of its own, that takes so long for each answer."""
+    """The base URL of a fake LLM endpoint, in a process of its own, that takes this long for each answer."""
     command = [sys.executable, "tests/openai_server.py", "--port", "0", "--delay", str(delay_seconds)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
@@ -72,7 +72,7 @@ def rss_mib(pid: int) -> float:
 
 
 def scraped(port: int) -> dict[str, float]:
-    """What a process tells on /metrics, by name and stage or topic, as `sager_in_flight evolve`; others summed up."""
+    """A process's /metrics, by name and stage or topic, such as `sager_in_flight evolve`; other labels are summed."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
         families = text_string_to_metric_families(answer.read().decode())
     found: dict[str, float] = {}

@@ -1,10 +1,10 @@
-"""What one worker costs per contrast, through all its agents, and how far an LLM's calls overlap.
+"""Measures one worker's cost per contrast, through all its agents, and how far LLM calls overlap.
 
     python -m benchmarks.throughput rules [--contrasts 3000] [--users 200] [--profile FILE]
     python -m benchmarks.throughput llm [--seconds 30] [--in-flight 64] [--delay 1.0]
 
 The broker is the embedded one unless `--bootstrap` names another. CPU is the worker's own, from /proc; on a shared
-machine it is the figure to trust, contrasts per second are not.
+machine trust it, and not contrasts per second.
 """
 
 import argparse
@@ -35,13 +35,13 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time that a process has taken so far."""
+    """A process's user and system time so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def produce(settings: Settings, contrasts: int, users: int) -> None:
-    """Rankings of ten of the built-in films, and a selection of each."""
+    """Rankings of ten of the built-in films, each with a selection."""
     films = catalogue.load()["films"]
     rng = random.Random(1)
     with EventProducer(connection=reached_as(settings)) as events:
@@ -52,7 +52,7 @@ def produce(settings: Settings, contrasts: int, users: int) -> None:
 
 
 def records(settings: Settings) -> Counter[str]:
-    """How many records each topic holds."""
+    """The number of records on each topic."""
     from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition  # noqa: PLC0415
 
     consumer = Consumer(client_config(settings, **{"group.id": "bench", "enable.auto.commit": False}))
@@ -106,7 +106,7 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 
 def _settled(pid: int) -> float:
-    """A process's CPU seconds once it has next to nothing to do: the graph hears of choices after their diffs."""
+    """A process's CPU seconds once it is nearly idle: the graph learns of choices after their diffs."""
     now = cpu_seconds(pid)
     while True:
         time.sleep(2)
@@ -116,7 +116,7 @@ def _settled(pid: int) -> float:
 
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
-    """Updates per second with calls of a fixed length, against the ideal of in-flight / length."""
+    """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
     server = subprocess.Popen(
         [sys.executable, "tests/openai_server.py", "--port", "0", "--delay", str(args.delay)],
         stdout=subprocess.PIPE,
@@ -156,7 +156,7 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 
 def _in_order(diffs: list[SkillDiff]) -> bool:
-    """Whether every user's contrasts evolved in the order in which they chose."""
+    """Whether every user's contrasts evolved in the order of their choices."""
     latest: dict[str, tuple[int, object]] = {}
     for diff in sorted(diffs, key=lambda d: (d.user_id, d.version)):
         known = latest.get(diff.user_id)
@@ -183,7 +183,7 @@ def _profile(pid: int, file: Path) -> "subprocess.Popen[bytes]":
 
 
 def main() -> None:
-    """Run one benchmark and print it as JSON."""
+    """Runs one benchmark and prints its result as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("rules", "llm"))
     parser.add_argument("--bootstrap", help="a Kafka; by default the embedded broker is started")
@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--delay", type=float, default=1.0)
-    parser.add_argument("--profile", type=Path, help="where py-spy, if installed, puts its raw stacks")
+    parser.add_argument("--profile", type=Path, help="file for py-spy's raw stacks, if it is installed")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="sager-bench-"))
     run = rules if args.what == "rules" else llm

@@ -1,4 +1,4 @@
-"""The paper's protocol on real data (3.1): who is tested on what, the arms that rank, and what comes of it.
+"""The paper's evaluation protocol on real data (3.1): the split, the arms that rank, and the results.
 
 `sager eval` runs it; docs/quality.md has the results.
 """

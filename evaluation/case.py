@@ -1,4 +1,4 @@
-"""What an arm is told: everything to train on, and the cases that it ranks."""
+"""An arm's input: everything to train on, and the cases to rank."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from streams.importers.dataset import Visit
 
 @dataclass(frozen=True)
 class Case:
-    """One ranking that counts: a user, and candidates of which they took exactly one.
+    """One test ranking: a user, and candidates of which they took exactly one.
 
     Attributes:
-        user_id: whose it is.
-        candidates: the candidates' ids as they are presented: shuffled by the run's seed and the user's id.
-        instruction: what the user asks for, where the data has it.
-        seed: decides whatever is drawn for this case.
+        user_id: the user's id.
+        candidates: the candidates' ids in the order of presentation, shuffled by the run's seed and the user's id.
+        instruction: what the user asks for, if the data has it.
+        seed: the seed of everything drawn for this case.
     """
 
     user_id: str
@@ -26,17 +26,17 @@ class Case:
 
 @dataclass(frozen=True)
 class Split:
-    """One data set, split into what trains and what is tested.
+    """One data set, split into training visits and test cases.
 
-    An arm sees this and never the answers: those stay with the runner.
+    Arms see this but never the answers, which stay with the runner.
 
     Attributes:
-        data: what reports call the data set.
-        domain: what its items are; names the parser.
-        items: the catalogue, raw.
-        facts: the same, parsed.
-        training: every user's visits that train, oldest first; a tested user's last one is missing.
-        cases: what is tested, one per user.
+        data: the data set's name in reports.
+        domain: the items' domain, which names the parser.
+        items: the raw catalogue.
+        facts: the parsed catalogue.
+        training: every user's training visits, oldest first, without a tested user's last one.
+        cases: the test cases, one per user.
     """
 
     data: str

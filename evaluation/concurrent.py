@@ -1,4 +1,4 @@
-"""Work on many cases at once, but never on more than so many."""
+"""Runs work on many cases with bounded concurrency."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -8,9 +8,9 @@ _T = TypeVar("_T")
 
 
 async def each(things: Iterable[_T], work: Callable[[_T], Awaitable[None]], concurrency: int) -> None:
-    """Do the work for each thing, begun in their order.
+    """Runs the work for each thing, started in their order.
 
-    The first error ends all of it, and is raised as it is.
+    The first error stops all of it and is raised unchanged.
     """
 
     async def take(waiting: Iterator[_T]) -> None:

@@ -1,4 +1,4 @@
-"""How sure a mean over users is, and whether two arms differ on the same users."""
+"""Confidence intervals of means over users, and paired tests of two arms on the same users."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,19 +10,19 @@ from scipy import stats
 RESAMPLES = 10_000
 LEVEL = 0.95
 _AT_ONCE = 500
-"""Resamples in memory together: 7,000 users take some 30 MB."""
+"""Resamples held in memory at once: 7,000 users take some 30 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One arm less another on the same users.
+    """The difference of two arms on the same users.
 
     Attributes:
-        users: how many.
-        difference: of the means.
+        users: the number of users.
+        difference: the difference of the means.
         ci95: percentile bootstrap interval of the difference.
-        p: of no difference, two-sided, by flipping the signs of the users' differences.
-        p_mcnemar: the same by McNemar's exact test; None where the values are not all 0 or 1.
+        p: two-sided p-value of a sign-flip permutation test over the users' differences.
+        p_mcnemar: p-value of McNemar's exact test; None unless all values are 0 or 1.
     """
 
     users: int
@@ -52,10 +52,10 @@ def interval(values: ArrayLike, seed: int = 0) -> tuple[float, float]:
 
 
 def compare(one: ArrayLike, other: ArrayLike, seed: int = 0) -> Comparison:
-    """Compare two arms by a measure's values, given for the same users in the same order.
+    """Compares two arms by a measure's values for the same users in the same order.
 
     Raises:
-        ValueError: they are not as many, or fewer than two.
+        ValueError: their numbers differ, or there are fewer than two.
     """
     a, b = np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64)
     if a.shape != b.shape:
@@ -71,12 +71,12 @@ def compare(one: ArrayLike, other: ArrayLike, seed: int = 0) -> Comparison:
 
 
 def _sign_flips(differences: Any, seed: int) -> float:
-    # A difference of nothing stays the same under either sign, so only the others take part. Their order is taken
-    # out, so that two arms compared either way round give the same p.
+    # A zero difference is the same under either sign, so that only the others take part. They are sorted, so that
+    # comparing two arms either way round gives the same p.
     moved = np.sort(differences[differences != 0])
     moved = moved if moved.sum() >= 0 else np.sort(-moved)
     if moved.size < 2:
-        return 1.0  # of one difference either sign is as far from nothing
+        return 1.0  # with one difference either sign is equally extreme
     found = stats.permutation_test(
         (moved,),
         np.mean,

@@ -1,4 +1,4 @@
-"""What chance decides: drawn for each user by the seed and the user's id, so never by order, thread or `--users`."""
+"""Random draws, seeded by the seed and the user's id, so that they never depend on order, threads or `--users`."""
 
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ NEGATIVES = 9
 
 
 class Negatives(StrEnum):
-    """Which items stand beside the one that was taken."""
+    """How the items beside the taken one are drawn."""
 
     UNIFORM = "uniform"
     POPULAR = "popular"
@@ -19,19 +19,19 @@ class Pool:
     """Items to draw negatives from.
 
     Args:
-        met: how often each item of the catalogue was met in training.
-        kind: `uniform` gives every item of the catalogue the same chance, `popular` one in proportion to `met`.
+        met: how often each item of the catalogue was visited in training.
+        kind: `uniform` draws every item of the catalogue with the same probability, `popular` in proportion to `met`.
     """
 
     def __init__(self, met: Mapping[str, int], kind: Negatives) -> None:
         weights = {item: 1 if kind is Negatives.UNIFORM else times for item, times in met.items()}
-        # Sorted, so that the same items in a file of another order give the same draws.
+        # Sorted, so that draws do not depend on the file's order.
         self._items = sorted(item for item, weight in weights.items() if weight)
         self._known = frozenset(self._items)
         self._upto = list(accumulate(weights[item] for item in self._items))
 
     def draw(self, chance: random.Random, count: int, refused: Collection[str]) -> list[str] | None:
-        """So many different items, none of them refused; None where there are too few."""
+        """This many different items, none of them refused; None if there are too few."""
         refused = set(refused)
         if len(self._items) - len(refused & self._known) < count:
             return None
@@ -44,19 +44,19 @@ class Pool:
 
 
 def chance(seed: int, what: str, user_id: str) -> random.Random:
-    """A source of chance for one purpose and one user."""
+    """A random generator for one purpose and one user."""
     return random.Random(f"{seed}/{what}/{user_id}")
 
 
 def shuffled(items: Iterable[str], seed: int, user_id: str) -> tuple[str, ...]:
-    """The items as they are presented to a user: independent of the order in which they come."""
+    """The items in the order of presentation to a user, independent of their given order."""
     order = sorted(items)
     chance(seed, "presentation", user_id).shuffle(order)
     return tuple(order)
 
 
 def sample(users: Collection[str], count: int | None, seed: int) -> Sequence[str]:
-    """So many users, in the order of their ids; a smaller sample is part of every larger one of the same seed."""
+    """A sample of this many users, ordered by id; a smaller sample is part of every larger one with the same seed."""
     if count is None or count >= len(users):
         return sorted(users)
     return sorted(sorted(users, key=lambda user_id: (chance(seed, "sample", user_id).random(), user_id))[:count])

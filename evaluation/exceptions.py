@@ -1,10 +1,10 @@
-"""What goes wrong in an evaluation, in words that say what to do next."""
+"""Errors of an evaluation; their messages say what to do next."""
 
 from streams.exceptions import StreamsError
 
 
 class QualityError(StreamsError):
-    """Base of what an evaluation raises on purpose."""
+    """Base of all errors of an evaluation."""
 
 
 class BadCandidates(QualityError, ValueError):
@@ -16,7 +16,7 @@ class UnknownArm(QualityError, LookupError):
 
 
 class ArmFailed(QualityError, RuntimeError):
-    """An arm raised, or did not answer with each candidate exactly once; the message names the arm and the user."""
+    """An arm raised, or did not return each candidate exactly once; the message names the arm and the user."""
 
 
 class BadResults(QualityError, ValueError):
@@ -24,8 +24,8 @@ class BadResults(QualityError, ValueError):
 
 
 class BudgetSpent(QualityError, RuntimeError):
-    """The next call to a model would be one too many; the message tells how to go on."""
+    """The budget of model calls is spent; the message says how to continue."""
 
 
 class NoReply(QualityError, RuntimeError):
-    """A model's endpoint does not answer; the message tells why and how to go on."""
+    """A model's endpoint does not answer; the message says why and how to continue."""

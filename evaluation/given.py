@@ -1,4 +1,4 @@
-"""The files of candidates that a data set may bring: who is tested, and against what."""
+"""Reads the file of candidates that a data set may include: the tested users and their negatives."""
 
 import gzip
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ FILES = {Negatives.UNIFORM: "eval_candidates.jsonl.gz", Negatives.POPULAR: "eval
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A line of such a file: what the user took, and what else stood there."""
+    """A line of such a file: the item that the user took, and the other candidates."""
 
     target: str
     negatives: tuple[str, ...]
@@ -25,7 +25,7 @@ class Given:
 
 
 def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None:
-    """What the folder's file says, by user; None where there is no such file.
+    """The lines of the folder's file, by user; None if there is no such file.
 
     Raises:
         BadCandidates: a line is broken or does not fit the data.
@@ -50,7 +50,7 @@ def given(path: Path, kind: Negatives, data: Dataset) -> dict[str, Given] | None
 
 
 def _wrong(user_id: str, target: str, candidates: list[str], data: Dataset) -> str | None:
-    """What does not fit, if anything."""
+    """What does not fit the data, if anything."""
     visits = [visit.item_id for visit in data.histories.get(user_id, ())]
     if not visits:
         return f"{user_id} has no visits"
@@ -71,7 +71,7 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             for number, line in enumerate(lines, 1):
                 row = orjson.loads(line)
                 if not isinstance(row, dict):
-                    raise BadCandidates(f"{file}, line {number}: is no JSON object")
+                    raise BadCandidates(f"{file}, line {number}: is not a JSON object")
                 yield number, row
     except (orjson.JSONDecodeError, EOFError, gzip.BadGzipFile) as error:
         raise BadCandidates(f"{file} is damaged: {error}") from error

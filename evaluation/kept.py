@@ -1,4 +1,4 @@
-"""What a file of results gives back: runs, and how an arm learns."""
+"""The rows of a results file: runs and learning curves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A run, without its single users.
+    """A run, without its individual users.
 
     Attributes:
         finished_at: in UTC.
-        version: of this distribution.
-        fingerprint: of the training visits; runs with another one are not comparable.
+        version: the version of sager-streams.
+        fingerprint: a hash of the training visits; runs with different ones are not comparable.
         measures: the mean of each of `measures.MEASURES`.
         ci95_hit_at_1: bootstrap interval of Hit@1 over users.
-        llm_calls, prompt_tokens, completion_tokens: of ranking all cases.
-        seconds: of training and ranking.
-        settings: what the command line said of arms.
+        llm_calls, prompt_tokens, completion_tokens: the cost of ranking all cases.
+        seconds: the time of training and ranking.
+        settings: the options of the arm.
     """
 
     run_id: str
@@ -41,12 +41,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """How well users rank who have seen so many contrasts.
+    """The hit rate after a number of contrasts.
 
     Attributes:
-        contrasts_seen: by each of these users, before the ranking that counts.
-        users: how many.
-        hit_at_1, hit_at_1_low, hit_at_1_high: their mean, and its 95 % interval.
+        contrasts_seen: contrasts of each user before the ranking.
+        users: the number of users.
+        hit_at_1, hit_at_1_low, hit_at_1_high: the mean and its 95 % interval.
     """
 
     contrasts_seen: int
@@ -58,7 +58,7 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How an arm learns: its points by rising `contrasts_seen`."""
+    """The learning curve of an arm: its points by rising `contrasts_seen`."""
 
     data: str
     candidates: str

@@ -1,4 +1,4 @@
-"""Hit rate and NDCG of one case each, from the place at which its target came."""
+"""Hit rate and NDCG of cases, from the rank of their target."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -7,7 +7,7 @@ MEASURES = ("hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")
 
 
 def hit_at(k: int, places: ArrayLike) -> NDArray[np.float64]:
-    """1 for each target among the first k, else 0. Places count from 1."""
+    """1 for each target among the first k, else 0. Ranks count from 1."""
     return (np.asarray(places) <= k).astype(np.float64)
 
 

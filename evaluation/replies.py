@@ -1,7 +1,7 @@
-"""A model's replies, kept by question: a run that was interrupted goes on, and one that is repeated asks nothing.
+"""Stores a model's replies by question: an interrupted run resumes, and a repeated one makes no calls.
 
-Whoever asks gets a `Desk`, which has the form of `operators.llm.LlmClient` and keeps the account of one arm. The kept
-replies and the budget belong to all desks of a run.
+Each arm gets a `Desk`, which has the interface of `operators.llm.LlmClient` and accounts for one arm's cost. All desks
+of a run share the replies and the budget.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": "false",
 }
 _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED, Outcome.NO_LOGPROBS})
-"""Outcomes that tell of the question and not of the endpoint: asked again, it would end so again."""
+"""Outcomes that depend on the question and not on the endpoint: asking again gives the same outcome."""
 
 
 class Endpoint(Protocol):
-    """What asks. `operators.llm.LlmClient` is one."""
+    """The interface of a model client, such as `operators.llm.LlmClient`."""
 
     model: str
 
@@ -53,18 +53,18 @@ class Endpoint(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How a question ended.
+    """The outcome of a question.
 
     Attributes:
-        outcome: `ok`, or one that tells of the question.
+        outcome: `ok`, or one that depends on the question.
         told: the answer, or the failure's detail.
-        cost: of all its calls.
+        cost: the cost of all its calls.
     """
 
     outcome: Outcome
@@ -75,21 +75,21 @@ class Kept:
 
 
 class Replies:
-    """The kept replies and the budget.
+    """The stored replies and the budget.
 
     Args:
-        path: the DuckDB file that keeps them, created; None: nothing is kept beyond this object.
-        calls, tokens: how many may be spent on new replies; None: any number.
+        path: the DuckDB file that stores them, created if missing; None: they are kept in memory.
+        calls, tokens: the budget of new replies; None: unlimited.
 
     Raises:
-        BadResults: the file is none of replies, or another process holds it for too long.
+        BadResults: the file holds something else, or another process holds it for too long.
     """
 
     def __init__(self, path: Path | None = None, calls: int | None = None, tokens: int | None = None) -> None:
         self.path = path
         self.asked = Cost()
         self._calls, self._tokens = calls, tokens
-        # Open all the time: a commit per reply takes a millisecond, opening a file fifty.
+        # Kept open: a commit per reply takes a millisecond, opening a file fifty.
         self._db = _opened(path)
         self._stopped: QualityError | None = None
         self._by_hash: dict[str, Cost] = {}
@@ -97,20 +97,20 @@ class Replies:
         self._unanswered = 0
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Closes the file."""
         self._db.close()
 
     def count(self, call: CallRecord) -> None:
-        """Take an HTTP call into account; for `LlmClient(on_call=...)`."""
+        """Accounts for an HTTP call; for `LlmClient(on_call=...)`."""
         cost = Cost(1, call.prompt_tokens, call.completion_tokens)
         self.asked += cost
         self._by_hash[call.prompt_hash] = self._by_hash.get(call.prompt_hash, Cost()) + cost
 
     async def answer(self, question: str, name: str, model: str, ask: Callable[[], Coroutine[Any, Any, Kept]]) -> Kept:
-        """The kept answer, or a new one, which is kept then; nobody asks a question twice, not even at once.
+        """The stored answer, or a new one, which is then stored. A question is never asked twice, even concurrently.
 
         Raises:
-            BudgetSpent: it would be a new one. All that is under way has been answered and kept then.
+            BudgetSpent: it would need a new call. All calls in flight have been answered and stored by then.
         """
         found = self._find(question)
         if found is not None:
@@ -126,7 +126,7 @@ class Replies:
             self._under_way[question] = known
             known.add_done_callback(lambda task: self._done(question, task))
         try:
-            # Whoever stops waiting for it: this call is paid for.
+            # Shielded from a cancelled caller: this call is paid for.
             return await asyncio.shield(known)
         except QualityError as error:
             self._stopped = self._stopped or error
@@ -134,28 +134,28 @@ class Replies:
             raise
 
     def spent_on(self, prompt_hash: str) -> Cost:
-        """What the calls of a question of this run have cost so far; then its account begins anew."""
+        """The cost of a question's calls in this run so far; resets its account."""
         return self._by_hash.pop(prompt_hash, Cost())
 
     def kept_where(self) -> str:
-        """How to go on, for a message of why it stopped."""
+        """How to continue, for error messages."""
         if self.path is None:
-            return "What was answered is lost, for no file keeps it"
-        return f"What was answered is kept in {self.path}; the same command goes on from there"
+            return "The answers so far are lost, because no file stores them"
+        return f"The answers so far are stored in {self.path}; the same command continues from there"
 
     async def _settle(self) -> None:
-        """Wait until nothing is under way; what has been answered by then is kept."""
+        """Waits until no call is in flight; all answers are stored by then."""
         if self._under_way:
             await asyncio.wait(list(self._under_way.values()))
 
     def _done(self, question: str, task: asyncio.Task[Kept]) -> None:
         self._under_way.pop(question, None)
         if not task.cancelled():
-            # Whoever asked may be gone; an error that nobody takes would be logged.
+            # The caller may be gone; an unretrieved error would be logged.
             task.exception()
 
     def _too_much(self) -> QualityError | None:
-        """Why one more call would be too much, if it would."""
+        """Why one more call would exceed the budget, if it would."""
         tokens = self.asked.prompt_tokens + self.asked.completion_tokens
         if self._calls is not None and self.asked.calls + self._unanswered >= self._calls:
             budget = f"{self._calls:,} calls"
@@ -169,7 +169,7 @@ class Replies:
         try:
             kept = await ask()
         finally:
-            # From here on its calls are among those that were asked.
+            # From here on its calls are counted as asked.
             self._unanswered -= 1
         row = [question, model, name, kept.prompt_hash, kept.outcome.value, orjson.dumps(kept.told).decode()]
         cost = [kept.cost.calls, kept.cost.prompt_tokens, kept.cost.completion_tokens, kept.latency_ms]
@@ -192,12 +192,12 @@ class Replies:
 
 
 class Desk:
-    """A client whose replies are kept, and the account of whoever holds it.
+    """A client whose replies are stored, with the account of one arm.
 
     Args:
-        endpoint: who is asked where nothing is kept.
-        replies: what is kept.
-        form: all else that the answers depend on, such as settings of the endpoint.
+        endpoint: answers new questions.
+        replies: the stored replies.
+        form: everything else that answers depend on, such as settings of the endpoint.
     """
 
     def __init__(self, endpoint: Endpoint, replies: Replies, form: str = "") -> None:
@@ -207,12 +207,12 @@ class Desk:
         self.spent = Cost()
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Reply:
-        """As `LlmClient.ask`.
+        """Like `LlmClient.ask`.
 
         Raises:
-            ReasonerUnavailable: of the reply nothing can be made.
+            ReasonerUnavailable: the reply is unusable.
             NoReply: the endpoint did not answer.
-            BudgetSpent: the question is new, and too much.
+            BudgetSpent: the question is new, and the budget is spent.
         """
 
         async def asked() -> Any:
@@ -222,7 +222,7 @@ class Desk:
         return Reply(answer=kept.told, **self._record(kept))
 
     async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> FirstToken:
-        """As `LlmClient.first_token`; raises as `ask` does."""
+        """Like `LlmClient.first_token`; raises like `ask`."""
 
         async def asked() -> Any:
             token = await self._endpoint.first_token(prompt, choices, name=name)
@@ -275,7 +275,7 @@ def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:
     except duckdb.Error as error:
         held = "lock" in str(error).lower()
         why = "another process holds it: wait for it, or" if held else f"it cannot be opened ({error}):"
-        raise BadResults(f"{path} is to keep the replies, but {why} name other --results") from error
+        raise BadResults(f"{path} cannot store the replies: {why} name another --results") from error
     tables = {name for (name,) in db.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
     if not tables:
         db.execute("BEGIN")
@@ -285,5 +285,5 @@ def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:
         db.execute("COMMIT")
     elif "replies_layout" not in tables or db.execute("FROM replies_layout").fetchall() != [(LAYOUT,)]:
         db.close()
-        raise BadResults(f"{path} is to keep the replies, but holds something else: name other --results")
+        raise BadResults(f"{path} cannot store the replies, because it holds something else: name another --results")
     return db

@@ -1,4 +1,4 @@
-"""Running an arm over a split: it trains, answers every case, and its answers are measured."""
+"""Runs an arm over a split: trains it, has it rank every case, and measures its answers."""
 
 import time
 from collections.abc import Mapping
@@ -16,16 +16,16 @@ CONCURRENCY = 16
 
 
 class At(Protocol):
-    """Is told of a stage how much of how much is done, and what it has cost so far if it costs anything."""
+    """Receives progress: how much of a stage is done, and its cost so far, if any."""
 
     def __call__(self, stage: str, done: int, total: int, cost: str = "") -> object:
-        """Take note."""
+        """Receives one update."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a result was measured under, besides the split itself."""
+    """The settings of a result, besides the split itself."""
 
     candidates: str
     seed: int
@@ -33,16 +33,16 @@ class Setting:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an arm.
+    """The result of an arm.
 
     Attributes:
-        places: at which place each user's target came, from 1, by user id in the order of the cases.
+        places: the rank of each user's target, from 1, by user id in the order of the cases.
         measures: the mean of each of `measures.MEASURES`.
         ci95_hit_at_1: bootstrap interval of Hit@1 over users.
-        llm_calls, prompt_tokens, completion_tokens: of training and ranking, whichever run paid for them.
-        seconds: of training and ranking.
-        cached_calls: how many of the calls an earlier run had made, so that this one did not wait for them.
-        unusable: LLM questions of whose answers nothing could be made.
+        llm_calls, prompt_tokens, completion_tokens: the cost of training and ranking, whichever run paid for it.
+        seconds: the time of training and ranking.
+        cached_calls: how many of the calls an earlier run had made.
+        unusable: LLM questions with unusable answers.
     """
 
     arm: str
@@ -59,7 +59,7 @@ class Result:
     unusable: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """All but the single users, ready for JSON."""
+        """Everything but the individual users, ready for JSON."""
         return {
             "arm": self.arm,
             "data": self.data,
@@ -85,11 +85,11 @@ async def run(
     at: At = lambda *_, **__: None,
     concurrency: int = CONCURRENCY,
 ) -> Result:
-    """Train an arm and have it rank every case, several at a time.
+    """Trains an arm and has it rank every case, several at a time.
 
     Raises:
-        ArmFailed: it raised, or an answer is not the candidates in some order.
-        QualityError: an arm raises one to tell what to do next.
+        ArmFailed: it raised, or an answer is not a permutation of the candidates.
+        QualityError: the arm's own error, which says what to do next.
     """
     began = time.monotonic()
     try:
@@ -118,10 +118,10 @@ async def run(
 
 
 def versus(one: Result, other: Result) -> Comparison:
-    """Hit@1 of one arm less that of another, on the users that both were tested on.
+    """The difference in Hit@1 of two arms on their common users.
 
     Raises:
-        QualityError: these are fewer than two.
+        QualityError: there are fewer than two of them.
     """
     users = [user_id for user_id in one.places if user_id in other.places]
     if len(users) < 2:
@@ -175,7 +175,7 @@ def _of_ranking(ranked: Ranked) -> Cost:
 
 
 def _cost(arm: Arm) -> dict[str, str]:
-    """What an arm that spends has spent so far, in words."""
+    """The cost of an arm so far, in words; empty if it has none."""
     if not isinstance(arm, Spends):
         return {}
     spent = arm.spent

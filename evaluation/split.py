@@ -1,8 +1,8 @@
-"""A data set into what trains and what is tested, by the paper's protocol (3.1): the last visit of a user against nine.
+"""Splits a data set by the paper's protocol (3.1): a user's last visit is tested against nine negatives.
 
-What others' harnesses leak, this one does not: every test user's last visit is missing from training, whichever of them
-are sampled; negatives and presentation are drawn per user; another edition of the answer is neither in the user's
-training nor among the candidates.
+It avoids common leaks: every test user's last visit is missing from training, whichever users are sampled; negatives
+and presentation are drawn per user; another edition of the answer is neither in the user's training nor among the
+candidates.
 """
 
 import hashlib
@@ -20,14 +20,14 @@ from operators.statinit.parsers import facts_of, parser_for
 from streams.importers import Dataset, Visit, load
 
 MIN_VISITS = 5
-"""Without a file of candidates, users with fewer visits are not tested."""
+"""Without a file of candidates, the minimum number of visits of a tested user."""
 
 
 class Answers(dict[str, str]):
-    """What each case's user took: the item by the user's id.
+    """The item that each case's user took, by the user's id.
 
     Attributes:
-        notes: what was altered so that nothing gives the answers away, and how often.
+        notes: what was changed to avoid leaks, and how often.
     """
 
     def __init__(self, targets: Mapping[str, str], notes: Mapping[str, int]) -> None:
@@ -55,18 +55,18 @@ def read(
     *,
     domain: str | None = None,
 ) -> tuple[Split, Answers]:
-    """Read a data set and split it.
+    """Reads a data set and splits it.
 
     Test users and candidates are those of `eval_candidates.jsonl.gz` (uniform) or `eval_candidates_pop.jsonl.gz`
-    (popular) where the folder has that file. Elsewhere every user with at least `MIN_VISITS` visits is tested, against
-    nine items that they never met.
+    (popular) if the folder has that file. Otherwise every user with at least `MIN_VISITS` visits is tested against
+    nine items that they never visited.
 
     Args:
         path: a folder in any layout that `sager import` reads.
-        candidates: which negatives.
-        users: test only a sample of so many; what trains does not depend on it.
-        seed: of the sample, the draws and the presentation.
-        domain: what the items are, instead of what they say themselves.
+        candidates: the kind of negatives.
+        users: test only a sample of this size; training does not depend on it.
+        seed: the seed of the sample, the draws and the presentation.
+        domain: the items' domain, overriding their own.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -105,7 +105,7 @@ def read(
 
 
 def fingerprint(split: Split) -> str:
-    """Tells whether two splits train on the same visits, and so leave out the same answers."""
+    """Identifies the training visits: equal for two splits that train on the same visits."""
     digest = hashlib.sha256()
     for user_id in sorted(split.training):
         digest.update("\0".join((user_id, *(visit.item_id for visit in split.training[user_id]), "\n")).encode())
@@ -113,7 +113,7 @@ def fingerprint(split: Split) -> str:
 
 
 def _long_enough(data: Dataset, catalogue: _Catalogue) -> dict[str, None]:
-    """The users with enough visits, of whom enough of the catalogue is still unmet."""
+    """The users with enough visits, and with enough unvisited items in the catalogue."""
     return {
         user_id: None
         for user_id, visits in data.histories.items()
@@ -125,7 +125,7 @@ def _long_enough(data: Dataset, catalogue: _Catalogue) -> dict[str, None]:
 def _training(
     data: Dataset, tested: Mapping[str, object], catalogue: _Catalogue, notes: Counter[str]
 ) -> Iterator[tuple[str, tuple[Visit, ...]]]:
-    """Every user's visits without what a tested user's answer could be seen by."""
+    """Every user's visits, without those that would leak a tested user's answer."""
     for user_id, visits in data.histories.items():
         if user_id not in tested:
             yield user_id, tuple(visits)

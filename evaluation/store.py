@@ -1,6 +1,6 @@
-"""The file of results: every run with its settings and, for each user, the place of the target.
+"""The results file: every run with its settings and the rank of each user's target.
 
-A connection is open only for as long as a row takes, for DuckDB lets no other process read meanwhile.
+A connection is open only while a row is written, because DuckDB lets no other process read meanwhile.
 """
 
 import time
@@ -24,7 +24,7 @@ from evaluation.run import Result
 
 LAYOUT = 1
 PATIENCE_SECONDS = 10.0
-"""How long to wait for another evaluation that is writing."""
+"""How long to wait while another evaluation writes."""
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
     "storage_compatibility_version": "v1.5.0",
@@ -41,7 +41,7 @@ _TABLES = (
         llm_calls BIGINT, prompt_tokens BIGINT, completion_tokens BIGINT, seconds DOUBLE, settings JSON)""",
     "CREATE TABLE places (run_id VARCHAR, user_id VARCHAR, place INTEGER)",
 )
-# Files of before have none; programs of before do not miss it. So the layout stays the same.
+# Older files lack it and older programs ignore it, so that the layout stays the same.
 _ADDED = """CREATE TABLE IF NOT EXISTS learning_curve (
     curve_id VARCHAR, finished_at TIMESTAMP, version VARCHAR, data VARCHAR, candidates VARCHAR, seed INTEGER,
     arm VARCHAR, contrasts_seen INTEGER, users INTEGER,
@@ -50,11 +50,11 @@ _ADDED = """CREATE TABLE IF NOT EXISTS learning_curve (
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A run in the file.
+    """A stored run.
 
     Attributes:
-        fingerprint: of the training visits; places of runs with another one are not comparable.
-        places: of each user's target, from 1.
+        fingerprint: a hash of the training visits; runs with different ones are not comparable.
+        places: the rank of each user's target, from 1.
     """
 
     run_id: str
@@ -66,10 +66,10 @@ class Kept:
 
 
 class Store:
-    """A file of results. It and its parents are created.
+    """A results file. It and its parents are created.
 
     Raises:
-        BadResults: it is none, of a newer layout, or held by another process for too long.
+        BadResults: it is something else, has a newer layout, or is held by another process for too long.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,7 +79,7 @@ class Store:
             self._prepare(db)
 
     def add(self, result: Result, fingerprint: str, settings: Mapping[str, Any]) -> str:
-        """Keep a result, and give the id under which it is kept.
+        """Stores a result and returns its id.
 
         Raises:
             BadResults: another process holds the file for too long.
@@ -109,7 +109,7 @@ class Store:
         return run_id
 
     def newest(self, arm: str, data: str, candidates: str, seed: int, fingerprint: str | None = None) -> Kept | None:
-        """The newest run of an arm on this data, these candidates and this seed; None where there is none."""
+        """The newest run of an arm on this data, these candidates and this seed; None if there is none."""
         with self._open() as db:
             found = db.execute(
                 "SELECT run_id, finished_at, users, fingerprint FROM runs WHERE arm = ? AND data = ? "
@@ -123,7 +123,7 @@ class Store:
             return Kept(run_id, finished_at, arm, tested, trained_on, _places(db, run_id))
 
     def rows(self) -> list[Row]:
-        """All runs, the oldest first."""
+        """All runs, oldest first."""
         with self._open() as db:
             found = db.execute(
                 "SELECT run_id, finished_at, version, data, fingerprint, candidates, seed, arm, users, "  # noqa: S608
@@ -133,12 +133,12 @@ class Store:
         return [_row(row) for row in found]
 
     def places(self, run_ids: Iterable[str]) -> dict[str, dict[str, int]]:
-        """By run, the place of each user's target, from 1; nothing where there is no such run."""
+        """The rank of each user's target, from 1, by run; unknown runs are left out."""
         with self._open() as db:
             return {run_id: _places(db, run_id) for run_id in run_ids}
 
     def add_curve(self, curve: Curve, settings: Mapping[str, Any]) -> str:
-        """Keep how an arm learns, and give the id under which it is kept.
+        """Stores an arm's learning curve and returns its id.
 
         Raises:
             ValueError: it has no points.
@@ -181,7 +181,7 @@ class Store:
                 break
             except duckdb.Error as error:
                 if "lock" not in str(error).lower():
-                    raise BadResults(f"{self.path} cannot be opened as a file of results: {error}") from error
+                    raise BadResults(f"{self.path} cannot be opened as a results file: {error}") from error
                 if time.monotonic() > give_up:
                     raise BadResults(f"another process holds {self.path}: close it, or name another file") from error
             time.sleep(0.1)
@@ -201,7 +201,7 @@ class Store:
             db.execute("COMMIT")
             return
         if "quality_layout" not in tables:
-            raise BadResults(f"{self.path} holds tables that are not ours: name another file for the results")
+            raise BadResults(f"{self.path} holds other tables: name another file for the results")
         [(layout,)] = db.execute("SELECT version FROM quality_layout").fetchall()
         if layout != LAYOUT:
             raise BadResults(f"{self.path} has layout {layout}, this program writes {LAYOUT}: name another file")

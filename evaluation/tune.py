@@ -1,10 +1,10 @@
-"""The search for the ranker's weights, on training visits only: no tested user's last visit is ever read.
+"""Searches the ranker's weights, on training visits only: no tested user's last visit is ever read.
 
     python -m evaluation.tune DIR [DIR ...] [--users 300] [--seed 0]
 
-Each sampled user's last *training* visit is held back and ranked against nine drawn items, uniform and popular. For
-every set of weights it prints Hit@1 per data set and list with the skill, and how much of that is the skill's: what the
-same weights give without it. It ends with the set that is best on average among those that lose least by the skill.
+Each sampled user's last *training* visit is held out and ranked against nine drawn items, uniform and popular. For
+every set of weights it prints Hit@1 per data set and kind of negatives with the skill, and the skill's gain over the
+same weights without it. It ends with the set that is best on average among those where the skill loses least.
 """
 
 import argparse
@@ -30,11 +30,11 @@ GRID = tuple(
     )
 )
 HARM = 0.01
-"""Sets whose skill costs more Hit@1 than this anywhere come last."""
+"""Sets in which the skill costs more Hit@1 than this on any data set come last."""
 
 
 def validation(path: Path, users: int, seed: int) -> tuple[dict[Negatives, Split], dict[str, str]]:
-    """A split per list of candidates, on training visits, and what each user took."""
+    """A split of training visits per kind of negatives, with what each user took."""
     split, _ = read(path, seed=seed)
     able = [case.user_id for case in split.cases if len(split.training[case.user_id]) >= LEAST_VISITS]
     answers = {user_id: split.training[user_id][-1].item_id for user_id in sample(able, users, seed)}
@@ -64,7 +64,7 @@ async def hits(arm: Sager, split: Split, answers: dict[str, str], weights: RankW
 
 
 async def search(paths: list[Path], users: int, seed: int) -> None:
-    """Print the table, and the best set."""
+    """Prints the table and the best set."""
     lists: list[tuple[str, Sager, Split, dict[str, str]]] = []
     for path in paths:
         splits, answers = validation(path, users, seed)
@@ -91,7 +91,7 @@ async def search(paths: list[Path], users: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m evaluation.tune", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, metavar="DIR")
     parser.add_argument("--users", type=int, default=300)

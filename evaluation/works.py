@@ -1,4 +1,4 @@
-"""Which items are one and the same work under several ids: a second edition of the answer would give it away."""
+"""Detects items that are the same work under several ids: another edition of the answer would leak it."""
 
 import re
 import unicodedata
@@ -8,18 +8,18 @@ from typing import Any
 from schemas import Candidate
 
 TELL_APART = (("address",), ("latitude", "longitude"), ("authors",), ("author",), ("directors", "year"), ("year",))
-"""What tells two of one title apart: the first of these that an item has all of.
+"""The facts that distinguish two items with the same title: the first group of which an item has all.
 
-A chain's restaurants share a title and stand in different places; a remake has another director or year. A book's year
-is its edition's, so authors decide by themselves.
+Restaurants of a chain share a title but not a place; a remake has another director or year. A book's year is its
+edition's, so that authors alone decide.
 """
 
 
 def works(items: Mapping[str, Candidate]) -> dict[str, str]:
-    """Each item's work, named by the first id that it has in the catalogue.
+    """Each item's work, identified by the work's first id in the catalogue.
 
-    An item of which nothing is known that tells apart is a work of its own, for it may be one more of a chain; but
-    where the whole catalogue has no such fact, titles are all that anybody sees, and those decide.
+    An item without distinguishing facts is a work of its own, because it may be another branch of a chain; but if the
+    whole catalogue has none, titles alone decide.
     """
     marks = {item_id: _mark(item) for item_id, item in items.items()}
     only_titles = not any(marks.values())
@@ -41,7 +41,7 @@ def _mark(item: Candidate) -> str:
 
 
 def _value(raw: Any) -> str:
-    """A field in plain form; of several people the first, as editions differ in the others that they name."""
+    """A field in normal form; of several people only the first, because editions differ in the others."""
     if isinstance(raw, float):
         return f"{raw:.4f}"  # of a latitude: some ten metres
     if isinstance(raw, (list, tuple)):

@@ -1,7 +1,7 @@
-"""The state that a split's training visits leave in the stream, by the stream's own operators.
+"""The state that a split's training visits leave in the stream, computed by the stream's own operators.
 
-One thing is different: here everybody has heard the newest. In the stream an item tells its earlier takers of new ones
-when a share of them has changed (`GraphLimits.renewal`), so that what a user knows of an item may be older.
+There is one difference: here every user has the newest signals. In the stream an item signals new takers to earlier
+ones only when a share of them has changed (`GraphLimits.renewal`), so that a user's signals may be older.
 """
 
 from collections import deque
@@ -16,7 +16,6 @@ from operators.statinit.prior import PriorLimits, observe
 from schemas import (
     MAX_SIGNALS,
     MAX_TAKERS,
-    Domain,
     GlobalSkill,
     Interaction,
     ItemMemory,
@@ -24,9 +23,9 @@ from schemas import (
     Neighbourhood,
     Profile,
     Taker,
-    UserId,
     derived_id,
 )
+from schemas.fields import Domain, UserId
 from streams.importers.dataset import BEGINNING, Visit
 
 _EVERY = 200
@@ -35,14 +34,14 @@ DEFAULT_GRAPH = GraphLimits()
 
 @dataclass
 class World:
-    """Everybody's state after training.
+    """The state of all users after training.
 
     Attributes:
-        domain: whose skills these are.
-        profiles: by user, for StatInit.
-        memories: by user: what they took.
+        domain: the skills' domain.
+        profiles: profiles for StatInit, by user.
+        memories: what users took, by user.
         population: the domain's global skill.
-        contexts: what arms have read of it, by user and whether others were heard.
+        contexts: contexts already read, by user and whether with the community.
     """
 
     domain: str
@@ -55,7 +54,7 @@ class World:
     _items: dict[str, ItemMemory] = field(default_factory=dict)
 
     def take(self, user_id: str, visit: Visit, split: Split, event_id: str) -> None:
-        """A user takes an item: their memory and the items that are touched know it."""
+        """Applies a user's choice of an item to their memory and to the items that it touches."""
         facts = split.facts[visit.item_id]
         memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
         self.memories[user_id] = memory
@@ -64,7 +63,7 @@ class World:
             self._items.pop(touch.item_id, None)
 
     def near(self, user_id: str) -> Neighbourhood | None:
-        """What the items that the user took tell them; None for somebody who took nothing."""
+        """The signals from the items that the user took; None if the user took nothing."""
         memory = self.memories.get(user_id)
         if memory is None:
             return None
@@ -88,7 +87,7 @@ _newest: deque[tuple[Split, World]] = deque(maxlen=1)
 
 
 def shared(split: Split, progress: Progress) -> World:
-    """The world of a split, made once for all arms that ask one after the other, and therefore only read."""
+    """The world of a split, built once for all arms that follow each other, and therefore read-only."""
     for known, world in _newest:
         if known is split:
             return world
@@ -104,13 +103,13 @@ def build(
     limits: GraphLimits = DEFAULT_GRAPH,
     prior: PriorLimits = DEFAULT_PRIOR,
 ) -> World:
-    """The world after everybody's training visits.
+    """The world after all training visits.
 
     Args:
-        split: whose.
-        progress: is told the users that are done.
-        limits: of the graph.
-        prior: of the profiles.
+        split: the split.
+        progress: receives the number of users done.
+        limits: the graph's limits.
+        prior: the profiles' settings.
     """
     world = World(split.domain, limits)
     domain = Domain(split.domain)

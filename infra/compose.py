@@ -1,6 +1,6 @@
-"""Reads docker-compose.yml as Compose does, as far as ours goes: merged mappings, `${NAME:-default}`, passed-on names.
+"""Reads docker-compose.yml like Compose, as far as ours needs: merged mappings, `${NAME:-default}`, passed-on names.
 
-So that without a Docker engine its services can be checked, and their very commands run: see `infra.image`.
+Its services can thus be checked, and their commands run, without a Docker engine: see `infra.image`.
 """
 
 import re
@@ -20,11 +20,11 @@ _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0}
 
 @dataclass(frozen=True)
 class Service:
-    """One service with its variables put in.
+    """One service with its variables substituted.
 
     Args:
-        name: as in the file.
-        raw: everything that the file says of it.
+        name: its name in the file.
+        raw: its mapping in the file.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Service:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its processes get; names without a value are left out."""
+        """The environment of its processes; names without a value are left out."""
         return {name: str(value) for name, value in self.raw.get("environment", {}).items() if value is not None}
 
     @property
@@ -42,13 +42,13 @@ class Service:
 
     @property
     def probe(self) -> list[str]:
-        """The command of its health check; empty without one."""
+        """The command of its health check; empty if it has none."""
         test = self.raw.get("healthcheck", {}).get("test", [])
         return [str(word) for word in test[1:]]
 
     @property
     def grace_seconds(self) -> float:
-        """How long it may take to end; Docker gives 10 s where nothing is said."""
+        """How long it may take to stop; Docker's default is 10 s."""
         told = str(self.raw.get("stop_grace_period", "10s"))
         number = told.rstrip("sm")
         return float(number) * _SECONDS[told[len(number) :]]
@@ -65,7 +65,7 @@ class Service:
 
 
 def variables(file: Path = EXAMPLE) -> dict[str, str]:
-    """What a file like .env sets."""
+    """The variables that a file like .env sets."""
     lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
     return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
 
@@ -74,7 +74,7 @@ def services(values: Mapping[str, str], file: Path = FILE) -> dict[str, Service]
     """All services of all profiles.
 
     Args:
-        values: what the environment and .env say.
+        values: the variables of the environment and .env.
         file: the file to read.
     """
     told = yaml.safe_load(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Reads infra/Dockerfile: the instructions of each stage. It knows no more of the format than our file uses."""
+"""Reads infra/Dockerfile: the instructions of each stage. It supports only what our file uses."""
 
 import re
 import shlex
@@ -11,12 +11,12 @@ KNOWN = {"CMD", "COPY", "ENTRYPOINT", "ENV", "FROM", "LABEL", "RUN", "STOPSIGNAL
 
 @dataclass(frozen=True)
 class Stage:
-    """What one FROM begins.
+    """One stage, from its FROM on.
 
     Args:
-        image: what it starts from.
-        name: what others call it; empty without one.
-        instructions: each with the rest of its line, continued lines joined.
+        image: its base image.
+        name: its name; empty if it has none.
+        instructions: each with its arguments, continued lines joined.
     """
 
     image: str
@@ -24,20 +24,20 @@ class Stage:
     instructions: list[tuple[str, str]] = field(default_factory=list)
 
     def of(self, instruction: str) -> list[str]:
-        """What follows each of these instructions."""
+        """The arguments of each instruction of this kind."""
         return [rest for word, rest in self.instructions if word == instruction]
 
     @property
     def environment(self) -> dict[str, str]:
-        """What ENV sets."""
+        """The variables that ENV sets."""
         return dict(pair.split("=", 1) for rest in self.of("ENV") for pair in shlex.split(rest))
 
 
 def stages(text: str) -> list[Stage]:
-    """The stages in their order.
+    """The stages, in order.
 
     Raises:
-        ValueError: an instruction that this reader does not know.
+        ValueError: an instruction is not supported.
     """
     without_comments = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE)
     found: list[Stage] = []
@@ -46,7 +46,7 @@ def stages(text: str) -> list[Stage]:
         if not word:
             continue
         if word not in KNOWN:
-            raise ValueError(f"infra/Dockerfile: {word} is not known to infra/dockerfile.py")
+            raise ValueError(f"infra/Dockerfile: {word} is not supported by infra/dockerfile.py")
         if word == "FROM":
             image, _, name = rest.partition(" AS ")
             found.append(Stage(image, name))

@@ -1,12 +1,12 @@
-"""Does what infra/Dockerfile says, without Docker: its build stage in an empty folder, then what the image is for.
+"""Builds and tries infra/Dockerfile without Docker: its build stage in an empty folder, then the image's commands.
 
     python -m infra.image
 
-Every absolute path of its instructions is laid under that folder; `python` there is a fresh environment of the same
-version as the base image's. What remains for the second stage is only what it copies. From that, as user 10001 where
-we are root, it runs `sager --help`, `sager config`, and the services of docker-compose.yml against the embedded broker.
+Every absolute path of its instructions is placed under that folder; `python` is a fresh environment of the base image's
+version. Only what the second stage copies remains. From that, as user 10001 when run as root, it runs `sager --help`,
+`sager config`, and the services of docker-compose.yml against the embedded broker.
 
-Not done: the base image itself, the second stage's RUN (it makes the user), labels, and Docker's own cache and layers.
+Not covered: the base image itself, the second stage's RUN (it creates the user), labels, and Docker's cache and layers.
 """
 
 import json
@@ -28,13 +28,13 @@ from streams.local.broker import EmbeddedBroker
 
 ABSOLUTE = re.compile(r"(?<![\w./$-])/(?=\w)")
 MACHINE = re.compile(r"(PIP|UV)_\w+|\w*_proxy|SSL_CERT_\w+", re.IGNORECASE)
-"""What reaches the commands of this machine's environment: how it gets at packages."""
+"""Variables of this machine's environment that are passed on: those for downloading packages."""
 CACHES = {"PIP_NO_CACHE_DIR", "UV_NO_CACHE", "UV_LINK_MODE"}
-"""What the image sets and is not wanted here: packages that this machine has already are not fetched again."""
+"""Variables of the image that are dropped, so that cached packages are not downloaded again."""
 
 
 def main() -> int:
-    """Build and run; says how long each step took, and how large the result is."""
+    """Builds and runs; prints the time of each step and the size of the result."""
     first, last = stages(FILE.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory(prefix="sager-image-") as name:
         root = Path(name)
@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _build(stage: Stage, root: Path, python: str) -> None:
-    """The stage's COPY and RUN, in their order, in the folder that WORKDIR names."""
+    """Carries out the stage's COPY and RUN, in order, in the folder that WORKDIR names."""
     base = root / "usr" / "local"
     with _step("base image"):
         subprocess.run([python, "-m", "venv", str(base)], check=True)
@@ -92,12 +92,12 @@ def _copy(source: Path, target: Path, *, whole: bool) -> None:
 
 
 def _copied(stage: Stage, root: Path) -> set[Path]:
-    """The top folders that the last stage takes over from the build; they stay where they are."""
+    """The top folders that the last stage copies from the build; they stay where they are."""
     kept = set()
     for rest in stage.of("COPY"):
         _, source, target = rest.split()
         if source != target:
-            raise SystemExit(f"COPY {rest}: an environment only works where it was made")
+            raise SystemExit(f"COPY {rest}: an environment works only at its original path")
         kept.add(root / Path(source).parts[1])
     return kept
 
@@ -105,14 +105,14 @@ def _copied(stage: Stage, root: Path) -> set[Path]:
 def _environment(stage: Stage, root: Path, path: str) -> dict[str, str]:
     told = {name: value for name, value in stage.environment.items() if name not in CACHES}
     machine = {name: value for name, value in os.environ.items() if MACHINE.fullmatch(name)}
-    home = {"HOME": os.environ.get("HOME", "/")}  # where the caches of packages are
+    home = {"HOME": os.environ.get("HOME", "/")}  # for the package caches
     return {
-        # uv would trust nobody but its own list of authorities otherwise.
+        # By default uv trusts only its own list of certificate authorities.
         "UV_NATIVE_TLS": "true",
         **machine,
         **home,
         "PATH": path,
-        # Our own settings name what are volumes: each service has its own, see `infra.running`.
+        # The settings name volumes: each service has its own, see `infra.running`.
         **{
             name: value if name.startswith("SAGER_") else _rooted(value, root).replace("$PATH", path)
             for name, value in told.items()
@@ -125,7 +125,7 @@ def _rooted(text: str, root: Path) -> str:
 
 
 def _base_python(image: str) -> str:
-    """A Python of the image's version, if possible one that other users may run."""
+    """A Python of the image's version, preferably one that other users may run."""
     version = ".".join(image.removeprefix("python:").split(".")[:2])
     names = [shutil.which(f"python{version}", path="/usr/local/bin:/usr/bin"), getattr(sys, "_base_executable", "")]
     can = [name for name in names if name and _runs(name, version)]

@@ -1,7 +1,7 @@
-"""Runs our services of docker-compose.yml as Compose would, but as processes of this machine and on a given broker.
+"""Runs our services of docker-compose.yml like Compose, but as processes of this machine and on a given broker.
 
-A service gets exactly the environment that the file gives it; its volumes become folders, its port a free one. It is
-awaited by its own health check, ended by SIGTERM, and must end with 0 within its grace period.
+A service gets exactly the environment in the file; its volumes become folders, its port a free one. Its own health
+check decides when it is up; it is stopped by SIGTERM and must exit with 0 within its grace period.
 """
 
 import os
@@ -19,11 +19,11 @@ from streams.local.broker import free_port
 
 HEALTHY_SECONDS = 120.0
 USER = 10001
-"""As in the image. Only root can become it; others run the processes as themselves."""
+"""The image's user. Only root can switch to it; others run the processes as themselves."""
 
 
 class DidNotRun(RuntimeError):
-    """A service did not do as docker-compose.yml wants; with its log."""
+    """A service did not start, become healthy or stop as required; the message includes its log."""
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Running:
     """Our services on a broker.
 
     Args:
-        folder: where volumes and logs are made; must be reachable by USER if `unprivileged`.
+        folder: the folder of volumes and logs; USER must be able to reach it if `unprivileged`.
         bootstrap: the broker.
-        entry: what the image's ENTRYPOINT is here.
-        environment: what the image's ENV and the machine give each process.
-        unprivileged: run as USER where we are root.
-        overrides: settings of the broker and the tenant in question.
+        entry: the image's ENTRYPOINT on this machine.
+        environment: each process's variables from the image's ENV and this machine.
+        unprivileged: run as USER when started as root.
+        overrides: settings of the broker and the tenant.
     """
 
     folder: Path
@@ -47,12 +47,12 @@ class Running:
     overrides: Mapping[str, str] = field(default_factory=dict)
 
     def all(self) -> dict[str, float]:
-        """Topics, then worker and materializer together; seconds from each one's start to its first good health.
+        """Runs the topics, then worker and materializer together; returns each one's seconds from start to healthy.
 
-        What only a profile starts is left out: it needs what its user brings.
+        Services that need a profile are left out.
 
         Raises:
-            DidNotRun: one of them failed, did not become healthy, or did not end as it should.
+            DidNotRun: one of them failed, did not become healthy, or did not stop properly.
         """
         ours = {
             name: service
@@ -95,7 +95,7 @@ class Running:
     def _healthy(
         self, service: Service, own: Mapping[str, str], process: "subprocess.Popen[bytes]", started: float
     ) -> float:
-        """Ask as Docker would, only more often."""
+        """Runs the health check like Docker, only more often."""
         env = self._environment(service, own)
         program = shutil.which(service.probe[0], path=env["PATH"])
         while True:
@@ -107,7 +107,7 @@ class Running:
             if process.poll() is not None:
                 raise DidNotRun(f"{service.name} ended with {process.returncode}\n{self._log(service)}")
             if time.monotonic() - started > HEALTHY_SECONDS:
-                raise DidNotRun(f"{service.name} is not healthy: {probe.stderr.decode()}\n{self._log(service)}")
+                raise DidNotRun(f"{service.name} did not become healthy: {probe.stderr.decode()}\n{self._log(service)}")
             time.sleep(1)
 
     def _ended(self, service: Service, process: "subprocess.Popen[bytes]") -> None:
@@ -141,7 +141,7 @@ class Running:
         return self._made(service, "/")
 
     def _made(self, service: Service, path: str) -> Path:
-        """The folder that is this path of the service's container, writable for its user."""
+        """The folder for this path of the service's container, writable for its user."""
         made = self.folder / service.name / path.lstrip("/")
         made.mkdir(parents=True, exist_ok=True)
         if self._user():

@@ -347,8 +347,8 @@ class Settings(BaseSettings):
         return (init_settings, env_settings, *toml)
 
     @property
-    def seal_key(self) -> bytes:
-        """What `chain_key` seals versions with; empty where there is none."""
+    def chain_key_bytes(self) -> bytes:
+        """`chain_key` as the bytes that seal versions; empty if there is none."""
         return self.chain_key.get_secret_value().encode() if self.chain_key else b""
 
     @property

@@ -14,12 +14,12 @@ __all__ = ["ARMS", "Arm", "ArmOptions", "Entry", "known", "make"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An arm that can be named.
+    """An entry of the registry of arms.
 
     Attributes:
-        what: what it does, in one line.
-        factory: `module:callable` in this package; takes `ArmOptions`. Imported when the arm is made, not before.
-        needs: an extra of the distribution other than `eval` without which it does not run.
+        what: its description, in one line.
+        factory: `module:callable` in this package, which takes `ArmOptions`. Imported only when the arm is created.
+        needs: an extra of the distribution that it requires besides `eval`.
     """
 
     what: str
@@ -64,10 +64,10 @@ ARMS: Mapping[str, Entry] = MappingProxyType(
 
 
 def known(names: Iterable[str]) -> list[str]:
-    """The names, each once.
+    """The names, without duplicates.
 
     Raises:
-        UnknownArm: one is none; the message lists all.
+        UnknownArm: one of them is unknown; the message lists all arms.
     """
     wanted = list(dict.fromkeys(names))
     if unknown := [name for name in wanted if name not in ARMS]:

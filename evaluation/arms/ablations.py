@@ -1,4 +1,4 @@
-"""SAGER with one part left out or put otherwise at a time (paper 3.4, Table 4, Table 5 and Figure 7)."""
+"""SAGER with one part left out or changed at a time (paper 3.4, Table 4, Table 5 and Figure 7)."""
 
 import random
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from operators.rank import Score, facet_weights, rank
 from schemas import ItemFacts
 
 REFERENCE = 20
-"""With so many items of the catalogue a candidate is compared; the same for everybody."""
+"""How many items of the catalogue a candidate is compared with; the same ones for everybody."""
 
 
 class Pointwise(Sager):
-    """Judges each candidate by itself: it stands among the same items of the catalogue, never among the others.
+    """Judges each candidate by itself, among the same items of the catalogue and never among the other candidates.
 
-    So neither what is distinctive nor what is much comes from the list. A model's grades also tie, which is what the
-    paper measures; a sum of real numbers does not, so that only the loss of the list shows here.
+    The list thus contributes neither distinctiveness nor frequency. A model's grades also tie, which the paper
+    measures; sums of real numbers do not, so that only the loss of the list shows here.
     """
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """As SAGER, with the items drawn first."""
+        """Trains like SAGER, after drawing the items."""
         pool = sorted(split.items)
         drawn = random.Random(f"{self._options.seed}/pointwise").sample(pool, min(REFERENCE, len(pool)))
         self._reference = [split.facts[item_id] for item_id in drawn]
@@ -36,7 +36,7 @@ class Pointwise(Sager):
         return tuple(order)
 
     def alone(self, now: Situation, item: ItemFacts, instruction: str) -> Score:
-        """A candidate's score, which no other candidate changes."""
+        """A candidate's score, independent of the other candidates."""
         others = [other for other in self._reference if other.item_id != item.item_id]
         ranked = rank(
             [item, *others],
@@ -51,7 +51,7 @@ class Pointwise(Sager):
 
 
 def replaced(options: ArmOptions) -> Sager:
-    """Each choice writes the skill anew."""
+    """Each choice rewrites the skill."""
     return Sager(Parts("sager-replace", replace=True), options)
 
 
@@ -66,7 +66,7 @@ def no_statinit(options: ArmOptions) -> Sager:
 
 
 def no_collaborative(options: ArmOptions) -> Sager:
-    """The skill alone: nothing of the community."""
+    """The skill alone, without the community."""
     return Sager(Parts("sager-no-collaborative", retrieve=False), options)
 
 

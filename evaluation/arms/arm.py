@@ -7,10 +7,10 @@ from evaluation.case import Case, Split
 
 
 class Progress(Protocol):
-    """Is told of a stage how much of how much is done."""
+    """Receives progress: how much of a stage is done."""
 
     def __call__(self, done: int, total: int, stage: str = "training") -> object:
-        """Take note."""
+        """Receives one update."""
         ...
 
 
@@ -31,13 +31,13 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What LLMs were asked and answered.
+    """The cost of LLM calls.
 
     Attributes:
-        calls: HTTP calls, those that failed included.
-        prompt_tokens, completion_tokens: as the endpoint counted them.
-        cached_calls: how many of the calls were made by an earlier run, whose replies were kept.
-        unusable: questions that got an answer of which nothing can be made.
+        calls: HTTP calls, including failed ones.
+        prompt_tokens, completion_tokens: as counted by the endpoint.
+        cached_calls: how many of the calls an earlier run made, whose replies were kept.
+        unusable: questions with an unusable answer.
     """
 
     calls: int = 0
@@ -57,31 +57,31 @@ class Cost:
 
 
 class Arm(Protocol):
-    """One way to rank. `train` is called once, then `rank` for each case, several at a time where arms wait."""
+    """One way to rank. `train` is called once, then `rank` for each case, concurrently where arms wait."""
 
     @property
     def name(self) -> str:
-        """The word that `--arm` and reports know it by."""
+        """Its name in `--arm` and reports."""
         ...
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """Take in the training part of a split."""
+        """Trains on the training part of a split."""
         ...
 
     async def rank(self, case: Case) -> Ranked:
-        """Rank a case. Nothing that is learned here may change the answer to any other case."""
+        """Ranks a case. Nothing learned here may change the answer to another case."""
         ...
 
 
 @runtime_checkable
 class Spends(Protocol):
-    """An arm that keeps its own account, because training costs too; it stands for what its rankings say."""
+    """An arm that accounts for its own cost, because training costs too; it replaces the sum over its rankings."""
 
     @property
     def spent(self) -> Cost:
-        """All that it has cost so far."""
+        """Its total cost so far."""
         ...
 
     async def aclose(self) -> None:
-        """Close its connections; it is asked nothing more."""
+        """Closes its connections; it is not used any more."""
         ...

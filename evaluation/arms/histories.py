@@ -11,11 +11,11 @@ from evaluation.case import Split
 
 @dataclass(frozen=True)
 class Histories:
-    """Who met what in training.
+    """Which users visited which items in training.
 
     Attributes:
         users, items: the rows and columns by id.
-        met: sparse (users, items), 1 where the user met the item.
+        met: sparse (users, items), 1 where the user visited the item.
     """
 
     users: dict[str, int]

@@ -1,6 +1,6 @@
 """Hosts that rank by themselves, with and without a slim skill (paper 3.3, Figures 3 to 5), without a model.
 
-Both arms of a host live through the same: one round of warm-up, which the host observes. Only the skill differs.
+Both arms of a host go through the same round of warm-up, which the host observes. Only the skill differs.
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ ROUNDS = 1
 
 
 class Hosted(Sager):
-    """A host; with a skill it is given the slim one, without it gets an empty line.
+    """A host, with a slim skill or with an empty one.
 
     Args:
         host: its name in `evaluation.hosts.HOSTS`.
-        skill: whether it is given one.
-        options: seed, and the slim skill's budget; `tau` is the paper's for hosts.
+        skill: whether it gets a slim skill.
+        options: the seed and the slim skill's budget; `tau` is the paper's for hosts.
     """
 
     def __init__(self, host: str, options: ArmOptions, *, skill: bool) -> None:
@@ -33,7 +33,7 @@ class Hosted(Sager):
 
     @property
     def _evolves(self) -> bool:
-        # Without a skill the host lives through the warm-up all the same.
+        # Without a skill the host goes through the warm-up all the same.
         return True
 
     async def _prepare(self, user_id: str) -> None:

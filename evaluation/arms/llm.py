@@ -1,8 +1,8 @@
-"""SAGER's arms with a model: it reasons about choices and ranks, and sees the slim skill (paper 2.3 to 2.5).
+"""SAGER's arms with a model, which reasons about choices, sees the slim skill and ranks (paper 2.3 to 2.5).
 
-The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the ranker (`SAGER_RANKER`), which is first-token
-where the settings name none with a model. Questions of whose answers nothing can be made count as what they are worth:
-a choice teaches nothing then, a ranking stays as it is presented, which is chance. No rule stands in for the model.
+The endpoint is the worker's (`SAGER_LLM_*`, `OPENAI_*`), and so is the ranker (`SAGER_RANKER`), first-token unless the
+settings name another one with a model. Unusable answers count as such: the choice teaches nothing, and the ranking
+keeps the order of presentation, which is random. No rule replaces the model.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ class SagerLlm(Sager):
     """One arm with a model.
 
     Args:
-        parts: what it has.
-        options: seed, `tau`, the slim skill's budget, concurrency, and the kept replies.
-        settings: the endpoint and the ranker; None: those of the environment.
+        parts: its parts.
+        options: the seed, `tau`, the slim skill's budget, concurrency and the kept replies.
+        settings: the endpoint and the ranker; None: from the environment.
 
     Raises:
         QualityError: no endpoint is set.
@@ -52,7 +52,7 @@ class SagerLlm(Sager):
         self.concurrency = options.concurrency
         replies = options.replies or Replies()
         self._client = _client(settings, replies)
-        # The form of a strict schema is all else that differs between requests to the same model.
+        # Only the form of a strict schema also differs between requests to the same model.
         self._desk = Desk(self._client, replies, f"sizes={settings.llm_sizes_in_schema}")
         reasoner = LlmReasoner(self._desk, count_tokens=count_tokens)
         self._evolver = Lenient(GatedReasoner(reasoner, lambda: None) if settings.gate else reasoner)
@@ -62,11 +62,11 @@ class SagerLlm(Sager):
 
     @property
     def spent(self) -> Cost:
-        """All that was asked, in the warm-up too."""
+        """The cost of all calls, including the warm-up."""
         return self._desk.spent
 
     async def aclose(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         await self._client.aclose()
 
     def _reasoner(self) -> Reasoner:
@@ -84,7 +84,7 @@ class SagerLlm(Sager):
 
 
 class Lenient:
-    """A reasoner for whom an answer of which nothing can be made says nothing."""
+    """A reasoner that treats an unusable answer as no proposal."""
 
     name = "llm"
 
@@ -92,7 +92,7 @@ class Lenient:
         self._reasoner = reasoner
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
-        """What the choice says, if anything."""
+        """The proposal for a choice; empty if the answer is unusable."""
         try:
             return await self._reasoner.reason(contrast, skill)
         except ReasonerUnavailable:
@@ -100,9 +100,9 @@ class Lenient:
 
 
 def _client(settings: Settings, replies: Replies) -> LlmClient:
-    """The configured endpoint, every call of which is counted.
+    """The configured endpoint, with all calls counted.
 
-    Without a circuit breaker: an endpoint that stays away ends the run, which goes on later.
+    It has no circuit breaker: if the endpoint stays down, the run ends and can be resumed.
     """
     return LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,

@@ -1,4 +1,4 @@
-"""item-kNN: what is met by the users who met what this user met. No attribute, no training but counting."""
+"""item-kNN: items visited by users who share visits with this user. No attributes, no training but counting."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from evaluation.arms.scores import by_score
 from evaluation.case import Case, Split
 
 SHRINKAGE = 5.0
-"""Added below the fraction, so that two items that one user met are not taken for alike."""
+"""Added to the denominator, so that two items visited by a single user do not count as similar."""
 
 
 class ItemKnn:
@@ -19,10 +19,10 @@ class ItemKnn:
     name = "item-knn"
 
     def __init__(self, options: ArmOptions) -> None:
-        del options  # there is nothing to set
+        del options  # it has no options
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """Count who met what."""
+        """Counts visits."""
         self._histories = histories(split)
         self._by_item = self._histories.met.T.tocsr()
         self._sizes = np.sqrt(self._histories.met.sum(axis=0))

@@ -1,4 +1,4 @@
-"""What arms are made with."""
+"""The options of arms."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArmOptions:
-    """What the command line says of arms; each takes what concerns it.
+    """The command line's options for arms; each arm uses those that concern it.
 
     Attributes:
-        seed: of whatever an arm draws.
-        tau: how many rounds of warm-up a skill evolves in before it is frozen (paper 3.1).
+        seed: the seed of an arm's random draws.
+        tau: how many rounds of warm-up a skill evolves before it is frozen (paper 3.1).
         slim_tokens: the budget of a slim skill.
-        concurrency: how many users warm up at once where an arm waits for an endpoint.
-        replies: an LLM's replies, kept, and the budget of new ones; None: nothing is kept, nothing is bounded.
+        concurrency: how many users warm up at once if an arm waits for an endpoint.
+        replies: the store of LLM replies and the budget of new ones; None: no store, no budget.
     """
 
     seed: int = 0
@@ -26,5 +26,5 @@ class ArmOptions:
     replies: "Replies | None" = None
 
     def told(self) -> dict[str, Any]:
-        """What changes results, for the file of them."""
+        """The options that change results, as recorded with them."""
         return {"seed": self.seed, "tau": self.tau, "slim_tokens": self.slim_tokens, "concurrency": self.concurrency}

@@ -1,4 +1,4 @@
-"""A profile of the facts that a user's items have, and how like it a candidate is: what attributes alone can tell."""
+"""A profile of the facts of a user's items, and candidates' similarity to it: what attributes alone achieve."""
 
 from collections import Counter
 from typing import Any
@@ -23,10 +23,10 @@ class Profile:
     name = "profile"
 
     def __init__(self, options: ArmOptions) -> None:
-        del options  # there is nothing to set
+        del options  # it has no options
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """Read the facts, and take each user's mean."""
+        """Reads the facts and computes each user's mean."""
         known = histories(split)
         self._users, self._items = known.users, known.items
         blocks = [_tf_idf(split, known.items, dimension) for dimension in self.dimensions(split)]
@@ -35,7 +35,7 @@ class Profile:
         self._of_user = sparse.hstack([_unit(known.met @ block) for block in blocks], format="csr")
 
     def dimensions(self, split: Split) -> list[str]:
-        """Which kinds of fact count: all."""
+        """The kinds of fact that count: all."""
         return sorted({fact.dimension for facts in split.facts.values() for fact in facts.facts})
 
     def scores(self, case: Case) -> NDArray[np.float64]:
@@ -45,23 +45,23 @@ class Profile:
         return found
 
     async def rank(self, case: Case) -> Ranked:
-        """The candidates by how like the profile they are."""
+        """The candidates by similarity to the profile."""
         return by_score(case, self.scores(case))
 
 
 class MainKind(Profile):
-    """The same with one kind of fact: genres, or categories where the data has no genres."""
+    """The same with one kind of fact: genres, or categories if the data has no genres."""
 
     name = "profile-genre"
 
     def dimensions(self, split: Split) -> list[str]:
-        """The first of `MAIN_KINDS` that the data has, or else all that it has."""
+        """The first of `MAIN_KINDS` that the data has; otherwise all of its kinds."""
         found = super().dimensions(split)
         return [kind for kind in MAIN_KINDS if kind in found][:1] or found
 
 
 class KnnAndProfile:
-    """item-kNN and the profile, as standard scores inside each list, added: memory and taste, nothing trained."""
+    """item-kNN and the profile, as standard scores inside each list, added: memory and taste, without training."""
 
     name = "item-knn+profile"
 
@@ -79,7 +79,7 @@ class KnnAndProfile:
 
 
 def _tf_idf(split: Split, rows: dict[str, int], dimension: str) -> Any:
-    """Sparse (items, values): how rare each value is, where the item has it."""
+    """Sparse (items, values): the rarity of each value that an item has."""
     has = {
         (rows[item_id], fact.value)
         for item_id, facts in split.facts.items()
@@ -94,6 +94,6 @@ def _tf_idf(split: Split, rows: dict[str, int], dimension: str) -> Any:
 
 
 def _unit(matrix: Any) -> Any:
-    """The rows with length 1; those of nothing stay nothing."""
+    """The rows scaled to length 1; empty rows stay empty."""
     lengths = np.sqrt(matrix.multiply(matrix).sum(axis=1))
     return sparse.diags_array(1 / np.where(lengths > 0, lengths, 1.0)) @ matrix

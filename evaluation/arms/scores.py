@@ -1,4 +1,4 @@
-"""From scores to an order."""
+"""Turns scores into an order."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from evaluation.case import Case
 
 
 def by_score(case: Case, scores: Sequence[float] | NDArray[np.float64]) -> Ranked:
-    """The candidates by their scores, highest first; equal ones as they are presented, which is chance."""
+    """The candidates by score, highest first; ties keep the order of presentation, which is random."""
     order = sorted(range(len(case.candidates)), key=lambda place: -scores[place])
     return Ranked(tuple(case.candidates[place] for place in order))
 

@@ -1,4 +1,4 @@
-"""The two arms that know nothing of the user: chance and popularity."""
+"""The two arms that ignore the user: random order and popularity."""
 
 import random
 from collections import Counter
@@ -10,7 +10,7 @@ from evaluation.case import Case, Split
 
 
 class Random:
-    """Chance: what anything has to beat."""
+    """Random order: the baseline that every arm must beat."""
 
     name = "random"
 
@@ -18,22 +18,22 @@ class Random:
         del options  # a case brings its own seed
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """There is nothing to learn."""
+        """Learns nothing."""
 
     async def rank(self, case: Case) -> Ranked:
-        """The candidates in an order that the case's seed decides."""
+        """The candidates in an order drawn by the case's seed."""
         order = list(case.candidates)
         random.Random(f"{case.seed}/random").shuffle(order)
         return Ranked(tuple(order))
 
 
 class Popularity:
-    """By how many users have the item in their training."""
+    """Ranks by the number of users who visited the item in training."""
 
     name = "popularity"
 
     def __init__(self, options: ArmOptions) -> None:
-        del options  # there is nothing to set
+        del options  # it has no options
         self._users: Counter[str] = Counter()
 
     async def train(self, split: Split, progress: Progress) -> None:
@@ -42,5 +42,5 @@ class Popularity:
             self._users.update({visit.item_id for visit in visits})
 
     async def rank(self, case: Case) -> Ranked:
-        """The candidates by how many users met them."""
+        """The candidates by the number of their users."""
         return by_score(case, [self._users[item] for item in case.candidates])

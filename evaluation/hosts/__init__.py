@@ -16,6 +16,6 @@ from evaluation.hosts.vanilla import VanillaHost
 HOSTS: Mapping[str, Callable[[Ranks | None], Host]] = MappingProxyType(
     {host.name: host for host in (VanillaHost, StaticProfileHost, DynamicProfileHost)}
 )
-"""The hosts by name; each is made with a ranker, or with None."""
+"""The hosts by name; each is created with a ranker or None."""
 
 __all__ = ["HOSTS", "DynamicProfileHost", "Host", "HostRequest", "Ranks", "StaticProfileHost", "VanillaHost"]

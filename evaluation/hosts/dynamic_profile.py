@@ -1,4 +1,4 @@
-"""A host with a dynamic profile (like i2Agent): it reflects on every choice and rewrites what it thinks of the user."""
+"""A host with a dynamic profile (like i2Agent): it reflects on every choice and rewrites its profile of the user."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from operators.attributes import fact_id
 from schemas import ItemFacts
 
 STEP = 0.2
-"""How far one choice moves a line: two make a new one count as `sometimes`, four as `often`."""
+"""How far one choice moves a line: after two choices a new line counts as `sometimes`, after four as `often`."""
 _FORGOTTEN = 0.05
 
 
 def rewritten(profile: Profile, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> Profile:
     """The profile after a choice.
 
-    What distinguished the chosen item gains, what was on offer and not taken loses, and all else stays: a choice says
-    nothing about what was not there, nor about what most of the list had.
+    Facts that distinguish the chosen item gain, facts that were shown and not taken lose, and all others stay: a choice
+    says nothing about facts that were absent or shared by most of the list.
     """
     taken = {fact_id(fact): fact for fact in chosen.facts}
     left = Counter(name for item in unchosen for name in {fact_id(fact) for fact in item.facts})
@@ -33,15 +33,15 @@ def rewritten(profile: Profile, chosen: ItemFacts, unchosen: Sequence[ItemFacts]
 
 
 class DynamicProfileHost(StaticProfileHost):
-    """Begins as the static one does; then each choice rewrites the profile, without a call to a model.
+    """Begins like the static host; then each choice rewrites the profile, without a model call.
 
     Args:
-        ranker: the model, which is told the profile; without one, candidates with more of its facts go first.
+        ranker: the model, which gets the profile; without one, candidates with more of its facts rank first.
     """
 
     name = "dynamic-profile"
 
     def observe(self, request: HostRequest, item_id: str) -> None:
-        """Reflect on what was taken and what was left. The request's own history counts only at the first sight."""
+        """Reflects on what was taken and what was left. The request's own history counts only the first time."""
         chosen, unchosen = parted(request, item_id)
         self._profiles[request.user_id] = rewritten(self.profile(request), chosen, unchosen)

@@ -1,7 +1,7 @@
-"""A host: an agent that ranks by itself, with a memory of its own kind, and is given a slim skill or not (paper 3.3).
+"""A host: an agent that ranks by itself, with its own kind of memory, with or without a slim skill (paper 3.3).
 
-A host judges in the order that the paper gives a ranking: what was asked for, then what it remembers, and only where
-both leave candidates equal, the slim skill. All three hosts share this; they differ in what they remember.
+A host follows the paper's order of criteria: the request, then its memory, and the slim skill only to break ties. All
+three hosts share this; they differ in their memory.
 """
 
 import random
@@ -18,18 +18,18 @@ _LIKES, _STYLE, _PREFERS = "likes", "style", "prefers "
 
 @dataclass(frozen=True)
 class HostRequest:
-    """What an app has when it is to rank.
+    """An app's request for a ranking.
 
     Attributes:
-        user_id: who asks.
-        candidates: parsed, no id twice.
+        user_id: the user who asks.
+        candidates: the parsed candidates, with distinct ids.
         instruction: what the user asks for, in their own words.
-        history: what the user took before, the oldest first.
-        slim_skill: the slim skill's text; empty is the arm without it.
-        seed: decides between candidates that nothing else tells apart.
+        history: what the user took before, oldest first.
+        slim_skill: the slim skill's text; empty in the arm without it.
+        seed: breaks the remaining ties.
 
     Raises:
-        ValueError: a candidate stands there twice.
+        ValueError: two candidates have the same id.
     """
 
     user_id: str
@@ -45,32 +45,32 @@ class HostRequest:
 
 
 class Host(Protocol):
-    """An agent of one domain. Two arms of a comparison need two of them, since some remember."""
+    """An agent of one domain. Each arm of a comparison needs its own, since some have a memory."""
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         ...
 
     async def rank(self, request: HostRequest) -> tuple[str, ...]:
         """The candidates' ids, best first, each exactly once.
 
         Raises:
-            ReasonerUnavailable: the host has a model, and it gave no usable answer.
+            ReasonerUnavailable: the host's model gave no usable answer.
         """
         ...
 
     def observe(self, request: HostRequest, item_id: str) -> None:
-        """Be told what the user took of a request's candidates.
+        """Observes which of a request's candidates the user took.
 
         Raises:
-            ValueError: it is none of them.
+            ValueError: it is not one of them.
         """
         ...
 
 
 class Ranks(Protocol):
-    """Can rank with a model. `operators.rank.llm.LlmRanker` is one."""
+    """A ranker with a model, such as `operators.rank.llm.LlmRanker`."""
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates in a strict order."""
@@ -80,35 +80,35 @@ class Ranks(Protocol):
 def ordered(request: HostRequest, remembered: Callable[[ItemFacts], int]) -> tuple[str, ...]:
     """The order without a model.
 
-    What the host scores are whole numbers, so that ties are ties: the slim skill never moves a candidate past one that
-    the host itself finds better.
+    The host's scores are whole numbers, so that ties are exact: the slim skill never moves a candidate past one that
+    the host itself scores higher.
 
     Args:
-        request: what is to be ranked.
-        remembered: how well a candidate suits what the host remembers.
+        request: the request.
+        remembered: a candidate's score by the host's memory.
     """
     asked, tastes = words(request.instruction), tastes_of(request.slim_skill)
     shuffled = list(request.candidates)
-    # Not for secrecy: a shuffle that the same seed repeats, so that no place in the input is favoured.
+    # Not for secrecy: a repeatable shuffle, so that no position in the input is favoured.
     random.Random(request.seed).shuffle(shuffled)
     shuffled.sort(key=lambda item: (-_instructed(item, asked), -remembered(item), -_liked(item, tastes)))
     return tuple(item.item_id for item in shuffled)
 
 
 async def by_model(ranker: Ranks, request: HostRequest, context: Sequence[Facet]) -> tuple[str, ...]:
-    """The order that a model gives, with the host's memory where our own ranker has the community's facets.
+    """The order by a model, with the host's memory in the place of the community's facets.
 
-    There the prompt has it speak after the request and before the slim skill, in either arm.
+    In both arms, the prompt places it after the request and before the slim skill.
 
     Raises:
-        ReasonerUnavailable: there is no usable answer. A host does not fall back: an evaluation would mix two rankers.
+        ReasonerUnavailable: there is no usable answer. A host has no fallback: an evaluation would mix two rankers.
     """
     task = Task(request.candidates, request.instruction, context, slim_skill=request.slim_skill, seed=request.seed)
     return (await ranker.rank(task)).order
 
 
 def tastes_of(slim_skill: str) -> tuple[frozenset[str], ...]:
-    """What a slim skill's line names, each as its words. Whatever has another form names nothing.
+    """The tastes that a slim skill names, each as a set of words. Text of any other form names nothing.
 
     >>> [sorted(taste) for taste in tastes_of("likes: dark reads, noir | style: prefers 1990s")]
     [['dark', 'reads'], ['noir'], ['1990s']]
@@ -127,19 +127,19 @@ def texts_of(item: ItemFacts) -> list[frozenset[str]]:
 
 
 def parted(request: HostRequest, item_id: str) -> tuple[ItemFacts, list[ItemFacts]]:
-    """What was taken, and what was left.
+    """The taken candidate, and the others.
 
     Raises:
-        ValueError: nothing of this id was there to take.
+        ValueError: no candidate has this id.
     """
     taken = [item for item in request.candidates if item.item_id == item_id]
     if not taken:
-        raise ValueError(f"{item_id!r} is none of the candidates")
+        raise ValueError(f"{item_id!r} is not one of the candidates")
     return taken[0], [item for item in request.candidates if item.item_id != item_id]
 
 
 def _instructed(item: ItemFacts, asked: frozenset[str]) -> int:
-    """Facts that the request names whole, and words of the title that are in it."""
+    """How many facts the request names in full, plus how many words of the title it contains."""
     named = sum(1 for fact in item.facts if (said := words(fact.value)) and said <= asked)
     return named + len(words(item.title) & asked)
 

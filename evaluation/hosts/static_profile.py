@@ -1,4 +1,4 @@
-"""A host with a static profile (like iAgent): made once from the user's history, and never changed."""
+"""A host with a static profile (like iAgent): built once from the user's history and never changed."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -10,45 +10,45 @@ from operators.prompts import as_data
 from schemas import Facet, Fact, ItemFacts
 
 MAX_LINES = 10
-"""As many as a prompt shows."""
+"""The number of lines in a prompt."""
 _OFTEN, _SOMETIMES = 0.5, 0.25
 _LINE_CHARS = 110
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a profile: a fact, and in what share of their choices the user took it."""
+    """One line of a profile: a fact, and the share of the user's choices that had it."""
 
     fact: Fact
     weight: float
 
     @property
     def strength(self) -> int:
-        """How much it counts: 3 is often, 2 sometimes, 1 now and then."""
+        """Its weight: 3 is often, 2 sometimes, 1 now and then."""
         return 3 if self.weight >= _OFTEN else 2 if self.weight >= _SOMETIMES else 1
 
 
 Profile = Mapping[str, Line]
-"""At most `MAX_LINES` lines by the id of their fact, the strongest first."""
+"""At most `MAX_LINES` lines by the id of their fact, strongest first."""
 
 
 def profile_of(history: Sequence[ItemFacts]) -> Profile:
-    """What a user's history has most of."""
+    """The profile of a user's history: its most frequent facts."""
     known = {fact_id(fact): fact for item in history for fact in item.facts}
     having = Counter(name for item in history for name in {fact_id(fact) for fact in item.facts})
     return strongest({name: Line(fact, having[name] / len(history)) for name, fact in known.items()})
 
 
 def strongest(lines: Mapping[str, Line]) -> Profile:
-    """As many of these lines as a profile holds."""
+    """The strongest of these lines, as many as a profile holds."""
     return dict(sorted(lines.items(), key=lambda named: (-named[1].weight, named[0]))[:MAX_LINES])
 
 
 class StaticProfileHost:
-    """Ranks by the profile that it made of a user's history when it first saw the user.
+    """Ranks by the profile that it built from a user's history at the first request.
 
     Args:
-        ranker: the model, which is told the profile; without one, candidates with more of its facts go first.
+        ranker: the model, which gets the profile; without one, candidates with more of its facts rank first.
     """
 
     name = "static-profile"
@@ -69,12 +69,12 @@ class StaticProfileHost:
         return ordered(request, remembered)
 
     def observe(self, request: HostRequest, item_id: str) -> None:
-        """Nothing changes: that is what is static about it."""
+        """Does nothing: the profile is static."""
         parted(request, item_id)
         self.profile(request)
 
     def profile(self, request: HostRequest) -> Profile:
-        """The user's profile; made of the request's history if there is none yet."""
+        """The user's profile, built from the request's history if there is none yet."""
         if request.user_id not in self._profiles:
             self._profiles[request.user_id] = profile_of(request.history)
         return self._profiles[request.user_id]

@@ -10,11 +10,11 @@ _TITLE_CHARS = 100
 
 
 class VanillaHost:
-    """Ranks by what is in the request, and keeps nothing.
+    """Ranks by the request alone and keeps nothing.
 
     Args:
-        ranker: the model; without one, candidates that share words with the last titles go first.
-        last: how many of the history's titles are looked at.
+        ranker: the model; without one, candidates that share words with the last titles rank first.
+        last: how many of the history's titles count.
 
     Raises:
         ValueError: `last` is negative.
@@ -41,11 +41,11 @@ class VanillaHost:
         return ordered(request, remembered)
 
     def observe(self, request: HostRequest, item_id: str) -> None:
-        """Nothing is kept: the app tells the history with the next request."""
+        """Keeps nothing: the next request brings its own history."""
         parted(request, item_id)
 
 
 def _context(titles: list[str]) -> list[Facet]:
-    """The last titles as they are, the newest first."""
+    """The last titles, newest first."""
     plain = [title for raw in reversed(titles) if (title := as_data(raw, _TITLE_CHARS))]
     return [Facet(facet=f"lately took: {title}", confidence=1.0) for title in plain]

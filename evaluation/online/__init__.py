@@ -1,1 +1,1 @@
-"""How skills grow while they are used: users' own sequences of choices through the running pipeline."""
+"""The online evaluation: plays users' sequences of choices through the running pipeline."""

@@ -1,4 +1,4 @@
-"""How the hit rate rises with what a user has shown."""
+"""The learning curve: hit rate by the number of a user's contrasts."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from evaluation.confidence import Comparison, compare, interval
 
 FROM = (0, 1, 2, 3, 5, 9, 17)
-"""By how many contrasts each bucket begins; the last one has no end."""
+"""The first number of contrasts of each bucket; the last one is open-ended."""
 
 Places = Mapping[str, Sequence[int]]
-"""By user, the place of what they took at each choice, in order; the first after no contrast, the second after one."""
+"""By user, the rank of the taken item at each choice, in order: the first after no contrast, the second after one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,10 @@ class Point:
     """One bucket of a curve.
 
     Attributes:
-        contrasts_seen: the fewest of the bucket.
-        users: how many have a choice in it.
-        choices: how many there are.
-        hit_at_1: the mean over users of each one's share of first places, so that nobody counts for more.
+        contrasts_seen: the bucket's first number of contrasts.
+        users: the number of users with a choice in it.
+        choices: the number of choices.
+        hit_at_1: the mean over users of each one's hit rate, so that all users count equally.
         ci95: its 95 % interval, bootstrapped over users.
     """
 
@@ -34,7 +34,7 @@ class Point:
 
 
 def buckets(places: Places) -> dict[int, dict[str, list[int]]]:
-    """The places by bucket and user.
+    """The ranks by bucket and user.
 
     >>> buckets({"ann": [2, 1, 1, 3, 1]})
     {0: {'ann': [2]}, 1: {'ann': [1]}, 2: {'ann': [1]}, 3: {'ann': [3, 1]}}
@@ -63,16 +63,16 @@ def curve(places: Places, seed: int = 0) -> list[Point]:
 
 
 def less(one: Places, other: Places, seed: int = 0) -> dict[int, Comparison]:
-    """By bucket, one curve less another that is of the same choices; a bucket with fewer than two users has none.
+    """The difference of two curves over the same choices, by bucket; a bucket with fewer than two users has none.
 
     Raises:
-        ValueError: they are not of the same users.
+        ValueError: their users differ.
     """
     others = buckets(other)
     found = {}
     for start, users in buckets(one).items():
         if users.keys() != others.get(start, {}).keys():
-            raise ValueError("curves of other users cannot be compared")
+            raise ValueError("curves of different users cannot be compared")
         if len(users) > 1:
             against = {user_id: others[start][user_id] for user_id in users}
             found[start] = compare(_hits(users), _hits(against), seed)

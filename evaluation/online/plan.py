@@ -1,4 +1,4 @@
-"""What is played: who took what, one choice after another, and the nine items that stood beside each."""
+"""The plan of a play: users' choices in order, each with nine other items."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ class Choice:
     """One choice of a user.
 
     Attributes:
-        request_id: the same whatever ranks, so that ties are broken alike.
-        taken: what they took, and when.
-        candidates: ten items' ids as they are presented, the taken one among them.
+        request_id: independent of the ranker, so that ties are broken in the same way.
+        taken: the item taken, and when.
+        candidates: the ids of ten items in the order of presentation, including the taken one.
     """
 
     request_id: str
@@ -28,13 +28,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is played.
+    """A whole plan.
 
     Attributes:
-        data: what reports call the data set.
-        domain: what its items are.
+        data: the data set's name in reports.
+        domain: the items' domain.
         items: the catalogue.
-        past: the visits that are imported before the first choice, by user.
+        past: the visits imported before the first choice, by user.
         choices: each player's choices, oldest first.
     """
 
@@ -46,7 +46,7 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """How many choices there are in all."""
+        """The total number of choices."""
         return sum(map(len, self.choices.values()))
 
 
@@ -60,19 +60,19 @@ def plan(
     others: int = 0,
     domain: str | None = None,
 ) -> Plan:
-    """Draw players from a data set, and what they are shown.
+    """Draws players from a data set, and the items that they are shown.
 
-    A work that a user meets again is no choice any more: only the first visit to each counts. No edition of what a
-    player ever meets stands beside one of their choices.
+    Only the first visit to a work counts as a choice. No edition of a work that a player ever visits is shown beside
+    one of their choices.
 
     Args:
         path: a folder in any layout that `sager import` reads.
-        users: how many players; a smaller sample is part of every larger one of the same seed.
-        seed: of the sample, the draws and the presentation.
-        imported: a player's first visits, which are history and no choices.
-        most: choices per player, the first ones.
-        others: users beside the players whose visits, as many as a player's at most, are history too.
-        domain: what the items are, instead of what they say themselves.
+        users: how many players; a smaller sample is part of every larger one with the same seed.
+        seed: the seed of the sample, the draws and the presentation.
+        imported: how many of a player's first visits are history and not choices.
+        most: maximum choices per player, the first ones.
+        others: how many other users' visits are history too, each at most as many as a player's.
+        domain: the items' domain, overriding their own.
 
     Raises:
         DataSetError: the folder cannot be read.
@@ -91,7 +91,7 @@ def plan(
             "and a catalogue of which they do not meet everything, are needed"
         )
     beside = sample([user for user in firsts if user not in set(players)], others, seed)
-    # One edition per work, so that no two candidates are the same.
+    # One edition per work, so that no two candidates are the same work.
     pool = Pool(dict.fromkeys(sorted(set(work.values())), 1), Negatives.UNIFORM)
     return Plan(
         data=path.resolve().name,

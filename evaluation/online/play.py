@@ -1,7 +1,7 @@
-"""Plays a plan against a running pipeline, as an app would: ask for a ranking, take an item, and again.
+"""Plays a plan against a running pipeline like an app: requests a ranking, takes an item, and repeats.
 
-A user's next ranking is asked for once the diff of their last choice is out, so that no ranking is made with a skill
-that lags; `Played.behind` counts those that were nevertheless. What others do reaches a user when it does.
+A user's next ranking is requested once the diff of their last choice is out, so that no ranking uses a stale skill;
+`Played.behind` counts those that did. The effects of other users arrive asynchronously.
 """
 
 import time
@@ -20,25 +20,25 @@ from streams.local.launch import Local
 from streams.operations import global_skills
 
 TAKEN_UP_SECONDS = 2.0
-"""Workers follow the topic of global skills, and say nowhere which one they hold."""
+"""Workers follow the topic of global skills, but do not report which one they hold."""
 
 Tell = Callable[[str, int, int], None]
-"""Is told a stage, how far it is, and how much there is."""
+"""Receives progress: the stage, how much is done, and how much there is."""
 
 
 class PlayFailed(QualityError, RuntimeError):
-    """The pipeline refused something or has stopped to answer."""
+    """The pipeline refused something or stopped answering."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What came of it.
+    """The result of a play.
 
     Attributes:
-        places: by user, the place of what they took at each choice, in order, from 1.
-        behind: rankings made with a skill that had not yet learned from the user's last choice.
-        import_seconds: for all that is history.
-        seconds: from the first request to the last diff.
+        places: by user, the rank of the taken item at each choice, in order, from 1.
+        behind: the number of rankings with a skill that had not yet learned from the user's last choice.
+        import_seconds: the time to import the history.
+        seconds: the time from the first request to the last diff.
     """
 
     places: dict[str, list[int]]
@@ -67,9 +67,9 @@ class Play:
     """One play of a plan.
 
     Args:
-        plan: what is played.
-        local: the pipeline, running.
-        tell: is told how far it is.
+        plan: the plan.
+        local: the running pipeline.
+        tell: receives progress.
     """
 
     def __init__(self, plan: Plan, local: Local, tell: Tell) -> None:
@@ -79,10 +79,10 @@ class Play:
         self._behind = 0
 
     def run(self) -> Played:
-        """Import, build the global skill, and play all choices.
+        """Imports, builds the global skill, and plays all choices.
 
         Raises:
-            PlayFailed: the pipeline refused something or has stopped to answer.
+            PlayFailed: the pipeline refused something or stopped answering.
             StreamsError: one of its processes has died.
         """
         self._observer = Observer(self._local.settings, self._check)
@@ -156,7 +156,7 @@ class Play:
         return {player.user_id: player.places for player in players}
 
     def _go_on(self, player: _Player) -> bool:
-        """Take the next step, if what the player waits for is there; whether a choice is done with."""
+        """Takes the player's next step if its input has arrived; returns whether a choice is complete."""
         seen, choice, request = self._observer.seen, player.choice, player.request
         if choice is None or request is None:
             return False

@@ -1,7 +1,7 @@
-"""A file of results as a report: tables in the paper's layout, charts, and one page with both.
+"""Renders a results file as a report: tables in the paper's layout, charts, and one page with both.
 
-`sager eval report` writes it. Each table is a module here; `document` is what they give, `markdown`, `page` and
-`charts` are how it is written.
+`sager eval report` writes it. Each table is a module here that builds a `document`; `markdown`, `page` and `charts`
+render it.
 """
 
 from pathlib import Path
@@ -25,16 +25,16 @@ BASELINE = "no-skill"
 
 
 def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = None) -> list[Path]:
-    """Write `report.md`, `index.html` and their pictures into a folder, which is created.
+    """Writes `report.md`, `index.html` and their images to a folder, which is created.
 
     Args:
         store: the results.
-        out: where; files of the same names are written anew.
+        out: the folder; files of the same names are overwritten.
         baseline: the arm that the others are compared with.
-        full: the arm that ablations take something from, where it is not the first of `ablation.FULL`.
+        full: the arm that ablations remove parts from, if it is not the first of `ablation.FULL`.
 
     Returns:
-        The files: the report, the page, then the pictures.
+        The files: the report, the page, then the images.
 
     Raises:
         BadResults: there is nothing to report.
@@ -55,7 +55,7 @@ def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = 
 
 
 def compose(store: Store, baseline: str = BASELINE, full: str | None = None) -> Document:
-    """What the report tells.
+    """The report's document.
 
     Raises:
         BadResults: there is nothing to report.

@@ -1,4 +1,4 @@
-"""What each part is worth: the layouts of the paper's Table 4 (parts) and Table 5 (how a skill is updated)."""
+"""Ablations: the layouts of the paper's Table 4 (parts) and Table 5 (how a skill is updated)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from evaluation.report.paper import HITS
 from evaluation.report.results import LISTS, Results
 
 FULL = ("sager-llm", "sager-rules")
-"""The whole of it, with a model and without."""
+"""The full arms, with a model and without."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class Configuration:
     """A row of these tables.
 
     Attributes:
-        arm: empty for the whole, which may be one of several.
-        printed: the paper's name of the row.
+        arm: empty for the full arm, which may be one of several.
+        printed: the paper's name for the row.
     """
 
     what: str
@@ -70,9 +70,9 @@ def ablation(results: Results, layout: Layout, full: str | None = None) -> Secti
     """The section of one of these layouts.
 
     Args:
-        results: what there is.
-        layout: which of the tables.
-        full: the arm that the others take something from; else of `FULL` the first that a data set has.
+        results: the results.
+        layout: the table.
+        full: the arm that the others remove parts from; by default the first of `FULL` that a data set has.
     """
     blocks: list[Block] = []
     for candidates in LISTS:

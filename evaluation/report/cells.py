@@ -1,4 +1,4 @@
-"""Numbers as reports write them, and the command that repeats a row."""
+"""Formats numbers for reports, and the command that repeats a row."""
 
 import re
 import shlex
@@ -16,11 +16,11 @@ SHORT: Mapping[str, str] = {
     "ndcg_at_5": "N@5",
 }
 _NOT_REPEATED = {"seed", "concurrency"}
-"""The seed is a column of its own; how much runs at once changes no answer."""
+"""Options left out of the command: the seed has its own column, and concurrency changes no answer."""
 
 
 def number(value: float) -> str:
-    """A measure, as the paper's tables have it."""
+    """A measure in the format of the paper's tables."""
     return f"{value:.4f}"
 
 
@@ -47,7 +47,7 @@ def compared(found: Difference | None) -> list[str]:
 
 
 def probability(p: float) -> str:
-    """P with three digits.
+    """The p-value with three digits.
 
     >>> probability(0.0312), probability(1e-9)
     ('0.031', '<0.001')
@@ -73,7 +73,7 @@ COSTS = ("seconds", "LLM calls", "tokens in", "tokens out")
 
 
 def command(row: Row) -> str:
-    """What repeats a run, given the folder of its data set in the working directory."""
+    """The command that repeats a run, with the folder of its data set in the working directory."""
     words = ["sager", "eval", "--data", row.data, "--arm", row.arm, "--candidates", row.candidates]
     words += ["--users", str(row.users), "--seed", str(row.seed)]
     for name, value in row.settings.items():
@@ -84,7 +84,7 @@ def command(row: Row) -> str:
 
 
 def slug(text: str) -> str:
-    """A text as part of a file's name.
+    """The text as part of a file name.
 
     >>> slug("Amazon Books/2018")
     'amazon-books-2018'

@@ -1,4 +1,4 @@
-"""Drawing charts as PNG, with colours that colour-blind readers tell apart, and shapes for those who print in grey."""
+"""Draws charts as PNG, in colours for colour-blind readers and with markers for greyscale prints."""
 
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from evaluation.report.document import Chart, Kind, Panel, Point, Series
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7F7F7F")
-"""Okabe and Ito's, the most distinct first; their yellow is too pale for lines."""
+"""The palette of Okabe and Ito, most distinct first; their yellow is too pale for lines."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 DPI = 150
 _STYLE: Any = {
@@ -32,11 +32,11 @@ _STYLE: Any = {
 _PANEL = {Kind.BARS: (4.0, 3.0), Kind.LINES: (4.0, 3.4)}
 """Width and height in inches."""
 _LEGEND = 0.28
-"""Inches of a line of it."""
+"""Height of a legend line, in inches."""
 _ACROSS = 4
-"""Labels in such a line."""
+"""Labels per legend line."""
 _FEW = 8
-"""With more points than these, intervals are a band, and points get no tick of their own."""
+"""Above this number of points, intervals are drawn as a band, and points have no ticks of their own."""
 
 
 Looks = dict[str, tuple[str, str]]
@@ -44,7 +44,7 @@ Looks = dict[str, tuple[str, str]]
 
 
 def draw(chart: Chart, file: Path) -> None:
-    """Draw a chart into a PNG file."""
+    """Draws a chart to a PNG file."""
     with rc_context(_STYLE):
         columns = min(chart.columns, len(chart.panels))
         rows = ceil(len(chart.panels) / columns)
@@ -71,7 +71,7 @@ def draw(chart: Chart, file: Path) -> None:
 
 
 def _looks(chart: Chart) -> Looks:
-    """A dashed line has the colour of the line before it, which it is there to be compared with."""
+    """A dashed line has the colour of the line before it, which it is compared with."""
     looks: Looks = {}
     taken = 0
     for series in (series for panel in chart.panels for series in panel.series):
@@ -148,7 +148,7 @@ def _bars(ax: Axes, chart: Chart, panel: Panel, looks: Looks) -> None:
 def _lines(ax: Axes, chart: Chart, panel: Panel, looks: Looks) -> None:
     ticks = sorted({float(point.at) for series in panel.series for point in series.points})
     solid = [series for series in panel.series if not series.pale]
-    # Side by side by a hundredth of the axis, so that no interval hides another.
+    # Offset by a hundredth of the axis, so that no interval hides another.
     step = (ticks[-1] - ticks[0]) / 100
     for n, series in enumerate(solid):
         _line(ax, series, looks, 0.0 if len(ticks) > _FEW else (n - (len(solid) - 1) / 2) * step, len(ticks) > _FEW)

@@ -1,4 +1,4 @@
-"""What a report consists of, before it is written as Markdown or as a page."""
+"""The elements of a report, independent of Markdown and HTML."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; what stands between backticks is code."""
+    """A paragraph; text between backticks is code."""
 
     text: str
 
@@ -21,11 +21,11 @@ class Heading:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells are plain text, or code where the whole cell stands between backticks.
+    """A table. Cells are plain text, or code if the whole cell is between backticks.
 
     Attributes:
-        words: how many columns from the left hold words; the others hold numbers.
-        caption: what the table shows.
+        words: how many columns, from the left, hold words; the others hold numbers.
+        caption: the table's caption.
     """
 
     head: Sequence[str]
@@ -39,7 +39,7 @@ class Point:
     """A value with its 95 % interval.
 
     Attributes:
-        at: where: a number of an axis, or the name of a group.
+        at: its position: a number on an axis, or the name of a group.
     """
 
     at: float | str
@@ -53,7 +53,7 @@ class Series:
     """Points of one kind.
 
     Attributes:
-        pale: drawn as something to compare with: hatched, or dashed.
+        pale: draws it as a reference: hatched or dashed.
     """
 
     label: str
@@ -70,20 +70,20 @@ class Panel:
 
 
 class Kind(StrEnum):
-    """How a chart is drawn."""
+    """The kind of chart."""
 
     DOTS = "dots"
-    """Names go down, values across."""
+    """Names on the vertical axis, values on the horizontal one."""
     BARS = "bars"
     LINES = "lines"
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels side by side; a series of one label has one colour in all.
+    """Panels side by side; a series has the same colour in all of them.
 
     Attributes:
-        columns: panels in a row.
+        columns: panels per row.
     """
 
     kind: Kind
@@ -99,8 +99,8 @@ class Picture:
     """A chart in a file.
 
     Attributes:
-        name: of the file, without its ending.
-        alt: what it shows, for those who do not see it.
+        name: the file's name, without its ending.
+        alt: the alternative text.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """All of it."""
+    """A whole report."""
 
     title: str
     sections: Sequence[Section] = field(default=())

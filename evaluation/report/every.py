@@ -1,4 +1,4 @@
-"""All that stands in the file: the same over several seeds, and each result with the command that repeats it."""
+"""All results of the file: by seed, and each with the command that repeats it."""
 
 from evaluation.kept import Row
 from evaluation.report.cells import COSTS, bounded, command, costs, number
@@ -7,7 +7,7 @@ from evaluation.report.results import Results, label, slim_tokens, tau
 
 
 def over_seeds(results: Results) -> Section | None:
-    """How far Hit@1 moves with the seed; None where nothing was run with several."""
+    """The section of Hit@1 by seed; None if nothing was run with several seeds."""
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in results.rows:
         groups.setdefault((row.data, row.candidates, label(row), row.users), []).append(row)
@@ -29,7 +29,7 @@ def over_seeds(results: Results) -> Section | None:
 
 
 def every(results: Results) -> Section:
-    """Each result, its costs, and the command."""
+    """The section of each result with its cost and command."""
     rows = [
         [
             *(row.data, row.candidates, row.arm, str(tau(row)), str(slim_tokens(row)), f"{row.users:,}", str(row.seed)),

@@ -15,7 +15,7 @@ SHOWN = ("hit_at_1", "hit_at_3", "ndcg_at_5")
 """The measures of these figures."""
 FIGURES = {"static-profile": "Figure 3", "dynamic-profile": "Figure 4", "vanilla": "Figure 5"}
 Pairs = Mapping[str, Mapping[str, Sequence[Row]]]
-"""By host and data set: without the skill and with it, on the same users."""
+"""Runs without and with the skill on the same users, by host and data set."""
 
 
 def hosts(results: Results) -> Section:

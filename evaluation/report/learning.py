@@ -1,4 +1,4 @@
-"""How Hit@1 rises with what a user has shown: the learning curve."""
+"""The learning curve: Hit@1 by the number of a user's contrasts."""
 
 from collections.abc import Sequence
 

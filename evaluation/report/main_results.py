@@ -1,4 +1,4 @@
-"""How all arms do, per data set, in the layout of the paper's Tables 2 and 3."""
+"""The main results: all arms per data set, in the layout of the paper's Tables 2 and 3."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,12 +14,12 @@ ELSEWHERE = {
     *("sager-replace", "sager-pointwise", "sager-no-statinit", "sager-no-collaborative", "sager-no-propagate"),
     *(f"{host}+skill" for host in HOSTS),
 }
-"""Arms that the tables of parts and of hosts tell of."""
+"""Arms that have tables of their own: ablations and hosts."""
 ARMS_TO_ASK_FOR = "popularity,item-knn,profile,no-skill,statinit,sager-rules"
 
 
 def main_results(results: Results, baseline: str) -> Iterator[Section]:
-    """A section per data set."""
+    """The sections, one per data set."""
     if not results.data:
         yield Section("Main results (Tables 2 and 3)", [missing(f"--data DIR --arm {ARMS_TO_ASK_FOR}")])
     for data in results.data:
@@ -27,12 +27,12 @@ def main_results(results: Results, baseline: str) -> Iterator[Section]:
 
 
 def missing(arguments: str) -> Text:
-    """What stands in the place of a table that nothing fills."""
+    """The text that replaces an empty table."""
     return Text(f"No results yet. This command makes some: `sager eval {arguments}`")
 
 
 def paper_note(what: str) -> str:
-    """The caption of figures that are the paper's and not ours."""
+    """The caption of the paper's own figures."""
     return (
         f"The paper's figures: {what}. They are of other data (InstructRec's editions, 10 candidates each with "
         "instructions written by a model) and of gpt-4o-mini: to be set beside ours for their order and their "

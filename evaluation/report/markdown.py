@@ -1,4 +1,4 @@
-"""A report as Markdown."""
+"""Renders a report as Markdown."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,7 +7,7 @@ from evaluation.report.document import Block, Document, Heading, Picture, Table,
 
 
 def markdown(document: Document) -> str:
-    """The document, with links to its pictures' files beside it."""
+    """The document as Markdown, with links to its images."""
     parts = [f"# {document.title}"]
     for section in document.sections:
         parts.append(f"## {_plain(section.title)}")
@@ -47,8 +47,8 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names come from folders and files of results: nothing in them is markup.
+    """Escapes text: names come from folders and results files, so that nothing in them is markup.
 
-    An interval in brackets is no link without a parenthesis behind it, and `<0.001` no tag.
+    An interval in brackets is not a link without a parenthesis after it, and `<0.001` is not a tag.
     """
     return re.sub(r"[\\|*`]|<(?=\D)|\](?=\()", r"\\\g<0>", text)

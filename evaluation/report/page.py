@@ -1,4 +1,4 @@
-"""A report as one page that needs nothing else: no script, no network, pictures inside."""
+"""Renders a report as one self-contained HTML page: no scripts, no network, embedded images."""
 
 import base64
 import re
@@ -36,8 +36,8 @@ def page(document: Document, pictures: Mapping[str, bytes]) -> str:
     """The document as HTML.
 
     Args:
-        document: what it tells.
-        pictures: each picture's PNG, by its name.
+        document: the report.
+        pictures: each image's PNG, by name.
     """
     return "\n".join(_page(document, pictures)) + "\n"
 

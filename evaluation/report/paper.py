@@ -1,7 +1,7 @@
-"""What the paper prints (arXiv:2604.14972v2), as it prints it: gpt-4o-mini on InstructRec's editions of its data sets.
+"""The paper's figures as printed (arXiv:2604.14972v2): gpt-4o-mini on InstructRec's editions of its data sets.
 
 Tables 2 and 3 have four digits, Tables 4 and 5 three; the paper's rows for MemRec differ by one digit between its
-Tables 4 and 5, and both stand here as printed.
+Tables 4 and 5, and both are given here as printed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ HITS = ("hit_at_1", "hit_at_3", "hit_at_5")
 SETS: Mapping[str, str] = MappingProxyType(
     {"goodreads": "Goodreads", "yelp": "Yelp", "movietv": "MovieTV", "amazon_books": "Books"}
 )
-"""The paper's name of the set that is most like one of ours, by our folder's name."""
+"""The paper's data set that is closest to ours, by our folder's name."""
 TABLE_OF_SET = MappingProxyType({"Goodreads": "Table 2", "Books": "Table 2", "Yelp": "Table 3", "MovieTV": "Table 3"})
 
 MODEL_OF_ARM: Mapping[str, str] = MappingProxyType(
@@ -29,7 +29,7 @@ MODEL_OF_ARM: Mapping[str, str] = MappingProxyType(
         "sager-llm": "Sager",
     }
 )
-"""Whom of the paper an arm is like."""
+"""The paper's method that is closest to an arm."""
 
 MAIN: Mapping[str, Mapping[str, tuple[float, ...]]] = MappingProxyType(
     {
@@ -89,7 +89,7 @@ _ORDER = ("Goodreads", "Yelp", "MovieTV", "Books")
 
 
 def _by_set(figures: tuple[float, ...]) -> Mapping[str, tuple[float, ...]]:
-    """A printed row of Table 4 or 5: three hit rates for each set in turn."""
+    """A printed row of Table 4 or 5: three hit rates per set, in order."""
     return {name: figures[3 * place : 3 * place + 3] for place, name in enumerate(_ORDER)}
 
 
@@ -129,4 +129,4 @@ REPLACEMENT: Mapping[str, Mapping[str, tuple[float, ...]]] = MappingProxyType(
 """Table 5: H@1, H@3, H@5 by configuration and set."""
 
 FIRST_ROUND: Mapping[str, float] = MappingProxyType({"Yelp": 0.046, "MovieTV": 0.020, "Books": 0.044})
-"""Figure 6, the only figures in its text (3.5): the relative gain in H@1 of tau = 1 over tau = 0."""
+"""Figure 6: the only numbers in its text (3.5), the relative gain in H@1 of tau = 1 over tau = 0."""

@@ -1,4 +1,4 @@
-"""The results that a report tells of: the newest of each kind, and which of them stand side by side."""
+"""Selects the results of a report: the newest of each kind, and those that are compared."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -27,12 +27,12 @@ def slim_tokens(row: Row) -> int:
 
 
 def by_default(row: Row) -> bool:
-    """Whether it ran with the paper's tau and budget, which are the defaults."""
+    """Whether it ran with the paper's tau and budget, the defaults."""
     return (tau(row), slim_tokens(row)) == (DEFAULTS.tau, DEFAULTS.slim_tokens)
 
 
 def label(row: Row) -> str:
-    """The arm, and what it ran with where that is not the default."""
+    """The arm, with its settings that differ from the defaults."""
     told = [f"tau {tau(row)}"] if tau(row) != DEFAULTS.tau else []
     told += [f"{slim_tokens(row)} tokens"] if slim_tokens(row) != DEFAULTS.slim_tokens else []
     return f"{row.arm} ({', '.join(told)})" if told else row.arm
@@ -49,7 +49,7 @@ class Results:
 
     def __init__(self, store: Store) -> None:
         newest: dict[tuple[object, ...], Row] = {}
-        for row in store.rows():  # the oldest first
+        for row in store.rows():  # oldest first
             newest[row.data, row.candidates, row.arm, tau(row), slim_tokens(row), row.users, row.seed] = row
         self.rows = sorted(newest.values(), key=_order)
         self.curves = store.curves()
@@ -57,9 +57,9 @@ class Results:
         self._places = store.places(row.run_id for row in self.rows)
 
     def chosen(self, data: str, candidates: str) -> dict[str, Row]:
-        """One run per arm, to stand side by side: of the seed with the most arms, and there with the most users.
+        """One run per arm to compare: of the seed with the most arms and, within it, with the most users.
 
-        Of several budgets or tau, those by default come first.
+        Among several budgets or tau, the defaults are preferred.
         """
         found = [row for row in self.rows if (row.data, row.candidates) == (data, candidates)]
         if not found:
@@ -73,12 +73,12 @@ class Results:
         return {row.arm: by_arm[row.arm] for row in found if by_arm.get(row.arm) is row}
 
     def level(self, rows: Sequence[Row]) -> list[Row]:
-        """The same runs, each measured on the users that all of them ranked; as they are where there are none."""
+        """The same runs, each measured on the users common to all; unchanged if there are none."""
         common = set.intersection(*(set(self._places[row.run_id]) for row in rows)) if rows else set()
         return [self._narrowed(row, common) for row in rows] if len(common) > 1 else list(rows)
 
     def _narrowed(self, row: Row, users: set[str]) -> Row:
-        """The run as if only these users had been tested; what it cost stays."""
+        """The run as if only these users had been tested, with its full cost."""
         if len(users) == row.users:
             return row
         places = {user: place for user, place in self._places[row.run_id].items() if user in users}
@@ -89,13 +89,13 @@ class Results:
         return replace(narrowed, ci95_hit_at_1=interval(numbers, "hit_at_1"))
 
     def difference(self, one: Row, other: Row | None) -> Difference | None:
-        """Hit@1 of one less that of the other; None where they are the same or cannot be compared."""
+        """The difference in Hit@1; None if they are the same or cannot be compared."""
         if other is None or one.run_id == other.run_id or not _comparable(one, other):
             return None
         return difference(self._places[one.run_id], self._places[other.run_id])
 
     def point(self, row: Row, measure: str, at: float | str) -> Point:
-        """A measure of a run with its interval, to be drawn."""
+        """A measure of a run with its interval, as a point of a chart."""
         value = row.measures[measure]
         if measure == "hit_at_1":
             return Point(at, value, *row.ci95_hit_at_1)
@@ -110,7 +110,7 @@ def _comparable(one: Row, other: Row) -> bool:
 
 
 def _fullest(rows: Iterable[Row]) -> int:
-    """The seed with the most arms; of equal ones the lowest."""
+    """The seed with the most arms; the lowest on a tie."""
     arms: dict[int, set[str]] = {}
     for row in rows:
         arms.setdefault(row.seed, set()).add(row.arm)

@@ -1,4 +1,4 @@
-"""How much two settings matter: tau (the paper's Figure 6) and the length of the slim skill (Figure 7)."""
+"""Sweeps of two settings: tau (the paper's Figure 6) and the length of the slim skill (Figure 7)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from evaluation.report.paper import HITS
 from evaluation.report.results import LISTS, Results, slim_tokens, tau
 
 Sweep = Sequence[Row]
-"""Runs of one arm that differ in one setting only, by its rising value."""
+"""Runs of one arm that differ in one setting, by its rising value."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Swept:
     """A setting that is swept.
 
     Attributes:
-        name: of its file and column.
-        option: of the command line.
+        name: the name of its file and column.
+        option: its command-line option.
         own: its value in a run.
-        other: the setting that has to stay the same.
+        other: the setting that must stay the same.
         tried: the paper's values.
-        says: what the paper says of it.
+        says: the paper's statement about it.
     """
 
     name: str
@@ -77,7 +77,7 @@ def sweep(results: Results, swept: Swept, baseline: str) -> Section:
 
 
 def _sweeps(results: Results, swept: Swept, data: str, candidates: str) -> list[Sweep]:
-    """The longest sweep of each arm that has a skill to sweep; of equally long ones the one with the most users."""
+    """The longest sweep of each arm with a skill; on a tie, the one with the most users."""
     groups: dict[tuple[str, int, int, int, str], list[Row]] = {}
     for row in results.rows:
         if (row.data, row.candidates) == (data, candidates) and _has_skill(row.arm):
@@ -95,7 +95,7 @@ def _has_skill(arm: str) -> bool:
 
 
 def _reference(results: Results, swept: Swept, rows: Sweep, baseline: str) -> Row | None:
-    """What the values of a sweep are compared with, on its users: no warm-up at all, or no skill at all."""
+    """The reference of a sweep, on its users: no warm-up, or no skill."""
     if swept is TAU:
         return rows[0] if tau(rows[0]) == 0 else None
     found = results.chosen(rows[0].data, rows[0].candidates).get(baseline)

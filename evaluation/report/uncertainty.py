@@ -1,7 +1,7 @@
-"""Intervals and tests out of counts: a measure depends on nothing but the place, of which there are few.
+"""Intervals and tests from counts: a measure depends only on the rank, of which there are few values.
 
-Drawing users anew and counting their places is drawing the counts from a multinomial, so that 10,000 resamples of any
-number of users take milliseconds. `confidence` gives the same for values of any kind.
+Resampling users and counting their ranks equals drawing the counts from a multinomial, so that 10,000 resamples of any
+number of users take milliseconds. `confidence` does the same for any values.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,14 +17,14 @@ from evaluation.measures import hit_at, ndcg_at
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Hit@1 of one run less that of another, on the users that both ranked.
+    """The difference in Hit@1 of two runs, on their common users.
 
     Attributes:
-        users: how many.
-        value: of the means.
+        users: the number of users.
+        value: the difference of the means.
         low, high: 95 % bootstrap interval over users.
-        relative: of the other's Hit@1 on these users; None where that is nothing.
-        p: of no difference, two-sided, by McNemar's exact test: what sign flips of single hits come to.
+        relative: the difference relative to the other's Hit@1 on these users; None if that is 0.
+        p: two-sided p-value of McNemar's exact test, which equals sign flips of single hits.
     """
 
     users: int
@@ -39,10 +39,10 @@ def interval(places: Collection[int], measure: str) -> tuple[float, float]:
     """The 95 % bootstrap interval of a measure's mean, such as `ndcg_at_5`, over users.
 
     Raises:
-        ValueError: there are no places.
+        ValueError: there are no ranks.
     """
     if not places:
-        raise ValueError("an interval needs places")
+        raise ValueError("an interval needs ranks")
     kind, _, k = measure.partition("_at_")
     counts = np.bincount(np.fromiter(places, dtype=np.int64, count=len(places)))[1:]
     each = np.arange(1, len(counts) + 1)
@@ -50,7 +50,7 @@ def interval(places: Collection[int], measure: str) -> tuple[float, float]:
 
 
 def difference(one: Mapping[str, int], other: Mapping[str, int]) -> Difference | None:
-    """Compare two runs by their places by user; None where they have fewer than two users in common."""
+    """Compares two runs by their users' ranks; None if they have fewer than two users in common."""
     common = one.keys() & other.keys()
     if len(common) < 2:
         return None
@@ -70,7 +70,7 @@ def difference(one: Mapping[str, int], other: Mapping[str, int]) -> Difference |
 
 
 def _bootstrap(counts: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[float, float]:
-    kinds, of_kind = np.unique(values, return_inverse=True)  # of hits there are but two
+    kinds, of_kind = np.unique(values, return_inverse=True)  # hits have only two values
     shares = np.bincount(of_kind, weights=counts) / counts.sum()
     users = int(counts.sum())
     drawn = np.random.default_rng(0).multinomial(users, shares, size=RESAMPLES) @ kinds / users

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real Apache Kafka for tests and demos, from its Maven artifacts: no Docker, nothing to install but Java and Maven.
+"""A real Apache Kafka for tests and demos, from its Maven artifacts: no Docker, only Java and Maven.
 
 From a shell::
 
@@ -10,7 +10,7 @@ From a test::
     with Kafka(properties={"log.retention.ms": 1000}) as kafka:
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
 
-Every broker is a KRaft controller too and listens on 127.0.0.1 only. Needs nothing outside the standard library.
+Every broker is also a KRaft controller and listens on 127.0.0.1 only. Needs only the standard library.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CACHE = HERE.parents[1] / ".kafka"
 
 HOST = "127.0.0.1"
 JAVA_MIN = 17
-READY = b"Kafka Server started"  # logged when the controller lets the broker serve, later than its port opens
+READY = b"Kafka Server started"  # logged when the controller unfences the broker, after its port opens
 START_LIMIT_S = 90.0
 STOP_LIMIT_S = 15.0
 SHOWN_LINES = 20
@@ -55,17 +55,17 @@ Settings = Mapping[str, str | int | float]
 
 
 class KafkaUnavailable(RuntimeError):
-    """This machine cannot run Kafka: Java or Maven is missing, or nothing could be downloaded. A test may skip."""
+    """This machine cannot run Kafka: Java or Maven is missing, or the download failed. A test may skip."""
 
 
 class KafkaFailed(RuntimeError):
-    """A broker ended or hung instead of serving; the message carries what its log says. A test must not skip."""
+    """A broker ended or hung instead of serving; the message quotes its log. A test must not skip."""
 
 
 def fetch() -> Path:
     """The folder with Kafka's jars (44 MB), which Maven fills on the first call.
 
-    Its name is a hash of ``pom.xml``, so a changed pom is fetched anew.
+    Its name is a hash of ``pom.xml``, so that a changed pom is downloaded again.
 
     Raises:
         KafkaUnavailable: Maven is missing or failed.
@@ -87,13 +87,13 @@ def fetch() -> Path:
         try:
             fresh.rename(lib)
         except OSError:
-            if not lib.is_dir():  # else another process was faster, with the same jars
+            if not lib.is_dir():  # otherwise another process was faster, with the same jars
                 raise
     return lib
 
 
 def java() -> str:
-    """The ``java`` to run Kafka with: from ``JAVA_HOME`` if set, else from the ``PATH``.
+    """The ``java`` that runs Kafka: from ``JAVA_HOME`` if set, else from the ``PATH``.
 
     Raises:
         KafkaUnavailable: there is none, or it is older than Java 17.
@@ -112,9 +112,9 @@ def java() -> str:
 
 
 def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
-    """Ports nobody listens on, from below the range that the system hands out to outgoing connections.
+    """Free ports, from below the range that the system uses for outgoing connections.
 
-    Inside that range a client could be given a broker's port while the broker starts, or is down for a moment.
+    Within that range a client could be given a broker's port while the broker starts or is briefly down.
     """
     free: list[int] = []
     for port in random.sample(range(20_000, 30_000), 10_000):
@@ -133,18 +133,18 @@ def free_ports(count: int, avoid: Collection[int] = ()) -> list[int]:
 
 
 class Kafka:
-    """A Kafka cluster that lives as long as its ``with`` block, or from ``start`` to ``close``.
+    """A Kafka cluster that runs for its ``with`` block, or from ``start`` to ``close``.
 
-    ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and started again.
+    ``bootstrap`` is known before the start and stays the same when brokers are stopped or killed and restarted.
 
     Args:
-        brokers: how many, each a controller too. Topics get up to three replicas unless they ask for something else.
-        properties: broker settings to put on top of ours.
-        port: the first broker's port, the next ones follow; 0 takes free ones.
-        data: folder to keep, for a later cluster of as many brokers; None takes a temporary one, removed by ``close``.
-        log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None puts it into the data folder.
-        heap_mb: largest heap per broker. More JVM options are taken from ``KAFKA_OPTS``.
-        secured: two more listeners, with TLS: ``secured`` for users with passwords, ``mutual`` for client certificates.
+        brokers: number of brokers, each also a controller. Topics have up to three replicas by default.
+        properties: broker settings that override ours.
+        port: the first broker's port, the others follow; 0: free ports.
+        data: folder to keep, for a later cluster with as many brokers; None: a temporary one that ``close`` removes.
+        log: file for the log (``x-1.log``, ``x-2.log``, ... for several brokers); None: in the data folder.
+        heap_mb: maximum heap per broker. Further JVM options come from ``KAFKA_OPTS``.
+        secured: adds two listeners with TLS: ``secured`` for users with passwords, ``mutual`` for client certificates.
 
     Raises:
         KafkaUnavailable: see ``java`` and ``fetch``.
@@ -207,23 +207,23 @@ class Kafka:
         return [broker.log for broker in self._brokers]
 
     def trouble(self) -> str:
-        """What the logs of the brokers that are not running say about it."""
+        """The log excerpts of the brokers that are not running."""
         return "\n".join(broker.trouble() for broker in self._brokers if not broker.alive)
 
     @property
     def running(self) -> bool:
-        """Whether every broker's process is alive."""
+        """Whether all brokers' processes are alive."""
         return all(broker.alive for broker in self._brokers)
 
     def start(self) -> None:
-        """Starts the brokers that are not running, on the data they had, and waits until they serve.
+        """Starts the brokers that are not running, with their data, and waits until they serve.
 
         Raises:
-            KafkaFailed: one of them did not; all are ended then.
+            KafkaFailed: one of them did not; all are stopped then.
         """
         down = [broker for broker in self._brokers if not broker.alive]
         try:
-            # Never beginning with a dash, which the storage tool would take for an option.
+            # Must not begin with a dash, which the storage tool would take for an option.
             cluster = base64.urlsafe_b64encode(b"\0" + os.urandom(15)).decode().rstrip("=")
             for broker in down:
                 broker.format(cluster)
@@ -237,7 +237,7 @@ class Kafka:
             raise
 
     def stop(self, broker: int | None = None) -> None:
-        """Ends one broker (1, 2, ...) or all of them the orderly way; ``start`` brings them back with their data."""
+        """Stops one broker (1, 2, ...) or all of them gracefully; ``start`` brings them back with their data."""
         chosen = self._chosen(broker)
         for one in chosen:
             one.signal(signal.SIGTERM)
@@ -246,13 +246,13 @@ class Kafka:
             one.wait_ended(give_up)
 
     def kill(self, broker: int | None = None) -> None:
-        """Ends one broker or all of them as a power cut would (SIGKILL); ``start`` brings them back."""
+        """Kills one broker or all of them with SIGKILL, like a power cut; ``start`` brings them back."""
         for one in self._chosen(broker):
             one.signal(signal.SIGKILL)
             one.wait_ended()
 
     def close(self) -> None:
-        """Ends everything and removes what was temporary. Also runs when Python exits."""
+        """Stops everything and removes temporary files. Also runs when Python exits."""
         if self._temporary is None:
             self.stop()
         else:
@@ -265,7 +265,7 @@ class Kafka:
 
 
 class _Broker:
-    """One Java process and its files. It runs in a session of its own, so Ctrl-C reaches the test before the broker."""
+    """One Java process and its files. It runs in its own session, so that Ctrl-C reaches the test before the broker."""
 
     def __init__(
         self, command: list[str], folder: Path, log: Path, settings: Settings, format_arguments: Sequence[str]
@@ -284,7 +284,7 @@ class _Broker:
         return self._process is not None and self._process.poll() is None
 
     def format(self, cluster: str) -> None:
-        """Prepares an empty data folder; one that is in use already stays as it is."""
+        """Formats an empty data folder; one in use is left unchanged."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._settings_file.touch(mode=0o600)  # it may hold passwords
@@ -300,12 +300,12 @@ class _Broker:
     def wait_ready(self, give_up: float) -> None:
         while READY not in self.log.read_bytes()[self._log_start :]:
             if not self.alive or time.monotonic() > give_up:
-                what = "is not ready in time" if self.alive else "ended"
+                what = "was not ready in time" if self.alive else "ended"
                 raise KafkaFailed(f"Kafka's {self._folder.name} {what}:\n{self.trouble()}")
             time.sleep(0.05)
 
     def trouble(self) -> str:
-        """The log since the last start from its first error on, or its end when there is none."""
+        """The log since the last start, from its first error on; its end if there is none."""
         text = self.log.read_bytes()[self._log_start :].decode(errors="replace")
         error = re.search(r"^.* (ERROR|FATAL) ", text, re.MULTILINE)
         return "\n".join(text[error.start() :].splitlines()[:SHOWN_LINES]) if error else _end(text)
@@ -337,7 +337,7 @@ class _Broker:
 
 
 def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
-    """What all brokers have in common: Kafka's defaults except for its size and its patience."""
+    """The settings of all brokers: Kafka's defaults except for sizes and timeouts."""
     replicas = min(3, len(controllers))
     in_sync = max(1, replicas - 1)
     return {
@@ -356,7 +356,7 @@ def _shared_settings(controllers: list[int]) -> dict[str, str | int | float]:
         "share.coordinator.state.topic.min.isr": in_sync,
         "share.coordinator.state.topic.num.partitions": 8,
         "broker.heartbeat.interval.ms": 500,
-        "broker.session.timeout.ms": 3_000,  # 9 s by default; a killed broker may come back only after it
+        "broker.session.timeout.ms": 3_000,  # 9 s by default; a killed broker cannot return earlier
         "group.initial.rebalance.delay.ms": 0,
         "log.cleaner.dedupe.buffer.size": 16 * 1024 * 1024,  # 128 MB by default, a quarter of the heap
     }
@@ -393,24 +393,24 @@ def _run(args: argparse.Namespace) -> None:
             print(
                 f"over TLS at {kafka.secured}; a client's settings: {secured.client_settings(kafka.secured, 'sager')}"
             )
-        print(f"Kafka serves at {kafka.bootstrap}; log: {', '.join(map(str, kafka.logs))}; Ctrl-C ends it", flush=True)
+        print(f"Kafka serves at {kafka.bootstrap}; log: {', '.join(map(str, kafka.logs))}; Ctrl-C stops it", flush=True)
         while kafka.running:
             time.sleep(0.5)
-        raise KafkaFailed(f"a broker ended by itself:\n{kafka.trouble()}")
+        raise KafkaFailed(f"a broker exited:\n{kafka.trouble()}")
 
 
 def main() -> None:
-    """The command line: ``run`` keeps a cluster up until Ctrl-C or SIGTERM, ``fetch`` only downloads it."""
+    """The command line: ``run`` runs a cluster until Ctrl-C or SIGTERM, ``fetch`` only downloads it."""
     parser = argparse.ArgumentParser(description="A real Apache Kafka on this machine, without Docker.")
     verbs = parser.add_subparsers(dest="verb", required=True)
-    verbs.add_parser("fetch", help="download Kafka and print the folder it is in")
+    verbs.add_parser("fetch", help="download Kafka and print its folder")
     run = verbs.add_parser("run", help="run a cluster until Ctrl-C")
     run.add_argument("--port", type=int, default=9092, help="the first broker's port, 0 for a free one (default: 9092)")
     run.add_argument("--brokers", type=int, default=1, help="how many (default: 1)")
     run.add_argument("--data", type=Path, help="folder to keep the data in (default: temporary)")
     run.add_argument("--log", type=Path, help="file for the broker's log (default: in the data folder)")
     run.add_argument(
-        "--secured", type=Path, metavar="DIR", help="listen over TLS with a user and password too; files go to DIR"
+        "--secured", type=Path, metavar="DIR", help="also listen over TLS with user and password; files go to DIR"
     )
     run.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="broker properties")
     args = parser.parse_args()

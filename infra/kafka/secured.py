@@ -1,6 +1,6 @@
-"""TLS and SASL for a test cluster: a certificate authority made on the spot, and users with passwords.
+"""TLS and SASL for a test cluster: a temporary certificate authority, and users with passwords.
 
-Certificates are made by the ``openssl`` command (3.0 or newer) and are good for two days.
+The ``openssl`` command (3.0 or newer) creates the certificates, which are valid for two days.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ SCRAM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
 class OpensslUnavailable(RuntimeError):
-    """There is no ``openssl`` command, or it cannot do what is needed. A test may skip."""
+    """There is no ``openssl`` command, or it is too old. A test may skip."""
 
 
 class Secured:
-    """What a cluster needs for listeners with TLS and SASL, and what a client needs to use them.
+    """The files and settings of listeners with TLS and SASL, for a cluster and its clients.
 
     Args:
-        folder: where the PEM files go; whoever can read it can pass for a broker.
-        users: passwords by name, each good for PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Used when a broker's data
+        folder: the folder of the PEM files; anyone who can read it can impersonate a broker.
+        users: passwords by name, each valid for PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Used when a broker's data
             folder is new.
-        key_password: of the client's private key.
+        key_password: the password of the client's private key.
 
     Raises:
-        OpensslUnavailable: certificates cannot be made.
+        OpensslUnavailable: certificates cannot be created.
     """
 
     def __init__(self, folder: Path, users: Mapping[str, str], key_password: str | None = None) -> None:
@@ -72,7 +72,7 @@ class Secured:
         }
 
     def format_arguments(self) -> list[str]:
-        """What the storage tool is told of the users: salted hashes, since everybody sees a command line."""
+        """The users as arguments of the storage tool: salted hashes, since command lines are public."""
         found = []
         for name, password in self.users.items():
             for mechanism, algorithm in SCRAM.items():
@@ -83,7 +83,7 @@ class Secured:
         return found
 
     def client_settings(self, bootstrap: str, name: str) -> Path:
-        """A file with a user's settings, the password among them, for a shell to read."""
+        """Writes a shell file with a user's settings, including the password."""
         settings = {
             "BOOTSTRAP": bootstrap,
             "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
@@ -101,7 +101,7 @@ def authority(folder: Path, name: str) -> Path:
     """The certificate of a new certificate authority; its key is beside it, with the ending ``.key``.
 
     Raises:
-        OpensslUnavailable: it cannot be made.
+        OpensslUnavailable: it cannot be created.
     """
     certificate = folder / f"{name}.pem"
     _openssl(*_NEW, "-nodes", "-subj", f"/CN={name}", *_out(certificate, certificate.with_suffix(".key")))
@@ -110,7 +110,7 @@ def authority(folder: Path, name: str) -> Path:
 
 _NEW = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-days", str(DAYS)]
 _NAMES = ["-addext", "subjectAltName=IP:127.0.0.1"]
-"""What the brokers are called in their certificate; `localhost` is left out, so that a test can use a wrong name."""
+"""The names in the brokers' certificate, without `localhost`, so that a test can use a wrong name."""
 
 
 def _signed_by(ca: Path) -> list[str]:
@@ -124,7 +124,7 @@ def _out(certificate: Path, key: Path) -> list[str]:
 def _openssl(*arguments: str, environment: Mapping[str, str] | None = None) -> None:
     command = shutil.which("openssl")
     if command is None:
-        raise OpensslUnavailable("certificates are made with openssl, which is missing (Debian: apt install openssl)")
+        raise OpensslUnavailable("openssl is missing, which creates the certificates (Debian: apt install openssl)")
     done = subprocess.run(
         [command, *arguments],
         env={**os.environ, **(environment or {})},
@@ -134,7 +134,7 @@ def _openssl(*arguments: str, environment: Mapping[str, str] | None = None) -> N
         check=False,
     )
     if done.returncode:
-        raise OpensslUnavailable(f"openssl 3.0 or newer is needed to make certificates: {done.stderr.strip()}")
+        raise OpensslUnavailable(f"openssl 3.0 or newer is needed to create certificates: {done.stderr.strip()}")
 
 
 def _base64(value: bytes) -> str:

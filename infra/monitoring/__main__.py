@@ -15,7 +15,7 @@ DASHBOARDS = (PIPELINE, QUALITY, LLM, WORKER)
 
 
 def files() -> dict[Path, str]:
-    """Every file that is made, with its text."""
+    """Every generated file, with its text."""
     folder = INFRA / "grafana" / "dashboards"
     return {
         **{folder / f"{told.uid.removeprefix('sager-')}.json": encoded(told) for told in DASHBOARDS},

@@ -1,16 +1,16 @@
-"""What an alert is.
+"""The model of an alert.
 
-It is `(expr) op limit`, and `expr` has a value while all is well, so that a panel can show how far it is from the limit
-and a test can see that the alert looks at something that is there. `op` is `>=` or `<`, as Grafana's thresholds.
+It is `(expr) op limit`. `expr` also has a value while all is well, so that a panel can show its distance from the limit
+and a test can verify that the alert queries existing series. `op` is `>=` or `<`, as in Grafana's thresholds.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 CRITICAL: Literal["critical"] = "critical"
-"""Somebody is woken: users are served nothing, or something may be lost."""
+"""Page someone: users are not served, or data may be lost."""
 WARNING: Literal["warning"] = "warning"
-"""Somebody looks at it the next working day."""
+"""Look at it on the next working day."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What somebody is told of: every alert with its limit, which the panels draw as their red line."""
+"""All alerts with their limits, which panels draw as red lines."""
 
 from infra.monitoring.alert import CRITICAL, WARNING, Alert
 
@@ -15,8 +15,8 @@ GONE = Alert(
     "<",
     1,
     "2m",
-    "No {{ $labels.job }} answers",
-    "Prometheus finds or reaches no process of this kind. Events wait in Kafka and are not lost.",
+    "No {{ $labels.job }} is up",
+    "Prometheus cannot find or reach any process of this kind. Events wait in Kafka and are not lost.",
 )
 DOWN = Alert(
     "SagerDown",
@@ -25,8 +25,8 @@ DOWN = Alert(
     "<",
     1,
     "5m",
-    "{{ $labels.instance }} does not answer",
-    "One process does not tell its metrics. Others of its kind may have taken over.",
+    "{{ $labels.instance }} is down",
+    "Prometheus cannot scrape one process. Others of its kind may have taken over.",
 )
 NOT_READY = Alert(
     "SagerNotReady",
@@ -35,8 +35,8 @@ NOT_READY = Alert(
     "<",
     1,
     "5m",
-    "{{ $labels.instance }} does no work",
-    "The process runs and is not ready. Its /ready says why.",
+    "{{ $labels.instance }} is not ready",
+    "The process is live but not ready. Its /ready says why.",
 )
 RESTARTS = Alert(
     "SagerRestarts",
@@ -46,7 +46,7 @@ RESTARTS = Alert(
     3,
     "0m",
     "{{ $labels.instance }} has started {{ $value }} times within an hour",
-    "Something ends it again and again: the log's last lines before each start tell what.",
+    "It keeps ending: the last log lines before each start say why.",
 )
 REBALANCES = Alert(
     "SagerRebalances",
@@ -55,8 +55,8 @@ REBALANCES = Alert(
     ">=",
     6,
     "0m",
-    "The workers' group rebalances again and again",
-    "Every rebalance stops all workers for seconds. Some worker comes and goes, or is too slow for its session.",
+    "The workers' group keeps rebalancing",
+    "Every rebalance stops all workers for seconds. A worker comes and goes, or is too slow for its session.",
 )
 EVENT_LOOP = Alert(
     "SagerEventLoopLate",
@@ -66,7 +66,7 @@ EVENT_LOOP = Alert(
     1,
     "10m",
     "{{ $labels.instance }}'s event loop is late",
-    "Something computes without a pause, or no CPU is left. Kafka soon takes the worker for dead.",
+    "Something blocks the event loop, or the CPU is exhausted. Kafka will soon consider the worker dead.",
 )
 FILES = Alert(
     "SagerOpenFiles",
@@ -75,8 +75,8 @@ FILES = Alert(
     ">=",
     0.8,
     "5m",
-    "{{ $labels.instance }} has nearly as many files open as it may",
-    "At the limit no connection can be made any more.",
+    "{{ $labels.instance }} is close to its limit of open files",
+    "At the limit no new connection can be opened.",
 )
 
 # --- pipeline
@@ -88,8 +88,8 @@ LAG = Alert(
     ">=",
     10_000,
     "10m",
-    "{{ $labels.topic }}: {{ $value }} records wait, and more all the time",
-    "More comes than is done. A backlog that shrinks is told of by nobody.",
+    "{{ $labels.topic }}: {{ $value }} unprocessed records, and growing",
+    "Records arrive faster than they are processed. A shrinking backlog does not fire.",
 )
 OLDEST = Alert(
     "SagerOldestRecord",
@@ -98,8 +98,8 @@ OLDEST = Alert(
     ">=",
     300,
     "5m",
-    "{{ $labels.topic }}: the oldest record has waited for {{ $value | humanizeDuration }}",
-    "What users do is learned late, or not at all. This is what they notice first.",
+    "{{ $labels.topic }}: the oldest unprocessed record is {{ $value | humanizeDuration }} old",
+    "Skills learn late or not at all. Users notice this first.",
 )
 NO_PROGRESS = Alert(
     "SagerNoProgress",
@@ -108,8 +108,8 @@ NO_PROGRESS = Alert(
     ">=",
     300,
     "2m",
-    "{{ $labels.instance }} finishes nothing while records wait",
-    "Its watchdog should have ended it. With an LLM a single call may last that long.",
+    "{{ $labels.instance }} makes no progress while records wait",
+    "Its watchdog should have ended it. With an LLM a single call may take that long.",
 )
 DEAD_LETTERS = Alert(
     "SagerDeadLetters",
@@ -119,7 +119,7 @@ DEAD_LETTERS = Alert(
     1,
     "0m",
     "{{ $labels.stage }} has refused records: {{ $labels.reason }}",
-    "A producer sends what cannot be read or does not fit. The records are kept.",
+    "A producer sends records that cannot be decoded or are invalid. They are kept as dead letters.",
 )
 INTERNAL_ERRORS = Alert(
     "SagerInternalErrors",
@@ -129,7 +129,7 @@ INTERNAL_ERRORS = Alert(
     1,
     "0m",
     "{{ $labels.stage }} has failed on a record",
-    "A defect of ours. The record is kept and the log has the traceback.",
+    "A defect in sager-streams. The record is kept as a dead letter, and the log has the traceback.",
 )
 REROUTED = Alert(
     "SagerRerouted",
@@ -139,7 +139,7 @@ REROUTED = Alert(
     1,
     "30m",
     "{{ $labels.stage }} finds records on the wrong partition",
-    "A producer partitions otherwise than murmur2: its records may lose their place in their user's order.",
+    "A producer does not partition by murmur2: its records may lose their place in their user's order.",
 )
 
 # --- quality
@@ -152,8 +152,8 @@ NOTHING_EVOLVES = Alert(
     "<",
     0.1,
     "10m",
-    "Selections come, and skills do not evolve",
-    "Fewer than one selection in ten becomes an update. Below 20 selections in half an hour nothing is said.",
+    "Selections arrive, but skills do not evolve",
+    "Fewer than one selection in ten becomes an update. Does not fire below 20 selections in half an hour.",
 )
 HIT_RATE = Alert(
     "SagerHitRateDrop",
@@ -166,9 +166,9 @@ HIT_RATE = Alert(
     "<",
     0.75,
     "30m",
-    "{{ $labels.domain }}: users take what was shown first less often than they did",
-    "The hit rate at 5 of the last hour is a quarter under that of the last day. Below 200 selections an hour nothing "
-    "is said: chance alone would do it.",
+    "{{ $labels.domain }}: users take top-ranked items less often than before",
+    "The hit rate at 5 of the last hour is a quarter below that of the last day. Does not fire below 200 selections "
+    "an hour, where chance alone could cause it.",
 )
 
 # --- LLM
@@ -180,8 +180,8 @@ BREAKER = Alert(
     ">=",
     1,
     "5m",
-    "{{ $labels.instance }} leaves the LLM endpoint in peace",
-    "The endpoint is away, or the key, the model or the address is wrong. The log says which.",
+    "{{ $labels.instance }} has opened the circuit to the LLM endpoint",
+    "The endpoint is down, or the key, the model or the address is wrong. The log says which.",
 )
 LLM_WAITING = Alert(
     "SagerLlmWaiting",
@@ -190,8 +190,8 @@ LLM_WAITING = Alert(
     ">=",
     0.8,
     "10m",
-    "{{ $labels.instance }}: nearly all that is under way waits for the LLM endpoint",
-    "Contrasts gather in Kafka and are not lost. Nobody's skill evolves meanwhile.",
+    "{{ $labels.instance }}: nearly all events in flight wait for the LLM endpoint",
+    "Contrasts accumulate in Kafka and are not lost. No skill evolves meanwhile.",
 )
 REASONER = Alert(
     "SagerReasonerFailures",
@@ -202,7 +202,7 @@ REASONER = Alert(
     0.05,
     "10m",
     "The LLM has no answer for {{ $value | humanizePercentage }} of the contrasts",
-    "They fall back to the rules, wait or are dead-lettered, as SAGER_ON_LLM_FAILURE says.",
+    "They fall back to the rules, wait or are dead-lettered, depending on SAGER_ON_LLM_FAILURE.",
 )
 BUDGET_NEAR = Alert(
     "SagerLlmBudgetNear",
@@ -211,8 +211,8 @@ BUDGET_NEAR = Alert(
     ">=",
     0.8,
     "0m",
-    "{{ $value | humanizePercentage }} of the LLM budget of a day is spent",
-    "Of the last 24 hours, all workers together. Nothing is stopped when it is used up.",
+    "{{ $value | humanizePercentage }} of the daily LLM budget is spent",
+    "In the last 24 hours, over all workers. Calls do not stop when it is used up.",
 )
 BUDGET = Alert(
     "SagerLlmBudget",
@@ -221,8 +221,8 @@ BUDGET = Alert(
     ">=",
     1,
     "0m",
-    "The LLM budget of a day is spent",
-    "Of the last 24 hours, all workers together. Calls go on: nothing stops them.",
+    "The daily LLM budget is spent",
+    "In the last 24 hours, over all workers. Calls continue: nothing stops them.",
 )
 
 # --- DuckDB
@@ -235,8 +235,8 @@ SNAPSHOT = Alert(
     ">=",
     600,
     "2m",
-    "Analysts see a file that is {{ $value | humanizeDuration }} old",
-    "Records come in and no snapshot goes out.",
+    "The published snapshot is {{ $value | humanizeDuration }} old",
+    "Records arrive, but no snapshot is published.",
 )
 MATERIALIZER_LAG = Alert(
     "SagerMaterializerBehind",
@@ -246,7 +246,7 @@ MATERIALIZER_LAG = Alert(
     100_000,
     "15m",
     "{{ $value }} records are not in DuckDB yet",
-    "The materializer does not keep up. Skills are not touched by it.",
+    "The materializer cannot keep up. Skills are not affected.",
 )
 PUBLISH = Alert(
     "SagerPublishFailures",
@@ -256,7 +256,7 @@ PUBLISH = Alert(
     1,
     "0m",
     "A snapshot could not be published",
-    "The disk is full, usually: a publication needs room for a second copy.",
+    "Usually the disk is full: a publication needs space for a second copy.",
 )
 DISK = Alert(
     "SagerDiskFull",
@@ -266,7 +266,7 @@ DISK = Alert(
     1024**3,
     "5m",
     "{{ $value | humanize1024 }}B are left on the disk of DuckDB's live file",
-    "When nothing is left the materializer ends. What was committed stays.",
+    "The materializer ends when the disk is full. Committed rows are kept.",
 )
 WAL = Alert(
     "SagerWalLarge",
@@ -276,7 +276,7 @@ WAL = Alert(
     512 * 1024**2,
     "15m",
     "DuckDB's write-ahead log has grown to {{ $value | humanize1024 }}B",
-    "No checkpoint gets through. A start reads all of it first.",
+    "No checkpoint succeeds. The next start has to replay all of it.",
 )
 RECREATED = Alert(
     "SagerTopicRecreated",
@@ -285,8 +285,8 @@ RECREATED = Alert(
     ">=",
     1,
     "0m",
-    "{{ $labels.topic }} has been made anew",
-    "Somebody deleted the topic, with what it held.",
+    "{{ $labels.topic }} was recreated",
+    "Someone deleted the topic with its records.",
 )
 
 GROUPS: dict[str, tuple[Alert, ...]] = {

@@ -1,4 +1,4 @@
-"""The dashboard *LLM cost*: what the model is asked, what it costs, and whether it answers."""
+"""The dashboard *LLM cost*: calls, cost and availability of the LLM."""
 
 from infra.monitoring import alerts
 from infra.monitoring.panels import COUNT, DOLLARS, INSTANCE, OF, PER_SECOND, SECONDS, SHARE, Dashboard, Panel, Query
@@ -10,7 +10,7 @@ ANSWERED = f'{OF},outcome="ok"'
 MONEY = (
     Panel(
         "Spent in 24 hours",
-        "By SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION. Always 0: the prices are not set.",
+        "By SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION. Always 0: no prices are set.",
         DOLLARS,
         [Query(total("increase", "sager_llm_cost_dollars_total", window="1d"), "spent")],
         kind="number",
@@ -18,7 +18,7 @@ MONEY = (
     ),
     Panel(
         "Budget used",
-        "Of SAGER_LLM_DAILY_BUDGET, in the last 24 hours, all workers together; `none` without one. Nothing is stopped "
+        "Of SAGER_LLM_DAILY_BUDGET, in the last 24 hours, over all workers; `none` without one. Calls do not stop "
         "when it is used up.",
         SHARE,
         [Query(alerts.BUDGET.expr, "used")],
@@ -28,14 +28,14 @@ MONEY = (
     ),
     Panel(
         "Cost per hour, by prompt",
-        "At the pace of the moment. A jump without more selections: prompts have grown, or replies are repaired.",
+        "At the current rate. A jump without more selections: prompts have grown, or replies need repairs.",
         DOLLARS,
         [Query(f"{per_second('sager_llm_cost_dollars_total', 'prompt')} * 3600", "{{prompt}}")],
         stack=True,
     ),
     Panel(
         "Cost per evolved contrast",
-        "All questions, rankings included, over the choices that were learned from.",
+        "All calls, including rankings, divided by the choices that were learned from.",
         DOLLARS,
         [
             Query(
@@ -49,13 +49,13 @@ CALLS = (
     Panel(
         "Calls, by prompt and outcome",
         "`rate-limited`: lower SAGER_IN_FLIGHT. `timeout`: raise SAGER_LLM_TIMEOUT_SECONDS, or the endpoint is "
-        "overloaded. `invalid-reply`: the model does not keep to the schema.",
+        "overloaded. `invalid-reply`: the model violates the schema.",
         PER_SECOND,
         [Query(per_second("sager_llm_calls_total", "prompt", "outcome"), "{{prompt}} {{outcome}}")],
         stack=True,
     ),
     Panel(
-        "Calls without a use, by prompt",
+        "Wasted calls, by prompt",
         "The share of calls whose outcome is not `ok`. They cost time, and some of them money.",
         SHARE,
         [
@@ -69,21 +69,21 @@ CALLS = (
     ),
     Panel(
         "Tokens, by prompt and direction",
-        "Prompt tokens grow with the length of skills and lists, completion tokens with what the model says.",
+        "Prompt tokens grow with skills and lists, completion tokens with the model's replies.",
         PER_SECOND,
         [Query(per_second("sager_llm_tokens_total", "prompt", "direction"), "{{prompt}} {{direction}}")],
         stack=True,
     ),
     Panel(
         "Duration of a call, by prompt",
-        "Divided into SAGER_IN_FLIGHT it is what one worker can do in a second.",
+        "SAGER_IN_FLIGHT divided by it is one worker's throughput per second.",
         SECONDS,
         quantiles("sager_llm_seconds", "prompt"),
         width=12,
     ),
     Panel(
-        "Spared by the gate",
-        "The share of choices that the LLM was not asked about: they could teach it nothing. 0 with SAGER_GATE=false.",
+        "Calls skipped by the gate",
+        "The share of choices that needed no LLM call, because they could teach nothing. 0 with SAGER_GATE=false.",
         SHARE,
         [
             Query(
@@ -98,8 +98,8 @@ CALLS = (
 ANSWERS = (
     Panel(
         "Circuit",
-        "Whether calls go out. Open for long: the endpoint is away, or key, model or address are wrong; the log says "
-        "which.",
+        "Whether calls are made. Open for long: the endpoint is down, or key, model or address are wrong; the log "
+        "says which.",
         COUNT,
         [Query(f"sager_llm_circuit_state{{{OF}}}", "{{instance}}")],
         alerts=(alerts.BREAKER,),
@@ -108,15 +108,15 @@ ANSWERS = (
         states=(("closed", "green"), ("half-open", "orange"), ("open", "orange")),
     ),
     Panel(
-        "Outages in an hour, by failure",
-        "How often the circuit opened, and by which failure.",
+        "Circuit openings in an hour, by failure",
+        "How often the circuit opened, and the failure that opened it.",
         COUNT,
         [Query(total("increase", "sager_llm_circuit_openings_total", "outcome", window="1h"), "{{outcome}}")],
         width=6,
     ),
     Panel(
-        "Waiting for the endpoint",
-        "Of the contrasts that a worker may have under way; only with SAGER_ON_LLM_FAILURE=wait.",
+        "Contrasts waiting for the endpoint",
+        "As a share of the contrasts that a worker may have in flight; only with SAGER_ON_LLM_FAILURE=wait.",
         SHARE,
         [
             Query(
@@ -130,23 +130,23 @@ ANSWERS = (
     ),
     Panel(
         "Contrasts without an answer",
-        "Of 15 minutes, all workers. What becomes of them is what SAGER_ON_LLM_FAILURE says.",
+        "In 15 minutes, over all workers. SAGER_ON_LLM_FAILURE determines what happens to them.",
         SHARE,
         [Query(alerts.REASONER.expr, "without an answer")],
         alerts=(alerts.REASONER,),
         width=6,
     ),
     Panel(
-        "What became of contrasts without an answer",
-        "`rules`: judged by the rules instead. `wait`: asked again later. `dead-letter`: replay them when the endpoint "
-        "is back.",
+        "Contrasts without an answer, by outcome",
+        "`rules`: the rules judged them. `wait`: they are retried. `dead-letter`: replay them when the endpoint is "
+        "back.",
         PER_SECOND,
         [Query(per_second("sager_reasoner_failures_total", "action"), "{{action}}")],
         width=12,
     ),
     Panel(
         "Rankings without an answer, by part",
-        "Facets, slim skills and orders that the LLM was asked for in vain. They are made without it.",
+        "Facets, slim skills and orders for which the LLM failed. They are made without it.",
         PER_SECOND,
         [Query(per_second("sager_rank_fallbacks_total", "part"), "{{part}}")],
         width=12,
@@ -156,7 +156,7 @@ ANSWERS = (
 LLM = Dashboard(
     "sager-llm",
     "sager-streams: LLM cost",
-    "Empty where no setting asks for a model.",
-    (("Money", MONEY), ("Calls", CALLS), ("Does it answer?", ANSWERS)),
+    "Empty if no setting uses a model.",
+    (("Money", MONEY), ("Calls", CALLS), ("Availability", ANSWERS)),
     (INSTANCE,),
 )

@@ -1,4 +1,4 @@
-"""What all dashboards share: how a panel is described, laid out and turned into Grafana's JSON."""
+"""The common parts of all dashboards: the model of a panel, its layout and its Grafana JSON."""
 
 import json
 import warnings
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 with warnings.catch_warnings():
-    # It would have us take a schema that only Grafana 12 and later can read.
+    # It would require a schema that only Grafana 12 and later can read.
     warnings.simplefilter("ignore", DeprecationWarning)
     from grafana_foundation_sdk.builders import common as options
     from grafana_foundation_sdk.builders import dashboard as build
@@ -22,14 +22,14 @@ TAG = "sager"
 WIDTH, HEIGHT = 24, 8
 SOURCE = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 COLOURS = {True: "red", False: "orange"}
-"""Of a limit, by whether its alert is critical."""
+"""Colours of a limit, by whether its alert is critical."""
 
 PER_SECOND, SECONDS, BYTES, SHARE, COUNT, DOLLARS = "cps", "s", "bytes", "percentunit", "short", "currencyUSD"
 
 
 @dataclass(frozen=True)
 class Query:
-    """One PromQL expression, and how its series are called, as in `{{topic}}`."""
+    """One PromQL expression with its legend, such as `{{topic}}`."""
 
     expr: str
     legend: str
@@ -37,7 +37,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Panel:
-    """One panel: what it shows, what to do when it looks bad, and the alerts whose limits are drawn into it."""
+    """One panel: what it shows, what to do if it looks bad, and the alerts whose limits it draws."""
 
     title: str
     description: str
@@ -49,12 +49,12 @@ class Panel:
     stack: bool = False
     most: float | None = None
     states: Sequence[tuple[str, str]] = ()
-    """Words for the values 0, 1, 2, ..., each with its colour."""
+    """Labels for the values 0, 1, 2, ..., each with its colour."""
 
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One dashboard: rows of panels, and what can be chosen above them."""
+    """One dashboard: rows of panels, and its variables."""
 
     uid: str
     title: str
@@ -64,7 +64,7 @@ class Dashboard:
 
 
 def choice(name: str, label: str, query: str) -> build.QueryVariable:
-    """A variable of which several values, or all, can be chosen: `query` is a `label_values(...)`."""
+    """A variable with multiple selection: `query` is a `label_values(...)`."""
     everything = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
     return (
         build.QueryVariable(name)
@@ -81,7 +81,7 @@ def choice(name: str, label: str, query: str) -> build.QueryVariable:
 
 
 def window(default: str, *others: str) -> build.IntervalVariable:
-    """The variable `$window`: how much is averaged where `$__rate_interval` holds too few events."""
+    """The variable `$window`: the averaging window where `$__rate_interval` holds too few events."""
     values = (default, *others)
     chosen = [dashboard.VariableOption(selected=v == default, text=v, value=v) for v in values]
     return (
@@ -99,7 +99,7 @@ OF = 'instance=~"$instance"'
 
 
 def encoded(told: Dashboard) -> str:
-    """The dashboard's file."""
+    """The dashboard's JSON."""
     built = (
         build.Dashboard(told.title)
         .uid(told.uid)
@@ -135,7 +135,7 @@ def encoded(told: Dashboard) -> str:
         y += HEIGHT
     whole = built.build()
     for each in (*(whole.links or ()), *(whole.annotations.list_val or ())):
-        each.placement = None  # else the package's default hides it in a menu
+        each.placement = None  # otherwise the package's default hides it in a menu
     return json.dumps(whole, cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -155,7 +155,7 @@ def _link() -> build.DashboardLink:
 
 
 def _annotation(name: str, colour: str, expr: str, *, at_value: bool = False) -> build.AnnotationQuery:
-    """Marks in all panels. With `at_value` a series' value is the mark's time, in milliseconds."""
+    """An annotation in all panels. With `at_value` a series' value is its time, in milliseconds."""
     return (
         build.AnnotationQuery()
         .name(name)
@@ -173,7 +173,7 @@ def _panel(told: Panel) -> Any:
     red_lines = [f"{alert.name} ({runbook(alert)})" for alert in told.alerts]
     built = (
         built.title(told.title)
-        .description(told.description + (f" Told of by {', '.join(red_lines)}." if red_lines else ""))
+        .description(told.description + (f" Alerts: {', '.join(red_lines)}." if red_lines else ""))
         .datasource(SOURCE)
         .unit(told.unit)
         .min(0)
@@ -234,7 +234,7 @@ def _number() -> stat.Panel:
 
 
 def _thresholds(alerts: Sequence[Alert]) -> build.ThresholdsConfig:
-    """Green where no alert holds. Grafana's step is reached at its value, as with an alert's `>=` and `<`."""
+    """Green where no alert fires. A Grafana step begins at its value, which matches an alert's `>=` and `<`."""
     low = [alert for alert in alerts if alert.op == "<"]
     high = {alert.limit: COLOURS[alert.severity == CRITICAL] for alert in alerts if alert.op == ">="}
     base = COLOURS[any(alert.severity == CRITICAL for alert in low)] if low else "green"

@@ -1,4 +1,4 @@
-"""The dashboard *Pipeline*: what comes, what goes wrong, how long it takes, and how full it is."""
+"""The dashboard *Pipeline*: rate, errors, duration and saturation."""
 
 from infra.monitoring import alerts
 from infra.monitoring.http import HTTP
@@ -8,22 +8,22 @@ from infra.monitoring.promql import per_second, quantiles, total
 RATE = (
     Panel(
         "Records taken, by topic",
-        "What the workers take from Kafka. Nothing while apps send: look at lag, then at Worker and Kafka.",
+        "What the workers consume from Kafka. Nothing while apps send: check the lag, then Worker and Kafka.",
         PER_SECOND,
         [Query(per_second("sager_records_taken_total", "topic"), "{{topic}}")],
         stack=True,
     ),
     Panel(
         "Records sent, by topic",
-        "What the workers write and Kafka confirms. Taken but nothing sent: outcomes tell where events end.",
+        "What the workers write and Kafka acknowledges. Taken but not sent: outcomes show where events end.",
         PER_SECOND,
         [Query(per_second("sager_records_sent_total", "topic"), "{{topic}}")],
         stack=True,
     ),
     Panel(
         "Events finished, by stage and outcome",
-        "Much `waiting` and little `matched`: selections come without their rankings. Much `repeated`: somebody sends "
-        "events twice, or workers were killed.",
+        "Much `waiting` and little `matched`: selections arrive without their rankings. Much `repeated`: a producer "
+        "sends events twice, or workers were killed.",
         PER_SECOND,
         [Query(per_second("sager_events_total", "stage", "outcome"), "{{stage}} {{outcome}}")],
         stack=True,
@@ -32,7 +32,7 @@ RATE = (
 ERRORS = (
     Panel(
         "Dead letters in 15 minutes, by stage and reason",
-        "Refused records, whole and kept: `sager dead-letters list` shows them. `internal-error` is a defect.",
+        "Refused records, kept whole: `sager dead-letters list` shows them. `internal-error` is a defect.",
         COUNT,
         [Query(total("increase", "sager_dead_letters_total", "stage", "reason", window="15m"), "{{stage}} {{reason}}")],
         alerts=(alerts.DEAD_LETTERS, alerts.INTERNAL_ERRORS),
@@ -48,8 +48,8 @@ ERRORS = (
     ),
     Panel(
         "Held back and given up",
-        "Held back: a selection waited for its ranking's topic to come up, which is well. Given up: the partition "
-        "moved to another worker, which does it; many of them go with rebalances.",
+        "Held back: a selection waited for its ranking's topic to catch up, which is normal. Given up: the partition "
+        "moved to another worker, which processes it; many of them come with rebalances.",
         PER_SECOND,
         [
             Query(per_second("sager_held_back_total", "stage"), "{{stage}} held back"),
@@ -61,15 +61,15 @@ ERRORS = (
 DURATION = (
     Panel(
         "Time in a stage",
-        "From taking an event to its results' delivery. `evolve` and `rank` wait for the LLM, if there is one; any "
-        "other stage over a second wants CPU, or Kafka is slow.",
+        "From consuming an event to the delivery of its results. `evolve` and `rank` wait for the LLM, if there is "
+        "one; any other stage over a second needs CPU, or Kafka is slow.",
         SECONDS,
         quantiles("sager_stage_seconds", "stage"),
         width=12,
     ),
     Panel(
         "From a selection to its slim skill",
-        "What a user waits for until a choice counts. It grows with lag, and with the LLM's latency.",
+        "How long it takes until a choice counts. It grows with lag, and with the LLM's latency.",
         SECONDS,
         quantiles("sager_end_to_end_seconds"),
         width=12,
@@ -77,9 +77,9 @@ DURATION = (
 )
 FULL = (
     Panel(
-        "Room that is taken, by stage",
-        "Events under way, of the most that a stage works on at once. At 100% what comes waits in Kafka: with an LLM "
-        "raise SAGER_IN_FLIGHT if the endpoint bears it, else start workers.",
+        "Capacity in use, by stage",
+        "Events in flight, as a share of a stage's limit. At 100% new events wait in Kafka: with an LLM raise "
+        "SAGER_IN_FLIGHT if the endpoint can take it, otherwise start workers.",
         SHARE,
         [
             Query(
@@ -91,8 +91,8 @@ FULL = (
     ),
     Panel(
         "Queued and unacknowledged, by stage",
-        "Queued: behind an earlier event of the same user, or for room. Unacknowledged that do not fall: one event "
-        "holds its partition back.",
+        "Queued: behind an earlier event of the same user, or for capacity. If unacknowledged ones do not fall, one "
+        "event blocks its partition.",
         COUNT,
         [
             Query(total("", "sager_queued", "stage"), "{{stage}} queued"),
@@ -102,14 +102,14 @@ FULL = (
     ),
     Panel(
         "Lag, by topic",
-        "Records that are not committed yet. If it grows, start workers, up to the number of partitions.",
+        "Records not yet committed. If it grows, start workers, up to the number of partitions.",
         COUNT,
         [Query(total("", "sager_lag_records", "topic"), "{{topic}}")],
         alerts=(alerts.LAG,),
         width=6,
     ),
     Panel(
-        "Age of the oldest record, by topic",
+        "Age of the oldest unprocessed record, by topic",
         "How far behind the workers are, in time. High with little lag: one event is stuck.",
         SECONDS,
         [Query(f"max by (topic) (time() - sager_oldest_unprocessed_timestamp_seconds{{{OF}}})", "{{topic}}")],
@@ -120,7 +120,7 @@ FULL = (
 DUCKDB = (
     Panel(
         "Records read and rows written",
-        "Rows are without duplicates. Unreadable records are dead letters, as those that the workers refuse.",
+        "Rows exclude duplicates. Unreadable records become dead letters, like those that workers refuse.",
         PER_SECOND,
         [
             Query(per_second("sager_materializer_records_total"), "records"),
@@ -131,15 +131,15 @@ DUCKDB = (
     ),
     Panel(
         "From Kafka to DuckDB",
-        "From a record's time to its commit in the live file; analysts wait for the next snapshot on top. If it grows, "
-        "see batches and disk on Worker and Kafka.",
+        "From a record's timestamp to its commit in the live file, before the next snapshot. If it grows, see "
+        "batches and disk on Worker and Kafka.",
         SECONDS,
         quantiles("sager_materializer_delay_seconds"),
         width=6,
     ),
     Panel(
         "Age of the snapshot",
-        "How old the file is that analysts open. It grows while nothing new comes, which is well; else see the "
+        "The age of the file that analysts open. It grows while nothing new arrives, which is normal; otherwise see "
         "publications on Worker and Kafka.",
         SECONDS,
         [Query(f"time() - sager_materializer_snapshot_timestamp_seconds{{{OF}}}", "{{instance}}")],
@@ -148,7 +148,7 @@ DUCKDB = (
     ),
     Panel(
         "Records not in DuckDB yet",
-        "The materializer's lag. Skills are not touched by it.",
+        "The materializer's lag. It does not affect skills.",
         COUNT,
         [Query(total("", "sager_materializer_lag_records"), "records")],
         alerts=(alerts.MATERIALIZER_LAG,),
@@ -159,12 +159,12 @@ DUCKDB = (
 PIPELINE = Dashboard(
     "sager-pipeline",
     "sager-streams: Pipeline",
-    "Start here. Rate, errors and duration of the stages, then how full they are. docs/runbook.md tells what to do.",
+    "Start here. Rate, errors and duration of the stages, then their saturation. docs/runbook.md says what to do.",
     (
         ("Rate", RATE),
         ("Errors", ERRORS),
         ("Duration", DURATION),
-        ("How full it is", FULL),
+        ("Saturation", FULL),
         ("DuckDB", DUCKDB),
         ("HTTP API", HTTP),
     ),

@@ -1,4 +1,4 @@
-"""The few shapes of PromQL that panels are made of."""
+"""The PromQL building blocks of panels."""
 
 from infra.monitoring.panels import OF, Query
 
@@ -13,7 +13,7 @@ def total(function: str, metric: str, *by: str, of: str = OF, window: str = INTE
 
 
 def per_second(metric: str, *by: str, of: str = OF, window: str = INTERVAL) -> str:
-    """How fast a counter grows."""
+    """A counter's rate per second."""
     return total("rate", metric, *by, of=of, window=window)
 
 

@@ -1,4 +1,4 @@
-"""The dashboard *Policy quality*: whether users take what is shown first, and how their skills change."""
+"""The dashboard *Policy quality*: whether users take top-ranked items, and how their skills change."""
 
 from infra.monitoring import alerts
 from infra.monitoring.panels import (
@@ -21,7 +21,7 @@ AT = (1, 3, 5)
 
 
 def rate(metric: str, *by: str, of: str = CHOSEN) -> str:
-    """As `per_second`, over the chosen window: choices are too few for the shortest one."""
+    """Like `per_second`, over `$window`: choices are too few for the shortest interval."""
     return per_second(metric, *by, of=of, window=WINDOW)
 
 
@@ -41,9 +41,9 @@ def ndcg(by: str) -> list[Query]:
 
 ONLINE = (
     Panel(
-        "Hit rates, all that is chosen above",
-        "How often users took what was shown first, among the first 3 and the first 5. With ten shown at random it is "
-        "0.1, 0.3 and 0.5.",
+        "Hit rates, for all selected above",
+        "How often users took what was shown first, among the first 3 and the first 5. With ten items in random "
+        "order they are 0.1, 0.3 and 0.5.",
         SHARE,
         hit_rates(),
         most=1,
@@ -51,7 +51,7 @@ ONLINE = (
     ),
     Panel(
         "Hit rates, by domain",
-        "A fall in one domain: has its ranker, its catalogue or its parser changed?",
+        "A drop in one domain: has its ranker, catalogue or parser changed?",
         SHARE,
         hit_rates("domain"),
         most=1,
@@ -59,8 +59,8 @@ ONLINE = (
     ),
     Panel(
         "Hit rates, by arm",
-        "`no-skill`, `prior` and `evolved`, or what apps name themselves. `evolved` under `prior` for days: learning "
-        "does harm here. Arms that users were not dealt into by chance differ in their users too.",
+        "`no-skill`, `prior` and `evolved`, or names given by apps. `evolved` below `prior` for days: learning does "
+        "harm. Without random assignment, arms also differ in their users.",
         SHARE,
         hit_rates("arm"),
         most=1,
@@ -68,15 +68,15 @@ ONLINE = (
     ),
     Panel(
         "NDCG, by domain",
-        "As hit rates, and a place further up counts more.",
+        "Like hit rates, with more weight for higher ranks.",
         SHARE,
         ndcg("domain"),
         most=1,
     ),
-    Panel("NDCG, by arm", "As hit rates by arm, and a place further up counts more.", SHARE, ndcg("arm"), most=1),
+    Panel("NDCG, by arm", "Like hit rates by arm, with more weight for higher ranks.", SHARE, ndcg("arm"), most=1),
     Panel(
         "Hit rate at 5, last hour to last day",
-        "1 is as ever. Without a line there were too few choices to say. Not touched by what is chosen above.",
+        "1: unchanged. No line: too few choices. Not affected by the selection above.",
         SHARE,
         [Query(alerts.HIT_RATE.expr, "{{domain}}")],
         alerts=(alerts.HIT_RATE,),
@@ -85,21 +85,21 @@ ONLINE = (
 CHOICES = (
     Panel(
         "Selections, by domain",
-        "Choices that met their ranking. None while apps send: are rankings sent at all?",
+        "Choices matched to their ranking. None while apps send: are rankings sent at all?",
         PER_SECOND,
         [Query(rate("sager_selection_rank_count", "domain"), "{{domain}}")],
         stack=True,
     ),
     Panel(
         "Updates per selection",
-        "Of half an hour, all workers. Near 0: evolve stands still; look at the LLM and at Pipeline.",
+        "In half an hour, over all workers. Near 0: evolve has stalled; check the LLM and Pipeline.",
         SHARE,
         [Query(alerts.NOTHING_EVOLVES.expr, "updates per selection")],
         alerts=(alerts.NOTHING_EVOLVES,),
     ),
     Panel(
-        "Rankings that nobody answered",
-        "They fell out of a user's ring. Many of them: SAGER_OPEN_RANKINGS is too low, or selections get lost.",
+        "Expired rankings",
+        "They left a user's ring without a selection. Many: SAGER_OPEN_RANKINGS is too low, or selections get lost.",
         PER_SECOND,
         [Query(rate("sager_rankings_expired_total", of=OF), "expired")],
     ),
@@ -114,14 +114,14 @@ SKILLS = (
     ),
     Panel(
         "Moves between tiers",
-        "Skills get surer from left to right. More falls than rises for days: tastes change, or evidence is noise.",
+        "More demotions than promotions for days: tastes change, or evidence is noise.",
         PER_SECOND,
         [Query(rate("sager_tier_changes_total", "before", "after", of=OF), "{{before}} → {{after}}")],
     ),
     Panel(
         "Proposals refused, by reason",
-        "What the merge or the validation did not take, and what the privacy filter kept out of anything. Many refused "
-        "after a change of model or prompt: the model invents.",
+        "What the merge or the validation refused, and what the privacy filter removed. Many refused after a change "
+        "of model or prompt: the model fabricates.",
         PER_SECOND,
         [
             Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}"),
@@ -131,29 +131,29 @@ SKILLS = (
     ),
     Panel(
         "Length of skills, in characters",
-        "The cap is 1,500. The 99th percentile at the cap: lines are pushed out.",
+        "The cap is 1,500. The 99th percentile at the cap: lines are evicted.",
         COUNT,
         quantiles("sager_skill_characters", window=WINDOW),
         width=6,
     ),
     Panel(
         "Length of slim skills, in tokens",
-        "The cap is SAGER_SLIM_TOKENS. A median of 0: nothing is sure enough to be told.",
+        "The cap is SAGER_SLIM_TOKENS. A median of 0: no line is sure enough.",
         COUNT,
         quantiles("sager_slim_tokens", window=WINDOW),
         width=6,
     ),
     Panel(
         "Facets dropped, by reason",
-        "What the quality filter refused of collaborative facets. All of them: the graph is too thin to help.",
+        "Collaborative facets that the quality filter refused. All of them: the graph is too sparse to help.",
         PER_SECOND,
         [Query(rate("sager_facets_dropped_total", "why", of=OF), "{{why}}")],
         width=6,
     ),
     Panel(
         "Rankings repaired and fallen back",
-        "Ids that a model left out, invented or repeated, and parts of rankings without an answer of the LLM: those "
-        "are ranked without it.",
+        "Ids that a model left out, invented or repeated, and parts of rankings that were made without the LLM "
+        "because it failed.",
         PER_SECOND,
         [
             Query(rate("sager_rank_repairs_total", of=OF), "ids repaired"),
@@ -176,15 +176,15 @@ def shadow_hit_rates() -> list[Query]:
 SHADOW = (
     Panel(
         "Shadow arm: hit rates",
-        "`live` and `shadow:NAME` at the same choices of the same users, ranked by the same rule: whose skill puts "
-        "higher what was taken. shadow_arms in DuckDB tells whether a difference is chance.",
+        "`live` and `shadow:NAME` on the same choices of the same users with the same ranker: whose skill ranks "
+        "chosen items higher. shadow_arms in DuckDB says whether a difference is significant.",
         SHARE,
         shadow_hit_rates(),
         most=1,
     ),
     Panel(
         "Shadow arm: NDCG",
-        "As its hit rates, and a place further up counts more.",
+        "Like its hit rates, with more weight for higher ranks.",
         SHARE,
         [
             Query(
@@ -196,8 +196,8 @@ SHADOW = (
         most=1,
     ),
     Panel(
-        "Shadow arm: what becomes of events",
-        "unavailable, busy, stale, failed: the arm learned nothing from them, and falls behind the live skills. "
+        "Shadow arm: events by outcome",
+        "unavailable, busy, stale, failed: the arm did not learn from them, and falls behind the live skills. "
         "Nothing at all: SAGER_SHADOW_SHARE is 0.",
         PER_SECOND,
         [Query(rate("sager_shadow_events_total", "outcome", of=OF), "{{outcome}}")],
@@ -207,8 +207,8 @@ SHADOW = (
 QUALITY = Dashboard(
     "sager-quality",
     "sager-streams: Policy quality",
-    "Online figures: what users took of what they were shown. Domain and arm choose among choices, not among skills.",
-    (("What users take", ONLINE), ("Choices", CHOICES), ("Skills", SKILLS), ("Shadow arm", SHADOW)),
+    "Online metrics: what users took from what they were shown. Domain and arm filter choices, not skills.",
+    (("Choices", ONLINE), ("Choices", CHOICES), ("Skills", SKILLS), ("Shadow arm", SHADOW)),
     (
         choice("domain", "domain", "label_values(sager_selection_rank_count, domain)"),
         choice("arm", "arm", 'label_values(sager_selection_rank_count{domain=~"$domain"}, arm)'),

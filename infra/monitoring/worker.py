@@ -1,4 +1,4 @@
-"""The dashboard *Worker and Kafka*: the processes, what they take of the machine, their group, tables and files."""
+"""The dashboard *Worker and Kafka*: the processes, their resources, their group, tables and files."""
 
 from infra.monitoring import alerts
 from infra.monitoring.panels import BYTES, COUNT, INSTANCE, OF, SECONDS, SHARE, Dashboard, Panel, Query
@@ -7,7 +7,7 @@ from infra.monitoring.promql import quantiles, total
 PROCESSES = (
     Panel(
         "Processes",
-        "How many of each kind answer. Not touched by what is chosen above.",
+        "How many of each kind are up. Not affected by the selection above.",
         COUNT,
         [Query(alerts.GONE.expr, "{{job}}")],
         alerts=(alerts.GONE,),
@@ -16,7 +16,7 @@ PROCESSES = (
     ),
     Panel(
         "Up and ready",
-        "Up: its metrics can be read. Ready: it does its work; its /ready says why not. All workers are unready for "
+        "Up: Prometheus can scrape it. Ready: it does its work; its /ready says why not. All workers are unready for "
         "the seconds of a rebalance.",
         COUNT,
         [Query(f"up{{{OF}}}", "{{instance}} up"), Query(f"sager_ready{{{OF}}}", "{{instance}} ready")],
@@ -26,15 +26,15 @@ PROCESSES = (
     ),
     Panel(
         "Starts in an hour",
-        "Of a process that keeps its address. The log's last lines before each start tell what ended it.",
+        "Of processes that keep their address. The last log lines before each start say what ended it.",
         COUNT,
         [Query(f"changes(process_start_time_seconds{{{OF}}}[1h])", "{{instance}}")],
         alerts=(alerts.RESTARTS,),
         width=6,
     ),
     Panel(
-        "Time since anything was finished, while records wait",
-        "0 where nothing waits. The watchdog ends a worker at SAGER_WATCHDOG_SECONDS.",
+        "Time since the last progress, while records wait",
+        "0 if nothing waits. The watchdog ends a worker at SAGER_WATCHDOG_SECONDS.",
         SECONDS,
         [Query(alerts.NO_PROGRESS.expr, "{{instance}}")],
         alerts=(alerts.NO_PROGRESS,),
@@ -44,21 +44,21 @@ PROCESSES = (
 MACHINE = (
     Panel(
         "CPU",
-        "100% is one core, and the most that one worker can use but for moments. There for long: start workers.",
+        "100% is one core, the most that one worker can use for long. Constantly there: start workers.",
         SHARE,
         [Query(f"rate(process_cpu_seconds_total{{{OF}}}[$__rate_interval])", "{{instance}}")],
         width=6,
     ),
     Panel(
         "Memory",
-        "A worker takes 250 MB and its tables. If tables are most of it, start workers or set SAGER_STORE=rocksdb.",
+        "A worker takes 250 MB plus its tables. If tables are most of it, start workers or set SAGER_STORE=rocksdb.",
         BYTES,
         [Query(f"process_resident_memory_bytes{{{OF}}}", "{{instance}}")],
         width=6,
     ),
     Panel(
-        "Open files, of those allowed",
-        "At 100% no connection can be made. Raise the limit (`ulimit -n`); if it grows for ever, restart and report.",
+        "Open files, as a share of the limit",
+        "At 100% no connection can be opened. Raise the limit (`ulimit -n`); if it keeps growing, restart and report.",
         SHARE,
         [Query(f"process_open_fds{{{OF}}} / process_max_fds{{{OF}}}", "{{instance}}")],
         alerts=(alerts.FILES,),
@@ -67,7 +67,7 @@ MACHINE = (
     ),
     Panel(
         "Delay of the event loop, p99",
-        "How late its ticks come. Over a second: no CPU left, or something computes without a pause.",
+        "How late its ticks are. Over a second: no CPU left, or something blocks the loop.",
         SECONDS,
         quantiles("sager_event_loop_delay_seconds", "instance", only="p99"),
         alerts=(alerts.EVENT_LOOP,),
@@ -77,7 +77,7 @@ MACHINE = (
 KAFKA = (
     Panel(
         "Lag, by process and topic",
-        "One process far behind the others: its partitions hold a busy user, or one event is stuck.",
+        "One process far behind the others: its partitions have a busy user, or one event is stuck.",
         COUNT,
         [Query(total("", "sager_lag_records", "instance", "topic"), "{{instance}} {{topic}}")],
     ),
@@ -96,14 +96,14 @@ KAFKA = (
     ),
     Panel(
         "Entries, by table",
-        "All workers' shares together. A table that grows without new users or items: report it.",
+        "Over all workers. If a table grows without new users or items, report it.",
         COUNT,
         [Query(total("", "sager_state_entries", "table"), "{{table}}")],
         width=12,
     ),
     Panel(
         "Size, by table",
-        "Estimated from a sample in memory, or as on disk with RocksDB. Plan memory by it.",
+        "Estimated from a sample in memory; with RocksDB, the size on disk. Plan memory by it.",
         BYTES,
         [Query(total("", "sager_state_bytes", "table"), "{{table}}")],
         stack=True,
@@ -113,13 +113,13 @@ KAFKA = (
 DUCKDB = (
     Panel(
         "Records in a batch",
-        "At SAGER_BATCH_ROWS it works off a backlog; raise it if delay matters less than throughput.",
+        "At SAGER_BATCH_ROWS the materializer works off a backlog; raise it if throughput matters more than delay.",
         COUNT,
         quantiles("sager_materializer_batch_records", only="p50 p99"),
     ),
     Panel(
         "Time of batches and publications, p95",
-        "A publication copies the whole file: raise SAGER_PUBLISH_SECONDS if it takes a good part of it.",
+        "A publication copies the whole file: raise SAGER_PUBLISH_SECONDS if it takes a large part of that.",
         SECONDS,
         [
             Query(query.expr, f"{what} {query.legend}")
@@ -128,34 +128,35 @@ DUCKDB = (
         ],
     ),
     Panel(
-        "Failed publications and topics made anew",
-        "In 15 minutes, and in an hour. A publication fails when the disk is full, usually. A topic that was made anew "
-        "lost what it held.",
+        "Failed publications and recreated topics",
+        "In 15 minutes, and in an hour. A publication usually fails when the disk is full. A recreated topic lost "
+        "its records.",
         COUNT,
         [
             Query(f"increase(sager_materializer_publish_failures_total{{{OF}}}[15m])", "failed publications"),
             Query(
-                total("increase", "sager_materializer_topics_recreated_total", "topic", window="1h"), "{{topic}} anew"
+                total("increase", "sager_materializer_topics_recreated_total", "topic", window="1h"),
+                "{{topic}} recreated",
             ),
         ],
         alerts=(alerts.PUBLISH, alerts.RECREATED),
     ),
     Panel(
         "Files",
-        "The live file and the snapshot. A publication needs room for one more snapshot.",
+        "The live file and the snapshot. A publication needs space for one more snapshot.",
         BYTES,
         [Query(f'sager_materializer_file_bytes{{{OF},file!="wal"}}', "{{file}}")],
     ),
     Panel(
         "Write-ahead log",
-        "Checkpoints empty it. Large for long: none gets through; the log tells why.",
+        "Checkpoints empty it. Large for long: none succeeds; the log says why.",
         BYTES,
         [Query(f'sager_materializer_file_bytes{{{OF},file="wal"}}', "{{instance}}")],
         alerts=(alerts.WAL,),
     ),
     Panel(
         "Free disk",
-        "Where the live file is. Make room before the limit: the materializer ends when nothing is left.",
+        "At the live file. Free up space before the limit: the materializer ends when the disk is full.",
         BYTES,
         [Query(f"sager_materializer_disk_free_bytes{{{OF}}}", "{{instance}}")],
         alerts=(alerts.DISK,),
@@ -165,7 +166,7 @@ DUCKDB = (
 WORKER = Dashboard(
     "sager-worker",
     "sager-streams: Worker and Kafka",
-    "The processes and what they take of the machine, then the group, its tables and DuckDB's files.",
+    "The processes and their resources, then the group, its tables and DuckDB's files.",
     (("Processes", PROCESSES), ("Machine", MACHINE), ("Kafka and state", KAFKA), ("DuckDB", DUCKDB)),
     (INSTANCE,),
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prometheus and promtool for tests, without installing a service: from the PATH, or out of Debian's package.
+"""Prometheus and promtool for tests, without installing a service: from the PATH, or from Debian's package.
 
 From a shell::
 
@@ -21,7 +21,7 @@ PROGRAMS = ("prometheus", "promtool")
 
 
 class PrometheusUnavailable(RuntimeError):
-    """Neither installed nor to be had from Debian's mirrors. A test may skip."""
+    """Neither installed nor available from Debian's mirrors. A test may skip."""
 
 
 def find() -> Path | None:
@@ -33,10 +33,10 @@ def find() -> Path | None:
 
 
 def get() -> Path:
-    """The folder with both programs, which are fetched on the first call (19 MB).
+    """The folder with both programs; the first call downloads them (19 MB).
 
     Raises:
-        PrometheusUnavailable: they are not here, and cannot be fetched.
+        PrometheusUnavailable: they are not installed and cannot be downloaded.
     """
     return find() or _fetch()
 
@@ -54,7 +54,7 @@ def _fetch() -> Path:
         try:
             (fresh / "usr").rename(CACHE / "usr")
         except OSError:
-            if find() is None:  # else another process was faster, with the same package
+            if find() is None:  # otherwise another process was faster, with the same package
                 raise
     return CACHE / "usr" / "bin"
 
@@ -63,7 +63,7 @@ def _download(folder: Path) -> list[Path]:
     try:
         _run("apt-get", "download", "prometheus", cwd=folder)
     except PrometheusUnavailable:
-        # The lists of packages are old, or were never there.
+        # The package lists are missing or outdated.
         _run("apt-get", "--quiet", "update")
         _run("apt-get", "download", "prometheus", cwd=folder)
     return list(folder.glob("*.deb"))

@@ -115,7 +115,7 @@ class Evolve:
         privacy: what no skill may hold.
         warmup_rounds: a skill learns no more after so many choices; None: it always does.
         slim_tokens: the slim skill's budget; None where nobody is told.
-        seal_key: the secret of the log's seals, empty for none; None for a log without seals.
+        chain_key: the secret of the log's seals, empty for none; None for a log without seals.
         graph: of the user-item graph; None where choices are not remembered.
     """
 
@@ -123,7 +123,7 @@ class Evolve:
     privacy: Privacy = DEFAULT
     warmup_rounds: int | None = None
     slim_tokens: int | None = None
-    seal_key: bytes | None = None
+    chain_key: bytes | None = None
     graph: GraphLimits | None = None
 
     def begin(
@@ -199,8 +199,8 @@ class Evolve:
             always: send a slim skill in any case.
         """
         skill = state.skill
-        if self.seal_key is not None:
-            diff = seal(diff, skill.chain, self.seal_key)
+        if self.chain_key is not None:
+            diff = seal(diff, skill.chain, self.chain_key)
         evolved = merge(skill, diff)
         now = self.slim(evolved, state.shares)
         if now is None or always or (skill.version and state.shares):

@@ -1,1 +1,1 @@
-"""The HTTP API of consoles and advocates: what is learned of a user, and a person's changes to it. `sager serve`."""
+"""The HTTP API for consoles and advocates (`sager serve`): reads what was learned about users, and changes it."""

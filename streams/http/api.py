@@ -1,4 +1,4 @@
-"""The API's routes: what each needs, what it asks, and what it answers."""
+"""The API's routes: the scope that each requires, and its handler."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -24,16 +24,16 @@ from streams.http.work import Threads
 from streams.settings import Settings
 
 BODY_BYTES = 16 * 1024
-"""The largest body that is read; a command takes some hundred bytes."""
+"""Maximum size of a request body; a command takes a few hundred bytes."""
 BODY_SECONDS = 10.0
-"""So long it may take to come."""
+"""Time limit for reading a request body."""
 LAST, MOST_LAST = 20, 200
 PAGE, MOST_PAGE = 100, 1_000
 READING, READING_WAITING = 4, 64
 CHANGING, CHANGING_WAITING = 8, 8
-"""Commands wait for a worker, each with a consumer of its own."""
-LET_GO_SECONDS = 10.0
-"""How often a snapshot that is not the newest any more is let go of."""
+"""Threads that carry out commands, and requests that may queue. Each waits for a worker, with its own consumer."""
+OUTDATED_SECONDS = 10.0
+"""How often an outdated snapshot is closed."""
 
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
@@ -41,7 +41,7 @@ _LAST: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_LAST)])
 _PAGE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_PAGE)])
 
 Allows = Callable[[Token, str], bool]
-"""Whether a token may do it with this user; the user is empty where the route names none."""
+"""Whether a token may use the route for this user; the user is empty if the route names none."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Route:
     """One route of the API.
 
     Attributes:
-        method: HTTP's.
-        path: the template.
-        needs: the scopes of which one is needed, for people.
-        allows: whether a token has it.
-        handler: answers it.
+        method: the HTTP method.
+        path: the path template.
+        needs: the scopes, one of which is required; for messages.
+        allows: whether a token may use the route.
+        handler: handles the request.
     """
 
     method: str
@@ -64,11 +64,11 @@ class Route:
 
 
 class Api:
-    """Answers requests.
+    """Handles the API's requests.
 
     Args:
         settings: the deployment.
-        gate: who is let in.
+        gate: authenticates requests and limits their rate.
     """
 
     def __init__(self, settings: Settings, gate: Gate) -> None:
@@ -90,12 +90,12 @@ class Api:
         )  # fmt: skip
 
     def application(self) -> web.Application:
-        """All of it, for aiohttp."""
+        """The aiohttp application."""
         app = web.Application(middlewares=[answering(self._gate)], client_max_size=BODY_BYTES)
         for route in self.routes:
             app.router.add_route(route.method, route.path, _guarded(route))
             metrics.SECONDS.labels(route.path)
-        app.cleanup_ctx.append(self._letting_go)
+        app.cleanup_ctx.append(self._close_outdated_snapshots)
         app.on_cleanup.append(self._close)
         return app
 
@@ -147,15 +147,15 @@ class Api:
         found = await self._reading.run(self.snapshot.status)
         return _json({"prefix": self._settings.prefix, "snapshot": found})
 
-    async def _letting_go(self, _: web.Application) -> AsyncIterator[None]:
-        """Beside the requests, of which there may be none for hours."""
+    async def _close_outdated_snapshots(self, _: web.Application) -> AsyncIterator[None]:
+        """Closes outdated snapshots in the background, as there may be no request for hours."""
 
-        async def now_and_then() -> None:
+        async def periodically() -> None:
             while True:
-                await asyncio.sleep(LET_GO_SECONDS)
-                await asyncio.to_thread(self.snapshot.let_go)
+                await asyncio.sleep(OUTDATED_SECONDS)
+                await asyncio.to_thread(self.snapshot.close_outdated)
 
-        task = asyncio.create_task(now_and_then())
+        task = asyncio.create_task(periodically())
         yield
         task.cancel()
 
@@ -166,20 +166,20 @@ class Api:
 
 
 def _guarded(route: Route) -> Handler:
-    """The handler behind the question whether the token may; asked before anything is looked up."""
+    """The handler, behind a check of the token's scope that precedes every look-up."""
 
     async def guarded(request: web.Request) -> web.StreamResponse:
         if not route.allows(request[TOKEN], request.match_info.get("user", "")):
             metrics.AUTH_FAILURES.labels("scope").inc()
             needs = " or ".join(route.needs)
-            raise Problem(403, f"this token is not good for that: it needs the scope {needs}, for that user")
+            raise Problem(403, f"this token lacks the scope {needs} for that user")
         return await route.handler(request)
 
     return guarded
 
 
 def _what_changed(diff: SkillDiff, may_read: bool) -> dict[str, Any]:
-    """The diff, for who may read the user: a skill's first one has all lines that it started with."""
+    """The diff, if the token may read the user: a skill's first diff has all its initial lines."""
     return {"diff": diff.model_dump(mode="json")} if may_read else {}
 
 

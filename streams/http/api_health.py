@@ -1,4 +1,4 @@
-"""What the API's process knows of itself."""
+"""The health of the API's process."""
 
 from streams.http.exceptions import TokensUnusable
 from streams.http.tokens import TokensFile
@@ -6,11 +6,11 @@ from streams.settings import Settings
 
 
 class ApiHealth:
-    """Asked by the threads that tell of health.
+    """Answers `/live` and `/ready` for `sager serve`. Thread-safe.
 
     Args:
-        settings: where the tokens and the snapshot are.
-        tokens: the file of tokens.
+        settings: the paths of the tokens file and the snapshot.
+        tokens: the tokens file.
     """
 
     def __init__(self, settings: Settings, tokens: TokensFile) -> None:
@@ -18,19 +18,19 @@ class ApiHealth:
         self._doing = "starting"
 
     def serves(self) -> None:
-        """Requests are answered."""
+        """Marks the API as ready: it answers requests."""
         self._doing = ""
 
     def ends(self) -> None:
-        """No more requests are taken."""
+        """Marks the shutdown: no more requests are accepted."""
         self._doing = "shutting down"
 
     def why_not_live(self) -> list[str]:
-        """It is never stuck for good: what takes long is in threads, and has an end."""
+        """Always live: slow work runs in threads and has a time limit."""
         return []
 
     def why_not_ready(self) -> list[str]:
-        """Why users cannot be asked for."""
+        """Why requests about users fail; None while they work."""
         reasons = [self._doing] if self._doing else []
         try:
             self._tokens.all()

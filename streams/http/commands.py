@@ -1,4 +1,4 @@
-"""A change to a skill, out of a request's body: in the name of the token that sent it, whatever the body says."""
+"""Commands from request bodies. Their actor is always the name of the token."""
 
 import threading
 import uuid
@@ -19,7 +19,7 @@ from streams.rights.commander import Commander
 from streams.settings import Settings
 
 OURS = {"event_id", "schema_version", "occurred_at", "user_id", "actor", "lines"}
-"""Fields of a command that the server fills in: who says so, when, about whom, and what the log says."""
+"""Fields of a command that the server sets: the actor, the time, the user and what comes from the log."""
 THEIRS = frozenset(SkillCommand.model_fields) - OURS
 
 History = Callable[[str, str], list[SkillDiff]]
@@ -27,16 +27,16 @@ History = Callable[[str, str], list[SkillDiff]]
 
 
 def command_of(body: bytes, user: str, actor: str, history: History) -> SkillCommand:
-    """The command that a body asks for. May read the log, and so blocks.
+    """Builds the command that a body asks for. Blocks, because it may read the log.
 
     Args:
-        body: JSON, as it came.
-        user: whose skill it is about, by the path.
-        actor: who sent it, by the token.
-        history: where the lines of an earlier version are found.
+        body: the JSON body.
+        user: the user in the path.
+        actor: the token's name.
+        history: reads all diffs of a skill, to restore an earlier version.
 
     Raises:
-        Problem: it asks for nothing that can be sent.
+        Problem: the body is not a valid command.
     """
     asked = _fields(body)
     if asked.get("action") == Action.ROLL_BACK:
@@ -49,7 +49,7 @@ def command_of(body: bytes, user: str, actor: str, history: History) -> SkillCom
 
 
 class Changes:
-    """Sends commands and waits for what comes of them. Each thread keeps a producer: a new one needs a second.
+    """Sends commands and waits for their results. Each thread keeps a producer, because a new one needs a second.
 
     Args:
         settings: the deployment.
@@ -60,19 +60,19 @@ class Changes:
         self._own = threading.local()
 
     def carry_out(self, command: SkillCommand) -> SkillDiff | None:
-        """What a worker makes of it; None if none has come to it in time. Blocks.
+        """The diff that a worker made of the command; None if none arrived in time. Blocks.
 
         Raises:
-            Problem: Kafka does not take it, or does not answer.
+            Problem: Kafka does not accept the command, or does not answer.
         """
         try:
             self._own.outbox = getattr(self._own, "outbox", None) or Outbox(self._settings)
             with Commander(self._settings, command.user_id, self._own.outbox) as commander:
                 return commander.carry_out(command, self._settings.http_wait_seconds)
         except (KafkaException, StreamsError) as error:
-            self._own.outbox = None  # it goes on telling of what it could not send
+            self._own.outbox = None  # it keeps reporting what it could not send
             raise Problem(
-                503, "Kafka did not confirm the command; it may or may not be carried out", {"Retry-After": "5"}
+                503, "Kafka did not acknowledge the command; it may or may not be carried out", {"Retry-After": "5"}
             ) from error
 
 
@@ -80,17 +80,17 @@ def _fields(body: bytes) -> dict[str, Any]:
     try:
         asked = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise Problem(400, "the body is no JSON") from None
+        raise Problem(400, "the body is not valid JSON") from None
     if not isinstance(asked, dict):
         raise Problem(422, "the body must be a JSON object")
     if others := sorted(set(asked) - THEIRS):
         told = ", ".join(name[:40] for name in others[:5])
-        raise Problem(422, f"these fields are not for you to fill: {told}. Yours are {', '.join(sorted(THEIRS))}")
+        raise Problem(422, f"the server sets these fields: {told}. You may set {', '.join(sorted(THEIRS))}")
     return asked
 
 
 def _lines(asked: dict[str, Any], user: str, history: History) -> list[Any]:
-    """The lines of the version to go back to, as the log has them: nobody is to bring lines of their own."""
+    """The lines of the version to go back to, from the log: a client must not supply its own."""
     domain, version = asked.get("domain"), asked.get("to_version")
     if not isinstance(domain, str) or not isinstance(version, int):
         raise Problem(422, "roll-back needs domain and to_version")

@@ -1,25 +1,40 @@
-"""What keeps a request out, and what keeps the API from starting."""
+"""Errors that refuse a request or prevent the API from starting."""
 
 from streams.exceptions import StreamsError
 
 
 class TokensUnusable(StreamsError, ValueError):
-    """The file of tokens is missing, open to others, or not what it has to be. Nobody is let in then."""
+    """The tokens file is missing, accessible to others or invalid. No request is accepted then."""
 
 
 class CannotServe(StreamsError, OSError):
     """The API cannot be served as configured."""
 
 
-class NotLetIn(StreamsError):
-    """A request without a token that is good, or with too many before it.
+class Unauthorized(StreamsError):
+    """A request without a valid token.
 
     Args:
-        reason: why, in a word, for the metrics.
-        retry_seconds: when to try again; 0 if that would not help.
+        reason: why, as a metric label.
     """
 
-    def __init__(self, reason: str, retry_seconds: float = 0.0) -> None:
+    def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+class RateLimited(StreamsError):
+    """A request over the rate limit.
+
+    Args:
+        retry_seconds: when to try again.
+    """
+
+    def __init__(self, retry_seconds: float) -> None:
+        super().__init__(f"too many requests: try again in {retry_seconds:.1f} s")
         self.retry_seconds = retry_seconds
+
+    @property
+    def retry_after(self) -> str:
+        """The header `Retry-After`: whole seconds, rounded up."""
+        return str(int(self.retry_seconds) + 1)

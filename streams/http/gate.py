@@ -1,7 +1,7 @@
-"""The gate: who a request comes from, and whether it comes too often. For the API, and for metrics and health."""
+"""Authentication and rate limits, for the API and for the server of metrics and health."""
 
 from streams.http import metrics
-from streams.http.exceptions import NotLetIn
+from streams.http.exceptions import RateLimited, Unauthorized
 from streams.http.limits import Buckets, network_of
 from streams.http.tokens import Token, TokensFile, find
 from streams.settings import Settings
@@ -10,11 +10,11 @@ SECONDS_A_MINUTE = 60.0
 
 
 class Gate:
-    """Lets in who has a good token and has not come too often. For any thread.
+    """Authenticates requests by their token and limits their rate. Thread-safe.
 
     Args:
-        tokens: who has which.
-        settings: how often they may come.
+        tokens: the tokens file.
+        settings: the rate limits.
     """
 
     def __init__(self, tokens: TokensFile, settings: Settings) -> None:
@@ -23,25 +23,26 @@ class Gate:
         self._failures = Buckets(settings.http_failures / SECONDS_A_MINUTE, max(1, int(settings.http_failures)))
 
     def enter(self, authorization: str | None, address: str) -> Token:
-        """Whose token a request bears.
+        """The token of a request.
 
-        Who has a good one is never kept out by the failures of others at the same address, such as behind a proxy:
-        a token cannot be guessed, and what failures are limited for is the work that they make.
+        A valid token is never refused for the failures of others at the same address, such as behind a proxy: a token
+        cannot be guessed, and failures are limited only for the work that they cause.
 
         Args:
-            authorization: the header of that name.
-            address: where the request comes from.
+            authorization: the header `Authorization`.
+            address: the client's address.
 
         Raises:
-            NotLetIn: it bears none that is good, or comes too often.
-            TokensUnusable: nobody can be let in.
+            Unauthorized: it has no valid token.
+            RateLimited: too many requests with this token, or too many failures from this address.
+            TokensUnusable: the tokens file cannot be used.
         """
         known = self._tokens.all()
         reason, token = _whose(known, authorization)
         if token is None:
             metrics.AUTH_FAILURES.labels(reason).inc()
             self._or_too_often(self._failures, network_of(address), "address")
-            raise NotLetIn(reason)
+            raise Unauthorized(reason)
         self._or_too_often(self._requests, token.sha256, "token")
         return token
 
@@ -49,7 +50,7 @@ class Gate:
         wait = buckets.take(key)
         if wait:
             metrics.RATE_LIMITED.labels(by).inc()
-            raise NotLetIn("too-often", wait)
+            raise RateLimited(wait)
 
 
 def _whose(known: tuple[Token, ...], authorization: str | None) -> tuple[str, Token | None]:
@@ -63,10 +64,10 @@ def _whose(known: tuple[Token, ...], authorization: str | None) -> tuple[str, To
 
 
 def gate_of(settings: Settings) -> Gate | None:
-    """The gate that the settings ask for; None where no file of tokens is named.
+    """The gate for these settings; None if they name no tokens file.
 
     Raises:
-        TokensUnusable: the file is not as it has to be.
+        TokensUnusable: the file is invalid.
     """
     if settings.http_tokens is None:
         return None

@@ -1,4 +1,4 @@
-"""How often somebody may come: token buckets, one each, of no more people than there is room for."""
+"""Per-client rate limit: bounded token buckets."""
 
 import threading
 import time
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
 MOST = 10_000
-"""So many are remembered, a megabyte or two; beyond that the one who has been away the longest is forgotten."""
+"""Maximum number of buckets, one or two megabytes; beyond it the least recently used one is dropped."""
 
 
 class Buckets:
-    """A bucket for each key: `burst` may come at once, and `rate` a second in the long run. For any thread.
+    """A token bucket per key: bursts of `burst` requests, `rate` requests per second on average. Thread-safe.
 
     Args:
-        rate: how many a second.
-        burst: how many at once after a pause.
-        most: how many keys are remembered.
+        rate: requests per second.
+        burst: requests at once after a pause.
+        most: maximum number of keys.
         clock: a monotonic clock, in seconds.
     """
 
@@ -26,10 +26,10 @@ class Buckets:
         self._held: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, key: str) -> float:
-        """Let one through if there is room.
+        """Takes a token from the key's bucket.
 
         Returns:
-            0 if it was let through; otherwise the seconds until one will be.
+            0 if there was one; otherwise the seconds until there is.
         """
         with self._lock:
             now = self._clock()
@@ -46,7 +46,7 @@ class Buckets:
 
 
 def network_of(address: str) -> str:
-    """Whose address it is, as far as one can tell: of IPv6 the first 64 bits, which one household has to itself.
+    """The network that a client is limited by: an IPv4 address, or the first 64 bits of an IPv6 address.
 
     >>> network_of("192.0.2.7"), network_of("2001:db8:1:2:3:4:5:6"), network_of("?")
     ('192.0.2.7', '2001:db8:1:2::', '?')

@@ -1,4 +1,4 @@
-"""What the HTTP API tells Prometheus. Labels are closed sets: never a user, a token or a token's name."""
+"""The HTTP API's Prometheus metrics. Labels are closed sets: never a user, a token or a token's name."""
 
 from prometheus_client import Counter, Histogram
 
@@ -7,18 +7,20 @@ REQUESTS = Counter(
 )
 SECONDS = Histogram(
     "sager_http_seconds",
-    "From a request to its answer, by route.",
+    "Request duration, by route.",
     ["route"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 AUTH_FAILURES = Counter(
-    "sager_http_auth_failures", "Requests without a good token, by what was wrong with it, those for metrics included.",
+    "sager_http_auth_failures", "Requests without a valid token or scope, by reason; requests for metrics included.",
     ["reason"],
 )  # fmt: skip
-RATE_LIMITED = Counter("sager_http_rate_limited", "Requests that came too often, by who was counted.", ["by"])
+RATE_LIMITED = Counter(
+    "sager_http_rate_limited", "Requests over the rate limit, by the limit that refused them.", ["by"]
+)
 
 NO_ROUTE = "other"
-"""The route of a path that there is not."""
+"""The route label of unknown paths."""
 
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)

@@ -1,4 +1,4 @@
-"""What surrounds every request: the gate before it, an answer for whatever goes wrong, and what is counted."""
+"""The middleware of every request: authentication before it, a problem for every error, metrics."""
 
 import logging
 import time
@@ -9,9 +9,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from streams.http import metrics
-from streams.http.exceptions import NotLetIn, TokensUnusable
+from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
 from streams.http.gate import Gate
-from streams.http.problems import Problem, not_let_in
+from streams.http.problems import Problem, rate_limited, unauthorized
 from streams.http.tokens import Token
 from streams.materializer.exceptions import MaterializerError
 
@@ -22,10 +22,10 @@ logger = logging.getLogger("sager.http")
 
 
 def answering(gate: Gate) -> Middleware:
-    """The one middleware.
+    """The API's middleware.
 
     Args:
-        gate: who is let in, also to paths that there are not: what there is, is not told to strangers.
+        gate: authenticates requests, even to unknown paths: strangers must not learn which paths exist.
     """
 
     @web.middleware
@@ -51,37 +51,39 @@ def _problem(error: Exception, request: web.Request) -> Problem:
             told = error
             if error.__cause__ is not None:
                 logger.warning("%s: %s", error, error.__cause__)
-        case NotLetIn():
-            told = not_let_in(error)
+        case Unauthorized():
+            told = unauthorized(error)
+        case RateLimited():
+            told = rate_limited(error)
         case TokensUnusable():
-            told = Problem(503, "nobody can be let in at the moment; the server's log tells why")
+            told = Problem(503, "no token can be checked at the moment; see the server's log")
         case MaterializerError():
             logger.error("%s", error)
-            told = Problem(503, "there is no snapshot to read at the moment", {"Retry-After": "5"})
+            told = Problem(503, "no snapshot is available at the moment", {"Retry-After": "5"})
         case web.HTTPException():
             headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
             told = Problem(error.status, _HTTP.get(error.status, error.reason), headers)
         case TimeoutError():
-            told = Problem(408, "the request took too long to come")
+            told = Problem(408, "the request body did not arrive in time")
         case duckdb.Error():
             _tell(error, request)
             told = Problem(503, "the snapshot did not answer", {"Retry-After": "5"})
         case _:
             _tell(error, request)
-            told = Problem(500, "this is a defect of the server; its log tells more")
+            told = Problem(500, "an error in the server; see its log")
     return told
 
 
-_HTTP = {404: "there is no such path", 405: "not with this method", 413: "the body is too large"}
+_HTTP = {404: "there is no such path", 405: "this path does not support the method", 413: "the body is too large"}
 
 
 def _tell(error: Exception, request: web.Request) -> None:
-    """Where it came from, without its words: they may quote a user's id, or what is known of them."""
+    """Logs the traceback without the error's message, which may quote a user's id or data."""
     where = "".join(traceback.format_tb(error.__traceback__))
     logger.error("%s %s failed with %s\n%s", request.method, _route(request), type(error).__name__, where)
 
 
 def _route(request: web.Request) -> str:
-    """The template of the path, in which users have no name."""
+    """The path template, which names no user."""
     resource = request.match_info.route.resource
     return metrics.NO_ROUTE if resource is None else resource.canonical

@@ -1,9 +1,9 @@
-"""One small HTTP server per process: `/metrics` for Prometheus, `/live` and `/ready` for who starts and watches it.
+"""One small HTTP server per process: `/metrics` for Prometheus, `/live` and `/ready` for the orchestrator.
 
-`/live` says whether the process should be started again, `/ready` whether it does its work. Both answer 200 or 503
-and tell why as JSON. A broker that is away makes a process unready, never dead: a restart would not help.
+`/live` says whether the process should be restarted, `/ready` whether it does its work. Both answer 200 or 503 with the
+reasons as JSON. A missing broker makes a process unready, never dead: a restart would not help.
 
-Where there is a file of tokens, the metrics and the reasons are for who has one with the scope `operate`.
+With a tokens file, metrics and reasons require a token with the scope `operate`.
 """
 
 import json
@@ -18,7 +18,7 @@ from prometheus_client.exposition import ThreadingWSGIServer
 
 from streams import metrics
 from streams.exceptions import StreamsError
-from streams.http.exceptions import NotLetIn, TokensUnusable
+from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
 from streams.http.gate import Gate, gate_of
 from streams.http.tokens import Scope
 from streams.settings import Settings
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 IDLE_SECONDS = 10.0
-"""A client that sends nothing for so long is hung up on."""
+"""The connection of a client that sends nothing for this long is closed."""
 
 
 class PortTaken(StreamsError, OSError):
-    """The port for metrics and health cannot be listened on."""
+    """The port for metrics and health is in use or not permitted."""
 
 
 class Health(Protocol):
-    """What a process knows of itself. Asked by the server's threads; must neither wait nor name a user or a secret."""
+    """A process's health. The server's threads call it; it must not block, nor name a user or a secret."""
 
     def why_not_live(self) -> list[str]:
-        """Why it should be started again; nothing if all is well."""
+        """Why it should be restarted; empty if all is well."""
 
     def why_not_ready(self) -> list[str]:
-        """Why it does not do its work at the moment; nothing if it does."""
+        """Why it does not do its work at the moment; empty if it does."""
 
 
 def serve(settings: Settings, health: Health) -> None:
-    """Answer on the configured port, from threads of its own; nowhere if the port is 0.
+    """Serves on the configured port, in threads of its own; does nothing if the port is 0.
 
     Raises:
-        PortTaken: that port cannot be listened on.
-        TokensUnusable: the file of tokens is not as it has to be.
+        PortTaken: the port is in use or not permitted.
+        TokensUnusable: the tokens file is invalid.
     """
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
@@ -67,11 +67,11 @@ def serve(settings: Settings, health: Health) -> None:
 
 
 def application(health: Health, gate: Gate | None = None) -> "WSGIApplication":
-    """What is served, as a WSGI application.
+    """The WSGI application that is served.
 
     Args:
-        health: what the process knows of itself.
-        gate: who is told more than whether it lives and is ready; None is everybody.
+        health: the process's health.
+        gate: authenticates requests for more than whether the process is live and ready; None: everybody sees all.
     """
     tell_metrics = make_wsgi_app()
     verdicts = {"/live": ("live", health.why_not_live), "/ready": ("ready", health.why_not_ready)}
@@ -95,17 +95,17 @@ def application(health: Health, gate: Gate | None = None) -> "WSGIApplication":
 
 
 def _refusal(gate: Gate | None, environ: "WSGIEnvironment") -> tuple[str, dict[str, Any], list[tuple[str, str]]] | None:
-    """Why somebody is not told more; None if they are."""
+    """The response that refuses metrics and reasons; None if the request may see them."""
     if gate is None:
         return None
     try:
         token = gate.enter(environ.get("HTTP_AUTHORIZATION"), environ.get("REMOTE_ADDR", "?"))
-    except NotLetIn as why:
-        if why.retry_seconds:
-            return "429 Too Many Requests", {"detail": "too often"}, [("Retry-After", str(int(why.retry_seconds) + 1))]
-        return "401 Unauthorized", {"detail": "send a token that is good"}, [("WWW-Authenticate", "Bearer")]
+    except RateLimited as why:
+        return "429 Too Many Requests", {"detail": "too many requests"}, [("Retry-After", why.retry_after)]
+    except Unauthorized:
+        return "401 Unauthorized", {"detail": "send a valid token"}, [("WWW-Authenticate", "Bearer")]
     except TokensUnusable:
-        return "503 Service Unavailable", {"detail": "nobody can be let in at the moment"}, []
+        return "503 Service Unavailable", {"detail": "no token can be checked at the moment"}, []
     if Scope.OPERATE in token.scopes:
         return None
     return "403 Forbidden", {"detail": f"the scope {Scope.OPERATE.value} is needed"}, []
@@ -129,4 +129,4 @@ class _Handler(WSGIRequestHandler):
     timeout = IDLE_SECONDS
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
-        """Be silent: a line per probe and scrape tells nobody anything."""
+        """Logs nothing: a line per probe and scrape is noise."""

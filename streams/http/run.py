@@ -1,4 +1,4 @@
-"""`sager serve`: the API until a signal comes."""
+"""Runs `sager serve`: the API, until a signal."""
 
 import asyncio
 import ipaddress
@@ -22,26 +22,26 @@ logger = logging.getLogger("sager.http")
 
 
 def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT; what was begun is answered first.
+    """Serves until SIGTERM or SIGINT; requests in progress are answered first.
 
     Raises:
-        TokensUnusable: there is no file of tokens, or it is not as it has to be.
+        TokensUnusable: there is no tokens file, or it is invalid.
         CannotServe: the certificate or the port cannot be used.
-        SecurityMisconfigured: a file that Kafka's TLS needs is not what it has to be.
+        SecurityMisconfigured: a file for Kafka's TLS is invalid.
     """
     if settings.http_tokens is None:
         raise TokensUnusable(
-            "nobody could be let in: set SAGER_HTTP_TOKENS to a file of tokens, and put into it what "
+            "no request could be authenticated: set SAGER_HTTP_TOKENS to a tokens file, and put into it what "
             "`sager token new --name NAME --scope read-all` prints"
         )
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
-    client_config(settings)  # refuses what is wrong with it now, and not at the first command
+    client_config(settings)  # fails now if it is invalid, and not at the first command
     tls = _tls(settings)
     if tls is None and not _is_loopback(settings.http_host):
         logger.warning(
-            "tokens and what is told of users cross the network in the open on %s: set SAGER_HTTP_CERTIFICATE and "
-            "SAGER_HTTP_KEY, or put a proxy in front that speaks TLS",
+            "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
+            "SAGER_HTTP_KEY, or put a TLS proxy in front",
             settings.http_host,
         )
     health = ApiHealth(settings, tokens)
@@ -60,7 +60,7 @@ async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLCo
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, end)
-    # No log of requests: paths name users.
+    # No access log: paths name users.
     runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=settings.shutdown_seconds)
     await runner.setup()
     try:
@@ -69,7 +69,7 @@ async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLCo
             await site.start()
         except OSError as error:
             raise CannotServe(
-                f"{settings.http_host}:{settings.http_port} cannot be listened on ({error.strerror}): set "
+                f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
                 "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
             ) from error
         health.serves()
@@ -86,10 +86,10 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
     try:
         # Without a password OpenSSL would ask for it on the terminal.
         context.load_cert_chain(settings.http_certificate, settings.http_key, lambda: "")
-    except OSError as error:  # ssl.SSLError is one
+    except OSError as error:  # also ssl.SSLError
         raise CannotServe(
             f"SAGER_HTTP_CERTIFICATE ({settings.http_certificate}) and SAGER_HTTP_KEY ({settings.http_key}) cannot be "
-            "used: they must be PEM files that belong together, the key without a password"
+            "used: they must be matching PEM files, the key without a password"
         ) from error
     return context
 

@@ -1,4 +1,4 @@
-"""The newest DuckDB snapshot, kept open between requests and opened again when a newer one has taken its name."""
+"""The newest DuckDB snapshot, kept open between requests and reopened when a newer one has replaced it."""
 
 import threading
 
@@ -9,7 +9,7 @@ from streams.materializer import read
 from streams.settings import Settings
 
 QUERY_MS = 10_000
-"""The longest that one question may take."""
+"""Time limit for one query."""
 NO_FILE = (0, 0)
 
 _LOG = """
@@ -22,10 +22,10 @@ _STATUS = "SELECT published_at, newest_record_at, records FROM snapshot_info"
 
 
 class Snapshot:
-    """Answers questions about users. For any thread; each question is asked of one snapshot as a whole.
+    """Reads about users. Thread-safe; each method reads one consistent snapshot.
 
     Args:
-        settings: where the file is, and whose it must be.
+        settings: the file's path and the deployment that it must belong to.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -35,16 +35,16 @@ class Snapshot:
         self._file = NO_FILE
 
     def skills(self, user: str, domain: str | None = None) -> list[PolicySkill]:
-        """The user's skills, in the domains' order; of one domain if named.
+        """The user's skills, ordered by domain; only one domain's if named.
 
         Raises:
-            MaterializerError: there is no snapshot, or it is of another deployment. All of these may raise it.
+            MaterializerError: there is no snapshot, or it belongs to another deployment. Every method may raise it.
         """
         with self._newest() as con:
             return read.skill(con, user, domain)
 
     def log(self, user: str, domain: str | None, last: int) -> list[SkillDiff]:
-        """The newest so many diffs of each of the user's skills, by domain and version."""
+        """The `last` newest diffs of each of the user's skills, ordered by domain and version."""
         with self._newest() as con:
             rows = con.execute(_LOG, [user, domain, last]).fetchall()
         return [decode(SkillDiff, text.encode()) for (text,) in rows]
@@ -55,12 +55,12 @@ class Snapshot:
             return read.diffs(con, user, domain)
 
     def users(self, after: str, most: int) -> list[str]:
-        """The ids of users who have a skill, in their order, behind this one."""
+        """The ids of users with a skill, in order, after this one."""
         with self._newest() as con:
             return [name for (name,) in con.execute(_USERS, [after, most]).fetchall()]
 
     def status(self) -> dict[str, object]:
-        """Of when the snapshot is, and how many records it holds."""
+        """The snapshot's time, and how many records it holds."""
         with self._newest() as con:
             [(published, newest, records)] = con.execute(_STATUS).fetchall()
         return {
@@ -69,15 +69,15 @@ class Snapshot:
             "records": records,
         }
 
-    def let_go(self) -> None:
-        """Close a file that is not the newest any more: it takes up disk, and may hold who has been forgotten."""
+    def close_outdated(self) -> None:
+        """Closes an outdated file: it takes up disk space, and may hold forgotten users."""
         with self._lock:
             if self._con is not None and self._there() != self._file:
                 self._con.close()
                 self._con, self._file = None, NO_FILE
 
     def close(self) -> None:
-        """Close the file."""
+        """Closes the file."""
         with self._lock:
             if self._con is not None:
                 self._con.close()
@@ -89,7 +89,7 @@ class Snapshot:
         return (found.st_ino, found.st_mtime_ns) if found else NO_FILE
 
     def _newest(self) -> duckdb.DuckDBPyConnection:
-        """A connection of our own to the newest snapshot: an older one lives until the last that asks it is done."""
+        """A connection of its own to the newest snapshot; an older file stays open until its last query is done."""
         with self._lock:
             file = self._there()
             if self._con is None or file != self._file:
@@ -99,7 +99,7 @@ class Snapshot:
                     self._con.close()
                 self._con, self._file = fresh, file
             cursor = self._con.cursor()
-            # Both are each connection's own.
+            # Both settings are per connection.
             cursor.execute("USE snapshot")
             cursor.execute(f"SET max_execution_time = {QUERY_MS}")
             return cursor

@@ -1,6 +1,6 @@
-"""Tokens: random, known to us by their hash alone, each with a name, scopes and perhaps a user and an end.
+"""Tokens: random, stored only as a hash, each with a name, scopes and optionally a user and an expiry.
 
-They stand in a TOML file that is read again when it changes, so that a token is revoked by taking out its lines:
+They are in a TOML file that is reread when it changes: removing a token's lines revokes it.
 
     [[token]]
     name = "console"
@@ -27,9 +27,9 @@ from schemas.fields import Label, UserIdField, UtcDatetime
 from streams.http.exceptions import TokensUnusable
 
 EVERYBODY = "*"
-"""Instead of a user: whoever has the token acts for all of them."""
+"""In place of a user: the token may act for all users."""
 FORM = re.compile(r"sager_[A-Za-z0-9_-]{43}")
-"""32 random bytes. What looks otherwise was not made by us and is not looked up, so that nobody chooses a weak one."""
+"""32 random bytes. Anything of another form is refused without a look-up, so that nobody can choose a weak token."""
 RANDOM_BYTES = 32
 _OPEN_TO_OTHERS = stat.S_IROTH | stat.S_IWOTH | stat.S_IWGRP
 
@@ -37,7 +37,7 @@ logger = logging.getLogger("sager.http")
 
 
 class Scope(StrEnum):
-    """What a token is good for."""
+    """What a token permits."""
 
     READ_USER = "read-user"
     READ_ALL = "read-all"
@@ -49,14 +49,14 @@ OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER})
 
 
 class Token(BaseModel):
-    """What we know of a token.
+    """The stored facts of a token.
 
     Attributes:
-        name: the actor, in whose name changes are made.
-        sha256: of the token, in hexadecimal.
-        scopes: what it is good for.
-        user: whom the scopes of a user are about; EVERYBODY for an app that acts for all.
-        expires: from when on it is good for nothing.
+        name: the actor in whose name changes are made.
+        sha256: the token's hash, in hexadecimal.
+        scopes: what it permits.
+        user: the user that its scopes apply to; EVERYBODY for an app that acts for all.
+        expires: when it ceases to be valid.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -74,12 +74,12 @@ class Token(BaseModel):
             raise ValueError(
                 f"read-user and change-user need a user, or {EVERYBODY!r} for all"
                 if about_one
-                else "only read-user and change-user are about a user"
+                else "only read-user and change-user take a user"
             )
         return self
 
     def may_read(self, user: str) -> bool:
-        """Whether it may see what is known of this user."""
+        """Whether it may read this user's data."""
         return Scope.READ_ALL in self.scopes or (Scope.READ_USER in self.scopes and self._is_about(user))
 
     def may_change(self, user: str) -> bool:
@@ -98,12 +98,12 @@ class _File(BaseModel):
     @model_validator(mode="after")
     def _has_each_once(self) -> Self:
         if len({token.sha256 for token in self.token}) < len(self.token):
-            raise ValueError("the same sha256 stands there twice")
+            raise ValueError("the same sha256 appears twice")
         return self
 
 
 class TokensFile:
-    """The tokens of a file, as it is now.
+    """The current tokens of a file.
 
     Args:
         path: the file; it may change at any time.
@@ -116,11 +116,10 @@ class TokensFile:
         self._wrong = ""
 
     def all(self) -> tuple[Token, ...]:
-        """Every token, expired ones too.
+        """All tokens, including expired ones.
 
         Raises:
-            TokensUnusable: the file is not as it has to be; what it said before does not count any more, or a token
-                that was to be revoked would go on.
+            TokensUnusable: the file is invalid. Its former content is void, or a revoked token would stay valid.
         """
         before = self._wrong
         try:
@@ -134,7 +133,7 @@ class TokensFile:
         except OSError as error:
             self._seen, self._wrong = (), f"{self._path} cannot be read: {error.strerror}"
         if self._wrong and self._wrong != before:
-            logger.error("nobody is let in: %s", self._wrong)
+            logger.error("no request is accepted: %s", self._wrong)
         if self._wrong:
             raise TokensUnusable(f"SAGER_HTTP_TOKENS: {self._wrong}")
         return self._tokens
@@ -143,7 +142,7 @@ class TokensFile:
         try:
             self._tokens = _File.model_validate(tomllib.loads(self._path.read_text(encoding="utf-8"))).token
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            self._wrong = f"{self._path} is no TOML: {error}"
+            self._wrong = f"{self._path} is not valid TOML: {error}"
         except ValidationError as error:
             told = error.errors(include_url=False, include_context=False, include_input=False)
             self._wrong = f"{self._path}: " + "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in told[:3])
@@ -151,14 +150,14 @@ class TokensFile:
 
 def _too_open(path: Path, mode: int) -> str:
     if mode & _OPEN_TO_OTHERS:
-        return f"{path} can be read by everybody, or written by others than its owner: chmod 640 {path}, or 600"
+        return f"{path} is readable by everybody, or writable by others than its owner: chmod 640 {path}, or 600"
     return ""
 
 
 def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None) -> Token | None:
-    """The token that was presented; None if it is none of these, or expired.
+    """The entry of the presented token; None if there is none, or it has expired.
 
-    Every entry is compared, and each in constant time: how long it takes tells nobody how near a guess was.
+    Compares every entry in constant time: the time taken reveals nothing about a guess.
     """
     shown = hash_of(presented)
     found = None
@@ -172,15 +171,15 @@ def find(tokens: tuple[Token, ...], presented: str, now: datetime | None = None)
 
 
 def hash_of(token: str) -> str:
-    """The hash by which a token is known."""
+    """The hash that a token is stored as."""
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
 def new(name: str, scopes: Iterable[str], user: str | None, expires: datetime | None) -> tuple[str, Token]:
-    """A new token, and what is to be known of it.
+    """A new token, and its entry for the tokens file.
 
     Raises:
-        ValidationError: the name, the scopes and the user do not go together.
+        ValidationError: the name, the scopes and the user do not fit together.
     """
     secret = f"sager_{secrets.token_urlsafe(RANDOM_BYTES)}"
     known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
@@ -188,7 +187,7 @@ def new(name: str, scopes: Iterable[str], user: str | None, expires: datetime | 
 
 
 def as_toml(token: Token) -> str:
-    """The lines for the file."""
+    """The entry's lines for the tokens file."""
     lines = [
         "[[token]]",
         f"name = {_quoted(token.name)}",
@@ -203,7 +202,7 @@ def as_toml(token: Token) -> str:
 
 
 def _quoted(text: str) -> str:
-    r"""As a basic string of TOML.
+    r"""The text as a TOML basic string.
 
     >>> _quoted('say "so"')
     '"say \\"so\\""'

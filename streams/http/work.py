@@ -1,4 +1,4 @@
-"""Blocking work in threads, and no more of it at once than there is room for."""
+"""Runs blocking work in a bounded thread pool."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,12 +13,12 @@ BUSY_SECONDS = "1"
 
 
 class Threads:
-    """A few threads. What finds them all taken waits; what finds too many waiting is sent away.
+    """A thread pool with a bounded queue: callers wait when all threads are busy; a full queue answers 503.
 
     Args:
-        name: of the threads.
-        threads: how many work at once.
-        waiting: how many more may wait.
+        name: prefix of the threads' names.
+        threads: number of threads.
+        waiting: size of the queue.
     """
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
@@ -26,21 +26,21 @@ class Threads:
         self._room = threads + waiting
 
     async def run(self, do: Callable[[], _Result]) -> _Result:
-        """What `do` gives, once a thread has done it.
+        """The result of `do`, run in a thread.
 
         Raises:
-            Problem: too many wait already.
+            Problem: the queue is full.
         """
         if not self._room:
-            raise Problem(503, "too much is asked at once: try again", {"Retry-After": BUSY_SECONDS})
+            raise Problem(503, "the server is busy: try again", {"Retry-After": BUSY_SECONDS})
         self._room -= 1
         work = asyncio.wrap_future(self._pool.submit(do))
-        # Not when we are done, who may be cancelled before the thread is.
+        # The thread gives its place back, not the caller, who may be cancelled earlier.
         work.add_done_callback(self._is_done)
         return await asyncio.shield(work)
 
     def close(self) -> None:
-        """Begin nothing more; what runs is not waited for."""
+        """Cancels what is queued, without waiting for what runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _is_done(self, _: object) -> None:

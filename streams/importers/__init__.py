@@ -1,4 +1,4 @@
-"""Readers of data sets: a folder in, items and histories out."""
+"""Readers of data sets: each turns a folder into items and histories."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,10 +15,10 @@ __all__ = ["DataSetError", "Dataset", "Format", "Visit", "detect", "load"]
 
 
 class Reader(Protocol):
-    """The module that reads one layout."""
+    """The interface of a module that reads one layout."""
 
     FILES: str
-    """The files that make it, in words."""
+    """The files of the layout, in words."""
 
     def recognises(self, path: Path) -> bool:
         """Whether a folder has this layout."""
@@ -26,11 +26,11 @@ class Reader(Protocol):
     def load(
         self, path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
     ) -> Dataset:
-        """The data set in a folder; see `load` below."""
+        """Reads the data set in a folder; see `load` below."""
 
 
 class Format(StrEnum):
-    """The layouts that we read."""
+    """The supported layouts."""
 
     SAGER = sager_format.NAME
     MOVIELENS = movielens.NAME
@@ -46,18 +46,18 @@ _READERS: Final[dict[Format, Reader]] = {
     Format.GOODREADS: goodreads,
     Format.YELP: yelp,
     Format.INSTRUCTREC: instructrec,
-    Format.AMAZON: amazon,  # last, as it takes any file for the reviews
+    Format.AMAZON: amazon,  # last, because it accepts any file as the reviews
 }
 
 
 def detect(path: Path) -> Format:
-    """Which layout a folder has.
+    """Detects a folder's layout.
 
     Raises:
-        DataSetError: none that we know.
+        DataSetError: no supported layout.
     """
     if not path.is_dir():
-        raise DataSetError(f"{path} is no folder: name the one that the data set's files are in")
+        raise DataSetError(f"{path} is not a folder: name the one that holds the data set's files")
     found = next((format_ for format_, reader in _READERS.items() if reader.recognises(path)), None)
     if found is None:
         layouts = "; ".join(reader.FILES for reader in _READERS.values())
@@ -73,14 +73,14 @@ def load(
     domain: str | None = None,
     min_rating: float | None = None,
 ) -> Dataset:
-    """The data set in a folder.
+    """Reads the data set in a folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file only, which is quicker to look at.
-        format: its layout; found out if not said.
-        domain: what its items are, instead of what they say themselves.
-        min_rating: leave out visits rated lower.
+        limit_users: keep only the first users of the file, for a quick look.
+        format: its layout; detected by default.
+        domain: the items' domain, overriding their own.
+        min_rating: skip visits rated lower.
 
     Raises:
         DataSetError: it cannot be read; the message says where.

@@ -7,9 +7,8 @@
 
 Times are whole days: visits of one day stay in the file's order.
 
-Sales ranks and what was bought or viewed with an item (`rank`, `also_buy`, `also_view`) are left out: they are as of
-the day the data were collected, after the visits that a method is to foretell. The catalogue holds the items that the
-users met.
+Sales ranks and related items (`rank`, `also_buy`, `also_view`) are left out: they date from the collection of the data,
+after the visits that a method has to predict. The catalogue holds the items that users visited.
 """
 
 import re
@@ -39,7 +38,7 @@ _DOMAINS = {"books": "books", "movies_and_tv": "movietv"}
 _OTHER = re.compile(r"[^a-z0-9]+")
 _AUTHOR = re.compile(r"Visit Amazon's (.+) Page")
 MAX_PRICE = 40
-"""The longest price, in characters: a page's code stands in the place of some."""
+"""Maximum length of a price, in characters: some items have page code instead."""
 
 
 def recognises(path: Path) -> bool:
@@ -50,13 +49,13 @@ def recognises(path: Path) -> bool:
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file of reviews only, and the items that they met.
-        domain: what to call the domain; if not said, `books`, `movietv`, or the category's name in snake_case.
-        min_rating: leave out visits rated lower, in stars from 1 to 5.
+        limit_users: keep only the first users of the reviews, and the items that they visited.
+        domain: the domain's name; by default `books`, `movietv`, or the category's name in snake_case.
+        min_rating: skip visits rated lower, in stars from 1 to 5.
 
     Raises:
         DataSetError: a file is missing or broken, or there are several categories.
@@ -99,7 +98,7 @@ def _item(met: Container[str], _: int, row: dict[str, Any]) -> dict[str, Any] | 
     metadata["price"] = price if len(price) <= MAX_PRICE else ""
     return {
         "item_id": item_id,
-        "title": "" if "getTime" in title else title,  # of some items the page's script was taken for the title
+        "title": "" if "getTime" in title else title,  # some items have the page's script as their title
         "description": "\n".join(texts_of(row.get("description"))),
         "metadata": {key: value for key, value in metadata.items() if value},
     }

@@ -1,4 +1,4 @@
-"""What every reader gives: items, and each user's visits in order."""
+"""The result of every reader: items, and each user's visits in order."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -12,15 +12,15 @@ from schemas import Candidate
 from schemas.fields import UserIdField
 
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
-"""The first synthetic time, for data that only says in which order things happened; and the catalogue's time."""
+"""The first synthetic time, for data that has only an order; also the catalogue's time."""
 APART = timedelta(hours=1)
-"""Between two synthetic times."""
+"""The interval between two synthetic times."""
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A user met an item. `at` is in UTC."""
+    """A user's visit to an item. `at` is in UTC."""
 
     item_id: str
     at: datetime
@@ -31,12 +31,12 @@ class Dataset:
     """A data set in memory.
 
     Attributes:
-        domain: what the items are, such as `films`.
+        domain: the items' domain, such as `films`.
         items: the catalogue, in file order.
         histories: every user's visits, oldest first; users in file order.
-        skipped: what was left out, by reason.
-        instructions: what users asked for in their own words before their last visit, where the data say it.
-        candidates: the items among which a user's last visit is to be found, in the given order, where the data say it.
+        skipped: counts of skipped rows, by reason.
+        instructions: users' requests before their last visit, in their own words, if the data has them.
+        candidates: the items among which a user's last visit is ranked, in the given order, if the data has them.
     """
 
     domain: str
@@ -48,13 +48,13 @@ class Dataset:
 
     @property
     def visits(self) -> int:
-        """How many visits there are in all."""
+        """The total number of visits."""
         return sum(map(len, self.histories.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a file of interactions. `order` is whatever says what came first; `at` where the clock is known."""
+    """One row of an interactions file. `order` sorts rows; `at` is the time, if known."""
 
     item_id: str
     order: float
@@ -65,8 +65,8 @@ class Histories:
     """Collects rows into histories. The catalogue may be read before or after them.
 
     Args:
-        limit_users: how many users to keep, the first ones of the file; None for all.
-        min_rating: visits with a lower rating are skipped; those without any are kept.
+        limit_users: how many of the file's first users to keep; None: all.
+        min_rating: visits with a lower rating are skipped; those without a rating are kept.
     """
 
     def __init__(self, limit_users: int | None = None, min_rating: float | None = None) -> None:
@@ -78,34 +78,34 @@ class Histories:
 
     @property
     def met(self) -> Container[str]:
-        """The ids of all items that the users met, whether the catalogue has them or not."""
+        """The ids of all items that users visited, in the catalogue or not."""
         return self._met.keys()
 
     def add(self, user_id: str, row: Row, rating: float | None = None) -> None:
-        """Take one row, unless it is to be left out."""
+        """Adds one row, unless it is skipped."""
         if user_id not in self._rows:
             if self._limit is not None and len(self._rows) >= self._limit:
                 return
             if not _is_user(user_id):
-                self.skipped["visits of users whose id the schema refuses"] += 1
+                self.skipped["visits of users with an invalid id"] += 1
                 return
             self._rows[user_id] = []
         if self._min_rating is not None and rating is not None and rating < self._min_rating:
             self.skipped[f"visits rated below {self._min_rating:g}"] += 1
         else:
-            # One text for all visits to an item: with tens of millions of them, a copy each takes gigabytes.
+            # All visits to an item share one string: with tens of millions of visits, copies would take gigabytes.
             item_id = self._met.setdefault(row.item_id, row.item_id)
             self._rows[user_id].append(Row(item_id, row.order, row.at))
 
     def result(self, items: Container[str]) -> dict[str, list[Visit]]:
-        """The histories of all users who have any visit left, and nothing more in here.
+        """The histories of all users with a visit left. Empties this collection.
 
         Args:
             items: the catalogue; visits to any other item are skipped.
         """
         histories: dict[str, list[Visit]] = {}
         for user_id in list(self._rows):
-            rows = self._rows.pop(user_id)  # as we go, so that rows and visits are not all there at once
+            rows = self._rows.pop(user_id)  # as it goes, so that rows and visits are not all in memory at once
             known = [row for row in rows if row.item_id in items]
             if len(known) < len(rows):
                 self.skipped["visits to items that are not in the catalogue"] += len(rows) - len(known)
@@ -123,12 +123,12 @@ def _is_user(user_id: str) -> bool:
 
 
 def _visits(rows: Iterable[Row]) -> list[Visit]:
-    ordered = sorted(rows, key=lambda row: row.order)  # stable: what came first in the file comes first in a tie
+    ordered = sorted(rows, key=lambda row: row.order)  # stable: ties keep the file's order
     return [Visit(row.item_id, row.at or BEGINNING + place * APART) for place, row in enumerate(ordered)]
 
 
 def candidate(item: Mapping[str, Any]) -> Candidate | None:
-    """An item as the schemas allow it: overlong texts are cut, anything else that is wrong gives None."""
+    """An item that fits the schema: overlong texts are cut; None if it is otherwise invalid."""
     try:
         return Candidate.model_validate(
             {**item, "title": item.get("title", "")[:500], "description": item.get("description", "")[:4_000]}
@@ -138,7 +138,7 @@ def candidate(item: Mapping[str, Any]) -> Candidate | None:
 
 
 def catalogue(items: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Candidate], Counter[str]]:
-    """The items by id, in the given order, and how many are left out as the schemas do not allow them."""
+    """The items by id, in the given order, and how many are skipped as invalid."""
     kept: dict[str, Candidate] = {}
     skipped: Counter[str] = Counter()
     for raw in items:

@@ -1,4 +1,4 @@
-"""A data set as events, with ids that follow from the data: importing it again gives the same events."""
+"""Turns a data set into events with ids derived from the data: importing it again gives the same events."""
 
 import random
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from schemas import Candidate, Interaction, Item, Ranking, Selection, derived_id
 from streams.importers.dataset import BEGINNING, Dataset, Visit
 
 SLATE = 10
-"""Items in a made-up ranking: the paper's N."""
+"""Items in a synthetic ranking: the paper's N."""
 _TRIES = 20
 
 
@@ -35,10 +35,10 @@ def interactions(data: Dataset, share: float = 1.0) -> Iterator[Interaction]:
 
 
 def replay(data: Dataset, share: float) -> Iterator[list[tuple[Ranking, Selection]]]:
-    """The visits after that share, as selections from made-up rankings: in rounds, with one choice of each user.
+    """The visits after that share, as selections from synthetic rankings: in rounds, with one choice per user.
 
-    The other items of a ranking are ones that the user never visits, drawn as often as others visit them, so that
-    popularity does not give the answer away. The draw is fixed by the visit.
+    The other items of a ranking are ones that the user never visits, drawn by popularity, so that popularity does not
+    reveal the answer. The visit seeds the draw.
     """
     popular = [visit.item_id for visits in data.histories.values() for visit in visits]
     later = [
@@ -51,7 +51,7 @@ def replay(data: Dataset, share: float) -> Iterator[list[tuple[Ranking, Selectio
 
 
 def count(data: Dataset, share: float) -> int:
-    """How many visits the first share of all histories has."""
+    """The number of visits in the first share of all histories."""
     return sum(_split(visits, share) for visits in data.histories.values())
 
 
@@ -76,7 +76,7 @@ def _slate(data: Dataset, visit: Visit, popular: list[str], seen: set[str], draw
         item_id = draw.choice(popular)
         if item_id not in seen:
             others[item_id] = None
-    if len(others) < SLATE - 1:  # in a small data set nearly everything popular has been seen
+    if len(others) < SLATE - 1:  # in a small data set the user has visited nearly everything popular
         rest = [item_id for item_id in data.items if item_id not in seen and item_id not in others]
         others.update(dict.fromkeys(draw.sample(rest, min(len(rest), SLATE - 1 - len(others)))))
     slate = [visit.item_id, *others]

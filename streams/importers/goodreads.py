@@ -1,4 +1,4 @@
-"""Goodreads as the UCSD Book Graph hands it out (Wan, McAuley), all books or those of one genre.
+"""Goodreads as distributed by the UCSD Book Graph (Wan, McAuley): all books or those of one genre.
 
 | file | fields that are read |
 |---|---|
@@ -9,12 +9,12 @@
 | `goodreads_book_genres_initial.json.gz`, where there is one | `book_id`, `genres` |
 | `goodreads_book_authors.json.gz`, where there is one | `author_id`, `name` |
 
-A book that was read is a visit; one that was only put on a shelf is none. A rating of 0 is no rating. The CSV file has
-no times: its order is taken for the order of events. It numbers the books in its own way, so that without
-`book_id_map.csv` its visits would be to other books.
+A book that was read is a visit; one that was only shelved is not. A rating of 0 is no rating. The CSV file has no
+times: its order is taken as the order of events. It numbers books in its own way: without `book_id_map.csv` its visits
+would be to other books.
 
-`average_rating`, `ratings_count` and the counts of shelves are left out: they are as of the day the data were
-collected, after the visits that a method is to foretell. The catalogue holds the books that the users met.
+`average_rating`, `ratings_count` and the counts of shelves are left out: they date from the collection of the
+data, after the visits that a method has to predict. The catalogue holds the books that users visited.
 """
 
 import re
@@ -32,14 +32,14 @@ NAME = "goodreads"
 FILES = "Goodreads' goodreads_books.json.gz with goodreads_interactions.json.gz or .csv"
 DOMAIN = "goodreads"
 MAX_SHELVES = 40
-"""Names of shelves that are kept of a book, the most used first; some have hundreds."""
+"""Shelf names kept per book, the most used first; some have hundreds."""
 _ITEMS = "goodreads_books"
 _VISITS = "goodreads_interactions"
 _GENRES = "goodreads_book_genres"
 _AUTHORS = "goodreads_book_authors"
 _NOT_READ = "books on users' shelves that they did not read"
 _DATE = re.compile(r"\w{3} (\w{3}) (\d\d) (\d\d:\d\d:\d\d) ([+-]\d{4}) (\d{4})")
-# No strptime: what it takes for a month's name depends on the machine's language, and it takes six times as long.
+# Not strptime: its month names depend on the locale, and it takes six times as long.
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _Visit = tuple[str, Row, float | None]
 
@@ -52,13 +52,13 @@ def recognises(path: Path) -> bool:
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file of interactions only, and the books that they met.
-        domain: what to call the domain; `goodreads` if not said.
-        min_rating: leave out visits rated lower, in stars from 1 to 5; those without a rating stay.
+        limit_users: keep only the first users of the interactions, and the books that they visited.
+        domain: the domain's name; `goodreads` by default.
+        min_rating: skip visits rated lower, in stars from 1 to 5; those without a rating are kept.
 
     Raises:
         DataSetError: a file is missing or broken.
@@ -106,8 +106,8 @@ def _map(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     file = path / "book_id_map.csv"
     if not file.is_file():
         raise DataSetError(
-            f"{path} has {_csv(path).name} without {file.name}, which says what book each of its numbers is: "
-            "fetch it from where the other files are"
+            f"{path} has {_csv(path).name} without {file.name}, which maps its numbers to books: "
+            "download it from where the other files are"
         )
     return csv_rows(file, ("book_id_csv", "book_id"))
 
@@ -117,16 +117,16 @@ def _rating(value: Any) -> float | None:
 
 
 def _moment(date: str) -> datetime:
-    """The time that is written as `Sun Jul 30 07:44:10 -0700 2017`."""
+    """Parses a time such as `Sun Jul 30 07:44:10 -0700 2017`."""
     found = _DATE.fullmatch(date)
     if found is None:
-        raise ValueError(f"{date[:60]!r} is no date_added")
+        raise ValueError(f"{date[:60]!r} is not a date_added")
     month, day, clock, zone, year = found.groups()
     return datetime.fromisoformat(f"{year}-{_MONTHS.index(month) + 1:02d}-{day}T{clock}{zone}").astimezone(UTC)
 
 
 def _genres(path: Path, met: Container[str]) -> Mapping[str, list[str]]:
-    """The genres of each book that users met, those that most readers gave first."""
+    """The genres of each visited book, those given by most readers first."""
 
     def genres(_: int, row: dict[str, Any]) -> tuple[str, list[str]] | None:
         book_id, counts = id_of(row["book_id"]), row["genres"]
@@ -160,7 +160,7 @@ def _item(
         return None
     shelves = [text_of(shelf.get("name")) for shelf in _objects(row.get("popular_shelves"))]
     people = _objects(row.get("authors"))
-    # Illustrators, translators and others have a role, who wrote the book has none.
+    # Illustrators, translators and others have a role; the book's author has none.
     writers = [person for person in people if not person.get("role")] or people
     year = text_of(row.get("publication_year"))
     metadata = {

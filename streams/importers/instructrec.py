@@ -5,12 +5,12 @@
 | `<set>All_recagent.jsonl`, one user a line | `asin` (items' numbers, oldest first), `instruction`, `ranked_lists` |
 | `combined_<set>_asin_mapping.csv` | `index` (the items' numbers), `asin`, `title`, `description` |
 
-`<set>` is `books`, `movietv`, `reads` (Goodreads) or `yelp`. The users' file is handed out as a pickled table, which
-runs code when it is opened and needs pandas; `COMMAND` writes it as JSON lines, once. Users are named by their place
-in the file, from 0, as in MemRec. There are neither times nor ratings.
+`<set>` is `books`, `movietv`, `reads` (Goodreads) or `yelp`. The users' file is distributed as a pickled table,
+which runs code when it is opened and needs pandas; `COMMAND` converts it to JSON lines, once. A user's id is their
+position in the file, from 0, as in MemRec. There are neither times nor ratings.
 
-A user's last item is the one that the instruction asks for, and that `ranked_lists` holds among nine others:
-`Dataset.instructions` and `Dataset.candidates` are of that visit alone.
+A user's last item is the one that the instruction asks for, and `ranked_lists` holds it among nine others:
+`Dataset.instructions` and `Dataset.candidates` belong to that visit alone.
 """
 
 from pathlib import Path
@@ -27,27 +27,27 @@ COMMAND = (
     "pd.read_pickle('{name}.pkl').to_json('{name}.jsonl', orient='records', lines=True)\""
 )
 MAX_INSTRUCTION = 2_000
-"""The longest instruction that a ranking may have, in characters."""
+"""Maximum length of a ranking's instruction, in characters."""
 _DOMAINS = {"books": "books", "movietv": "movietv", "reads": "goodreads", "yelp": "yelp"}
 _USERS = "All_recagent"
 _BEFORE, _AFTER = "combined_", "_asin_mapping.csv"
 
 
 def recognises(path: Path) -> bool:
-    """Whether this folder has items and users, be it as a pickled table."""
+    """Whether this folder has items and users, as JSON lines or as a pickled table."""
     return any(_users(path, file) or _pickle(path, file).is_file() for file in _items(path))
 
 
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file only.
-        domain: what to call the domain; if not said, what the set is of, such as `goodreads`.
-        min_rating: without effect, as there are no ratings.
+        limit_users: keep only the first users of the file.
+        domain: the domain's name; by default that of the set, such as `goodreads`.
+        min_rating: no effect, as there are no ratings.
 
     Raises:
         DataSetError: a file is missing or broken, there are several sets, or the users are still a pickled table.
@@ -70,7 +70,7 @@ def load(
             histories.add(user_id, Row(item_id, place, None))
         if instruction:
             instructions[user_id] = instruction
-        # Without the last item the list would be taken for one of the visit before.
+        # Without the last item the list would be attributed to the visit before.
         if offered and all(item_id in items for item_id in (visited[-1], *offered)):
             candidates[user_id] = offered
     kept = histories.result(items)

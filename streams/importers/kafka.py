@@ -1,4 +1,4 @@
-"""What Kafka holds already, and how far the workers are: for imports that can be repeated and do not run ahead."""
+"""What Kafka already holds and how far the workers are, for imports that can be repeated and do not run ahead."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ IDLE_SECONDS = 30.0
 
 
 class NoWorker(StreamsError, RuntimeError):
-    """Nobody takes the events that were sent."""
+    """No worker consumes the events that were sent."""
 
 
 def held_ids(settings: Settings, base: str) -> set[str]:
@@ -25,7 +25,7 @@ def held_ids(settings: Settings, base: str) -> set[str]:
 
     Raises:
         NoSuchTopic: there is no such topic.
-        BrokerUnreachable: it could not be read to its end.
+        BrokerUnreachable: the topic could not be read to its end.
     """
     with Scanner(settings) as scanner:
         records = scanner.read(scanner.partitions(base))
@@ -40,10 +40,10 @@ def _event_id(value: bytes | None) -> list[str]:
 
 
 def wait_for_workers(settings: Settings, bases: Sequence[str], tell: Callable[[int], None] = lambda left: None) -> None:
-    """Wait until the workers have taken everything on these topics; `tell` is given what is left now and then.
+    """Waits until the workers have consumed everything on these topics; `tell` receives the number left.
 
     Raises:
-        NoWorker: what is left has not become less for half a minute.
+        NoWorker: the number left has not fallen for half a minute.
     """
     client = AdminClient(client_config(settings))
     least, last = None, time.monotonic()

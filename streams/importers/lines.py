@@ -1,4 +1,4 @@
-"""Files line by line, so that a file of many gigabytes takes no more memory than one of its lines."""
+"""Reads files line by line, so that a file of many gigabytes takes no more memory than one line."""
 
 import csv
 import gzip
@@ -14,23 +14,23 @@ from streams.importers.exceptions import DataSetError
 
 JSON_ENDINGS = (".json.gz", ".json", ".jsonl.gz", ".jsonl")
 MAX_FIELD = 2**24
-"""The longest field of a CSV file, in characters; some descriptions are longer than the csv module's own 128 KiB."""
+"""Maximum length of a CSV field, in characters; some descriptions exceed the csv module's default of 128 KiB."""
 _WRONG = (KeyError, TypeError, ValueError, OverflowError, OSError)
-"""What comes up when a field is missing, is of another type, or holds no possible time."""
+"""The errors of a missing field, a wrong type or an impossible time."""
 Line = TypeVar("Line")
 Made = TypeVar("Made")
 
 
 def json_files(folder: Path, beginning: str = "") -> list[Path]:
-    """The folder's files of JSON lines whose name begins so, by name."""
+    """The folder's JSON-lines files with this prefix, sorted by name."""
     return sorted(file for file in folder.glob(f"{beginning}*") if file.name.endswith(JSON_ENDINGS) and file.is_file())
 
 
 def only(files: list[Path], folder: Path, what: str) -> Path:
-    """The one file that there is.
+    """The only file of these.
 
     Raises:
-        DataSetError: there is none, or there are several and nothing says which one is meant.
+        DataSetError: there is none, or more than one.
     """
     if not files:
         raise DataSetError(f"{folder} has no {what}")
@@ -41,10 +41,10 @@ def only(files: list[Path], folder: Path, what: str) -> Path:
 
 
 def json_lines(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file, gzipped or not, with their line numbers from 1; empty lines are passed over.
+    """The objects of a file, gzipped or not, with their line numbers from 1; empty lines are skipped.
 
     Raises:
-        DataSetError: a line is no JSON object, or the file is damaged.
+        DataSetError: a line is not a JSON object, or the file is damaged.
     """
     number = 0
     try:
@@ -96,7 +96,7 @@ def made(
         needs: the fields that a line needs, for the error.
 
     Raises:
-        DataSetError: a line is not as it should be.
+        DataSetError: a line lacks a field or has an invalid one.
     """
     for number, line in lines:
         try:
@@ -108,41 +108,41 @@ def made(
 
 
 def id_of(value: Any) -> str:
-    """An id, which some files write as a number.
+    """An id as text; some files write it as a number.
 
     Raises:
         TypeError: it is neither a text nor a whole number.
     """
     if not isinstance(value, str | int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is no id")
+        raise TypeError(f"{value!r} is not an id")
     return str(value)
 
 
 def text_of(value: Any) -> str:
-    """A text, or "" for anything else that stands in its place, such as null."""
+    """The text, or "" for anything else, such as null."""
     return value if isinstance(value, str) else ""
 
 
 def texts_of(value: Any) -> list[str]:
-    """The texts in a list, however deep in it; a text alone counts as a list of one."""
+    """The texts in a list, however deeply nested; a single text counts as a list of one."""
     if isinstance(value, str):
         return [value] if value.strip() else []
     return [text for part in value for text in texts_of(part)] if isinstance(value, list) else []
 
 
 def moment(seconds: Any) -> datetime:
-    """A time that is given in Unix seconds.
+    """The time of Unix seconds.
 
     Raises:
-        TypeError, ValueError, OverflowError, OSError: it is no time that can be.
+        TypeError, ValueError, OverflowError, OSError: it is not a possible time.
     """
     return datetime.fromtimestamp(float(seconds), UTC)
 
 
 def rating_of(value: Any) -> float | None:
-    """A rating; None if there is none.
+    """The rating; None if there is none.
 
     Raises:
-        TypeError, ValueError: it is no number.
+        TypeError, ValueError: it is not a number.
     """
     return None if value is None else float(value)

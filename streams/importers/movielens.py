@@ -1,8 +1,8 @@
-"""MovieLens as GroupLens hands it out: `movies.csv`, `ratings.csv` and, where there is one, `tags.csv`.
+"""MovieLens as distributed by GroupLens: `movies.csv`, `ratings.csv` and, optionally, `tags.csv`.
 
-A rating of any height is a visit: the film was chosen. `min_rating` leaves out what was not liked. Genres stay raw
-(`Action|Thriller`); the year is read from the title, as the data has it nowhere else; a tag counts when at least
-two users gave it, so that nobody's private note becomes a fact.
+Every rating is a visit: the film was chosen. `min_rating` skips films that were not liked. Genres stay raw
+(`Action|Thriller`); the year is read from the title, its only place in the data; a tag counts when at least two users
+gave it, so that no private note becomes a fact.
 """
 
 import re
@@ -30,13 +30,13 @@ def recognises(path: Path) -> bool:
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file only.
-        domain: what to call the domain; `films` if not said.
-        min_rating: leave out visits rated lower, in stars from 0.5 to 5.
+        limit_users: keep only the first users of the file.
+        domain: the domain's name; `films` by default.
+        min_rating: skip visits rated lower, in stars from 0.5 to 5.
 
     Raises:
         DataSetError: a file is missing or broken.

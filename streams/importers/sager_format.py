@@ -1,4 +1,4 @@
-"""Our own layout: `items.jsonl.gz` and `interactions.jsonl.gz`, one JSON object a line; `.jsonl` does as well.
+"""Our own layout: `items.jsonl.gz` and `interactions.jsonl.gz`, one JSON object per line; `.jsonl` works too.
 
 | file | fields |
 |---|---|
@@ -28,13 +28,13 @@ def recognises(path: Path) -> bool:
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file only.
-        domain: what the items are, instead of what their own `domain` says.
-        min_rating: leave out visits rated lower.
+        limit_users: keep only the first users of the file.
+        domain: the items' domain, overriding their own `domain`.
+        min_rating: skip visits rated lower.
 
     Raises:
         DataSetError: a file is missing or broken.
@@ -43,7 +43,7 @@ def load(
     items, skipped = catalogue(_items(_file(path, "items"), found))
     if domain is None and len(found) != 1:
         raise DataSetError(
-            f"the items of {path} say {len(found)} different domains ({', '.join(sorted(found)[:5]) or 'none'}): "
+            f"the items of {path} name {len(found)} domains ({', '.join(sorted(found)[:5]) or 'none'}): "
             "name one with --domain"
         )
     histories = Histories(limit_users, min_rating)
@@ -80,7 +80,7 @@ def _file(path: Path, name: str) -> Path:
     """The file of that name.
 
     Raises:
-        DataSetError: it is not there.
+        DataSetError: there is none.
     """
     found = next((file for ending in ENDINGS if (file := path / f"{name}{ending}").is_file()), None)
     if found is None:

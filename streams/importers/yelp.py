@@ -1,12 +1,12 @@
-"""Yelp's Open Dataset: `yelp_academic_dataset_business.json` and `..._review.json`; `.gz` does as well.
+"""Yelp's Open Dataset: `yelp_academic_dataset_business.json` and `..._review.json`; `.gz` works too.
 
 | file | fields that are read |
 |---|---|
 | business | `business_id`, `name`; `categories`, `city`, `state`, `attributes` stay raw metadata |
 | review | `user_id`, `business_id`, `stars`, `date` (`2016-03-09 20:56:38`, without a time zone: taken as UTC) |
 
-A place's own `stars`, `review_count` and `is_open` are left out: they are as of the day the data were published, so
-that they count the very visits that a method is to foretell. The catalogue holds the places that the users met.
+A place's own `stars`, `review_count` and `is_open` are left out: they date from the publication of the data and include
+the visits that a method has to predict. The catalogue holds the places that users visited.
 """
 
 from collections.abc import Container
@@ -34,13 +34,13 @@ def recognises(path: Path) -> bool:
 def load(
     path: Path, limit_users: int | None = None, *, domain: str | None = None, min_rating: float | None = None
 ) -> Dataset:
-    """Everything in the folder.
+    """Reads everything in the folder.
 
     Args:
         path: the folder.
-        limit_users: keep the first users of the file of reviews only, and the places that they met.
-        domain: what to call the domain; `yelp` if not said.
-        min_rating: leave out visits rated lower, in stars from 1 to 5.
+        limit_users: keep only the first users of the reviews, and the places that they visited.
+        domain: the domain's name; `yelp` by default.
+        min_rating: skip visits rated lower, in stars from 1 to 5.
 
     Raises:
         DataSetError: a file is missing or broken.

@@ -63,8 +63,8 @@ def load(settings: Settings) -> Loaded | None:
             at = wire.produce(partition, batch)
             if at != bounds(batch)[0]:
                 raise EmbeddedBrokerFailed(
-                    f"{partition[0]}[{partition[1]}] was not empty before the journal was loaded: does another app "
-                    f"write to {settings.bootstrap} already?"
+                    f"{partition[0]}[{partition[1]}] was not empty before the journal was loaded: an app that outlived "
+                    f"the last broker writes to {settings.bootstrap}. End it, and start it again once this is up"
                 )
         if rest.commits:
             wire.commit(settings.app_id, rest.commits)

@@ -30,7 +30,7 @@ DELAY_SECONDS = Histogram(
 NEWEST_TIMESTAMP = Gauge(
     "sager_materializer_newest_record_timestamp_seconds", "Kafka timestamp of the newest record in DuckDB; 0: none yet."
 )
-DISK_FREE = Gauge("sager_materializer_disk_free_bytes", "Free space where the live file is.")
+DISK_FREE = Gauge("sager_materializer_disk_free_bytes", "Free disk space at the live file.")
 PUBLISH_SECONDS = Histogram(
     "sager_materializer_publish_seconds",
     "Time to publish one snapshot.",

@@ -1,1 +1,1 @@
-"""What an operator runs: the doctor, dead letters, access rules, rebuilding, global skills."""
+"""Operators' tools: doctor, dead letters, access rules, rebuild, global skills."""

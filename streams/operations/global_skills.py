@@ -1,9 +1,9 @@
-"""Global skills out of Kafka and back into it: reads profiles and memories from their changelogs, publishes per domain.
+"""Builds global skills: reads profiles and memories from their changelogs, publishes one global skill per domain.
 
-Each changelog is read twice. The first time only the offset of the newest record per key is kept, the second time only
-those records are decoded and counted: the embedded broker never compacts, and Kafka compacts late, so that a user has
-many records and must count once. It takes about 200 bytes per user and domain, and at most 20,000 attributes per
-domain, however much history there is; a million users are 200 MB for the time of a build.
+Each changelog is read twice: first for the offset of the newest record per key, then to decode and count only those
+records. The embedded broker never compacts and Kafka compacts late: a user has many records but must count once. It
+takes about 200 bytes per user and domain and at most 20,000 attributes per domain, however long the history; a build
+for a million users takes 200 MB.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +31,7 @@ from streams.settings import Settings
 _EVERY = 500
 
 Tell = Callable[[str, int, int], None]
-"""Is told how far a stage is: its name, how much is done, how much there is."""
+"""Receives progress: the stage's name, how much is done, and how much there is."""
 
 
 class NoAnswer(StreamsError, RuntimeError):
@@ -40,7 +40,7 @@ class NoAnswer(StreamsError, RuntimeError):
 
 @dataclass
 class Profiles:
-    """What was read: the populations by domain, and how many records could not be decoded."""
+    """The populations by domain, and how many records could not be decoded."""
 
     populations: dict[str, Population] = field(default_factory=dict)
     unreadable: int = 0
@@ -67,17 +67,14 @@ def read_populations(
             for memory in _readable(Memory, _newest_values(scanner, Memory.TOPIC, domain, tell), found):
                 population(memory.domain).met(memory)
         except NoSuchTopic:
-            # A pipeline without the graph has no memories: then nothing is told of what is popular.
+            # Without the graph there are no memories, and no popular items.
             pass
     found.populations = {name: each for name, each in found.populations.items() if each.users}
     return found
 
 
 def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> Iterator[ModelT]:
-    """What can be decoded of these; the rest is counted.
-
-    It is not ours to dead-letter: it is our own tables' changelog, and the worker that wrote it reads it too.
-    """
+    """The records that decode; the others are counted."""
     for value in values:
         try:
             yield decode(model, value)
@@ -92,7 +89,7 @@ def _newest_values(scanner: Scanner, topic: str, domain: str | None, tell: Tell)
     total = left = sum(map(len, newest.values()))
     for message in scanner.read(where) if left else ():
         keys, key = newest.get(int_of(message.partition()), {}), _short(message.key() or b"")
-        # Later than the newest of the first reading, where Kafka has compacted that one away in between.
+        # Later than the newest of the first pass, if Kafka has compacted that one away in between.
         if int_of(message.offset()) < keys.get(key, 1 << 63):
             continue
         del keys[key]
@@ -127,7 +124,7 @@ def build(populations: Iterable[Population], occurred_at: datetime, limits: Glob
 
 
 async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell = lambda *_: None) -> list[GlobalSkill]:
-    """The same skills, chosen from and worded by the configured model; one call each.
+    """The same skills, selected and worded by the configured model, with one call each.
 
     Raises:
         MissingExtra: the extra `llm` is not installed.
@@ -157,10 +154,10 @@ async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell 
 
 
 def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
-    """Put these global skills in the place of those that are there.
+    """Publishes these global skills, replacing the existing ones.
 
     Raises:
-        NotProduced: the broker did not take them all.
+        NotProduced: the broker did not accept all of them.
     """
     with EventOutbox(settings) as outbox:
         for skill in skills:
@@ -184,13 +181,13 @@ def read_published(settings: Settings) -> dict[str, GlobalSkill]:
             try:
                 found[key] = decode(GlobalSkill, value)
             except BadRecord:
-                # Not ours to dead-letter: the materializer, which reads this topic too, does that.
+                # The materializer, which also reads this topic, sends the dead letter.
                 continue
     return {skill.domain: skill for skill in found.values()}
 
 
 def _short(key: bytes) -> bytes:
-    # Two of a million users share one by a chance of 1 to 40 million: then one of them is not counted.
+    # With a million users, the odds that two share one are 1 to 40 million: then one of them is not counted.
     return blake2b(key, digest_size=8).digest()
 
 

@@ -1,4 +1,4 @@
-"""Sending a person's command or request to forget, and waiting until a worker has carried it out."""
+"""Sends a person's command or request to forget, and waits until a worker has carried it out."""
 
 import time
 from collections.abc import Callable
@@ -18,12 +18,12 @@ AnswerT = TypeVar("AnswerT", bound=Event)
 
 
 class Commander:
-    """Sends commands about one user, and follows that user's part of the log. Use it as a context manager.
+    """Sends commands about one user and follows that user's partition of the log. Use it as a context manager.
 
     Args:
         settings: the deployment.
-        user_id: whose skills the commands are about.
-        outbox: sends them; by default one of its own, whose first record takes a second, until it has its id.
+        user_id: the user whose skills the commands change.
+        outbox: sends them; by default one of its own, whose first record takes a second while it gets its id.
     """
 
     def __init__(self, settings: Settings, user_id: str, outbox: Outbox | None = None) -> None:
@@ -42,7 +42,7 @@ class Commander:
         )
 
     def carry_out(self, command: SkillCommand, seconds: float) -> SkillDiff | None:
-        """Send a command, and give the diff that it led to; None if none came within so many seconds.
+        """Sends a command and returns the diff that it led to; None if none arrives in time.
 
         Raises:
             NotProduced: the broker did not take it.
@@ -52,7 +52,7 @@ class Commander:
         return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
-        """Ask a worker to forget, and give the receipt that says it is done; None if none came within so many seconds.
+        """Asks a worker to forget and returns the receipt once it is done; None if none arrives in time.
 
         Raises:
             NotProduced: the broker did not take it.
@@ -67,8 +67,8 @@ class Commander:
     def _ask(
         self, event: Event, answer: type[AnswerT], is_it: Callable[[AnswerT], bool], seconds: float
     ) -> AnswerT | None:
-        """Send an event, and read the answers' topic until the one that is meant."""
-        # Looked up before the event goes out, so that its answer lies behind.
+        """Sends an event and reads the topic of answers until its own."""
+        # Looked up before the event is sent, so that its answer comes after this offset.
         where = TopicPartition(self._settings.topic(answer.TOPIC), self._partition)
         _, where.offset = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
         topic = topic_of(type(event))
@@ -82,7 +82,7 @@ class Commander:
                 continue
             try:
                 found = decode(answer, message.value())
-            except BadRecord:  # a tombstone, or somebody else's; the materializer puts it away
+            except BadRecord:  # a tombstone or a bad record; the materializer reports it
                 continue
             if is_it(found):
                 return found

@@ -1,8 +1,8 @@
-"""Whether the topics and the DuckDB file say what was written of each skill: nothing edited, nothing left out.
+"""Verifies that nothing was edited or removed in the topics and the DuckDB file.
 
-Partition by partition, because a user's log and skills are on the same one: memory is bounded by the log of the largest
-partition, some 1.5 kB for each version. Workers may go on meanwhile: skills are read before the log, which then has all
-that they have. Somebody who was forgotten has a receipt in the place of a log.
+It goes partition by partition, because a user's log and skills are on the same one: the log of the largest partition,
+some 1.5 kB per version, bounds the memory. Workers may keep running: skills are read before the log, which then holds
+every version of theirs. A forgotten person has a receipt instead of a log.
 """
 
 import time
@@ -26,10 +26,10 @@ from streams.operations.rebuild.compare import version_in
 from streams.settings import Settings
 
 Tell = Callable[[str, int, int], None]
-"""Is told how far a stage is: its name, how much is done, about how much there is."""
+"""Receives progress: the stage's name, how much is done, and about how much there is."""
 MOST_FINDINGS = 1_000
 LATE_SECONDS = 1.0
-"""A worker writes a skill before it sends the diff: after so long the diff is there, unless the worker is not."""
+"""A worker writes a skill before it sends the diff: this long to wait for the diff."""
 _KEY_PARTS = 3
 _ROWS = 1_000
 
@@ -39,7 +39,7 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it was written."""
+    """Something that is not as it was written."""
 
     user_id: str
     domain: str
@@ -48,14 +48,14 @@ class Finding:
 
 @dataclass
 class Verified:
-    """What was looked at, and what was found.
+    """The extent of a verification and its findings.
 
     Attributes:
         users, skills, versions: how many were verified on the topics.
-        copies: versions and skills in DuckDB that were compared with the topics; None where there is no snapshot.
-        forgotten: how many have a receipt where a log would be, or where DuckDB still has copies.
-        findings: the first thousand.
-        found: how many there are.
+        copies: versions and skills in DuckDB that were compared with the topics; None if there is no snapshot.
+        forgotten: how many have a receipt instead of a log, or copies that DuckDB has not deleted yet.
+        findings: the first thousand findings.
+        found: the number of findings.
     """
 
     users: int = 0
@@ -67,7 +67,7 @@ class Verified:
     found: int = 0
 
     def note(self, finding: Finding) -> None:
-        """Count a finding, and keep it while there are few."""
+        """Counts a finding, and keeps it up to a limit."""
         self.found += 1
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(finding)
@@ -75,7 +75,7 @@ class Verified:
 
 @dataclass
 class _Partition:
-    """The newest record per key of one partition, of those who are meant."""
+    """The newest record per key of one partition, for the users to verify."""
 
     skills: dict[Name, bytes] = field(default_factory=dict)
     log: defaultdict[Name, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
@@ -85,17 +85,17 @@ class _Partition:
 def verify(
     settings: Settings, user: str | None = None, domain: str | None = None, tell: Tell = lambda *_: None
 ) -> Verified:
-    """Verify the skills of all users, or of one.
+    """Verifies the skills of all users, or of one.
 
     Args:
         settings: the deployment, with the key of its seals.
-        user: only this one; None: everybody.
+        user: only this one; None: all.
         domain: only this one; None: all.
-        tell: is told how far it is.
+        tell: receives progress.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        MaterializerError: there is a snapshot that cannot be read, or is of another deployment.
+        MaterializerError: the snapshot cannot be read, or belongs to another deployment.
     """
     con = read.connect_own(settings)
     try:
@@ -118,15 +118,15 @@ class _Verification:
     ) -> None:
         self._settings, self._scanner, self._con = settings, scanner, con
         self._user, self._domain, self._tell = user, domain, tell
-        self._key = settings.seal_key
+        self._key = settings.chain_key_bytes
         self._done = Verified(copies=None if con is None else 0)
 
     def run(self) -> Verified:
         logs, skills = (self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC))
         if len(logs) != len(skills):
             raise TopicsDiffer(
-                f"skill-diffs has {len(logs)} partitions and skills {len(skills)}, and they must have the same number: "
-                "a user's are read together. `sager topics` tells what is wrong"
+                f"skill-diffs has {len(logs)} partitions and skills {len(skills)}, but they must have the same number. "
+                "Run `sager topics` to see what is wrong"
             )
         where = list(zip(logs, skills, strict=True))
         if self._user is not None:
@@ -161,17 +161,17 @@ class _Verification:
         return audit([decode(SkillDiff, records[version]) for version in sorted(records)], skill, self._key)
 
     def _compared(self, partition: int, held: _Partition) -> Iterator[tuple[Finding, datetime]]:
-        """What in DuckDB is not as on this partition, and of when it is. DuckDB may be behind: only what it has."""
+        """Where DuckDB differs from this partition, with the time. It may be behind: only its own rows are compared."""
         for name, version, document in self._documents("skill_diffs", partition):
             if copy_differs(held.log.get(name, {}), version, document):
-                there = "is not as in" if version in held.log.get(name, {}) else "is not in"
+                there = "differs from" if version in held.log.get(name, {}) else "is not in"
                 what = f"version {version} of skill_diffs in DuckDB {there} the log"
                 yield Finding(*name, what), decode(SkillDiff, document).occurred_at
         for name, version, document in self._documents("skills", partition):
             record = held.skills.get(name)
             newest = version_in(record or b"")
             if version > newest or (version == newest and copy_differs({version: record or b""}, version, document)):
-                what = f"the skill in DuckDB, at version {version}, is not what the topic of skills has"
+                what = f"the skill in DuckDB, at version {version}, differs from the topic skills"
                 yield Finding(*name, what), decode(PolicySkill, document).occurred_at
 
     def _documents(self, table: str, partition: int) -> Iterator[tuple[Name, int, bytes]]:
@@ -195,7 +195,7 @@ class _Verification:
     def _conclude(
         self, found: Sequence[Finding], copies: Sequence[tuple[Finding, datetime]], *, is_known: bool
     ) -> None:
-        """Note the findings; copies of what was forgotten are none, because DuckDB is some seconds behind."""
+        """Records the findings, except copies of what was forgotten: DuckDB is some seconds behind."""
         for finding in found:
             self._done.note(finding)
         is_missing = self._user is not None and not is_known
@@ -241,7 +241,7 @@ class _Verification:
             if not self._is_meant(diff.user_id, diff.domain):
                 continue
             if key is not None and message.key() != diff_key(diff.user_id, diff.domain, diff.version):
-                what = f"version {diff.version} stands under the key of another record"
+                what = f"version {diff.version} has the key of another record"
                 held.strange.append(Finding(diff.user_id, diff.domain, what))
             held.log[diff.user_id, diff.domain][diff.version] = value
         for name in [name for name, versions in held.log.items() if not versions]:
@@ -251,7 +251,7 @@ class _Verification:
         return self._user in (None, user) and self._domain in (None, domain)
 
     def _receipts(self) -> Mapping[str, Receipt]:
-        """All receipts by subject; one topic of small records, read only where something is found."""
+        """All receipts, by subject. Read only if there are findings."""
         found: dict[str, Receipt] = {}
         try:
             where = self._scanner.partitions(Receipt.TOPIC)
@@ -271,7 +271,7 @@ def _ahead(held: _Partition, name: Name) -> bool:
 
 
 def _parts(key: bytes | None, count: int) -> list[Any] | None:
-    """The parts of a compound key; None for another key, such as those of older releases."""
+    """The parts of a compound key; None for any other key, such as those of older releases."""
     try:
         parts = orjson.loads(key or b"")
     except ValueError:

@@ -136,3 +136,23 @@ def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> 
     refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"}, seconds=60)
     assert refused.returncode == 1
     assert "set SAGER_PARTITIONS=4" in refused.stderr
+
+
+def test_a_second_interrupt_ends_at_once_and_the_next_start_does_what_was_left(tmp_path: Path) -> None:
+    with Up(tmp_path) as up:
+        [worker] = [
+            pid for pid in process_tree(up.process.pid) if b"\0worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(worker, signal.SIGSTOP)
+        accepted = choose(up, 5)
+        os.kill(up.process.pid, signal.SIGINT)
+        until(lambda: "finishing: " in up.told(), "progress to be told")
+        assert up.process.poll() is None, "it waits for its worker"
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+    with Up(tmp_path) as up:
+        assert "were still to be done" in up.told()
+        until(lambda: len(learned(up)) == len(accepted), "all to be published")
+        assert sorted(learned(up)) == sorted(accepted)
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()

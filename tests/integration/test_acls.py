@@ -174,7 +174,9 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     assert last.reasoned_by.reasoner == "command by their advocate"
     harness.assert_all_stores_agree()
     assert harness.outputs.dead_letters == []
-    forgotten = sager(tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann")
+    forgotten = sager(
+        tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann", "--yes"
+    )
     assert forgotten.exit_code == 0, forgotten.stderr
     doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout

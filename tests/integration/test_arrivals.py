@@ -7,10 +7,10 @@ from zlib import crc32
 import pytest
 from confluent_kafka import Producer
 
-from schemas import Contrast, DeadLetter, Ranking, Selection, SkillDiff, encode
+from schemas import Ranking, Selection, SkillDiff, encode
 from streams.kafka.clients import client_config, partition_of
 from tests.harness import Harness
-from tests.worlds import film, slate
+from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -39,53 +39,6 @@ def selection_of(ranking: Ranking, place: int, event_id: str = "") -> Selection:
             "item_id": ranking.candidates[place].item_id,
         }
     )
-
-
-def test_a_selection_may_come_before_after_twice_or_without_its_ranking(harness: Harness) -> None:
-    harness.worker()
-    events = harness.events
-    before, after, twice, never = (ranking_of("ann", name) for name in ("before", "after", "twice", "never"))
-
-    harness.send(selection_of(before, 2))
-    events.flush()
-    harness.until(lambda out: "open-rankings" in out.records, "the selection to wait")
-    harness.send(before)
-    harness.send(after)
-    harness.send(selection_of(after, 3))
-    harness.send(twice)
-    harness.send(selection_of(twice, 4))
-    harness.send(selection_of(twice, 4))
-    harness.send(twice)
-    harness.send(selection_of(never, 5))
-    events.flush()
-
-    harness.count(SkillDiff, 3)
-    outputs = harness.quiet()
-    assert sorted(c.ranking_id for c in outputs.values(Contrast)) == ["after", "before", "twice"]
-    assert len(outputs.values(SkillDiff)) == 3
-    assert outputs.dead_letters == []
-
-
-@pytest.mark.thorough
-def test_what_can_never_be_matched_is_dead_lettered(harness: Harness) -> None:
-    harness.worker()
-    events = harness.events
-    shown = ranking_of("ann", "shown")
-    stranger = selection_of(shown, 0).model_copy(update={"item_id": film(9_999)["item_id"], "event_id": "stranger"})
-    harness.send(shown)
-    harness.send(stranger)
-    harness.send(selection_of(shown, 1))
-    events.flush()
-    harness.count(SkillDiff, 1)
-    harness.send(selection_of(shown, 2, "second-thoughts"))
-    events.flush()
-
-    outputs = harness.count(DeadLetter, 2)
-
-    by_reason = {letter.reason: letter for letter in outputs.dead_letters}
-    assert set(by_reason) == {"not-in-ranking", "already-answered"}
-    assert by_reason["not-in-ranking"].value == encode(stranger)
-    assert by_reason["not-in-ranking"].source.topic == harness.settings.topic("selections")
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""The arms that train a network, by the libraries of the extra `eval-trained`; which are only imported to train."""
+"""The arms that train a network with the libraries of the extra `eval-trained`, imported only for training."""
 
 from evaluation.arms.trained.arm import LightGcn, LightGcnAndProfile, SasRec
 

@@ -1,4 +1,4 @@
-"""LightGCN and SASRec as arms: a user and an item each become a vector, and their product is the score."""
+"""LightGCN and SASRec as arms: users and items become vectors, and their product is the score."""
 
 import random
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ NEEDED = ("torch", "torch_geometric", "torch_rechub")
 
 
 class Trained:
-    """What the two have in common. Training takes minutes and nothing else runs beside it.
+    """The base of both. Training takes minutes, and nothing runs concurrently.
 
     The same split and seed give the same vectors on the same machine.
     """
@@ -33,7 +33,7 @@ class Trained:
         self._seed = options.seed
 
     async def train(self, split: Split, progress: Progress) -> None:
-        """Learn from the training visits and nothing else.
+        """Trains on the training visits only.
 
         Raises:
             MissingExtra: a library is not installed.
@@ -48,11 +48,11 @@ class Trained:
         self._of_user, self._of_item = fit(self.learner, self._visits, self._seed, progress)
 
     def learner(self, known: Visits) -> "Learner":
-        """A network that has learned nothing yet, for these visits."""
+        """An untrained network for these visits."""
         raise NotImplementedError
 
     def scores(self, case: Case) -> NDArray[np.float64]:
-        """Each candidate's score; the lowest for what nobody met in training, and for all if the user did not train."""
+        """Each candidate's score; the lowest for items without training visits, and for all if the user has none."""
         row = self._visits.users.get(case.user_id)
         found = np.zeros(len(case.candidates))
         met = [place for place, item in enumerate(case.candidates) if item in self._visits.items]
@@ -61,11 +61,11 @@ class Trained:
         rows = [self._visits.items[case.candidates[place]] for place in met]
         found[met] = self._of_item[rows] @ self._of_user[row]
         unmet = np.setdiff1d(np.arange(len(found)), met)
-        found[unmet] = found[met].min() - 1.0  # finite, so that standard scores can be made of it
+        found[unmet] = found[met].min() - 1.0  # finite, so that standard scores can be computed
         return found
 
     async def rank(self, case: Case) -> Ranked:
-        """The candidates by their scores; the case's seed decides among equal ones."""
+        """The candidates by score; the case's seed breaks ties."""
         order = list(case.candidates)
         random.Random(f"{case.seed}/{self.name}").shuffle(order)
         mixed = Case(case.user_id, tuple(order), case.instruction, case.seed)
@@ -73,7 +73,7 @@ class Trained:
 
 
 class LightGcn(Trained):
-    """LightGCN (He et al. 2020): vectors passed along the graph of who met what."""
+    """LightGCN (He et al. 2020): vectors propagated along the graph of visits."""
 
     name = "lightgcn"
 

@@ -1,4 +1,4 @@
-"""Training until it no longer helps: told by each training user's last training visit, never by what is tested."""
+"""Early stopping: training ends when each training user's last training visit is no longer ranked better."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -13,11 +13,11 @@ from evaluation.arms.arm import Progress
 from evaluation.arms.trained.visits import Visits, without_last
 
 THREADS = 1
-"""The matrices are small: waiting for a second thread costs more than it does, many times more on a busy machine."""
+"""The matrices are small: synchronising a second thread costs more than it saves, above all on a busy machine."""
 CHECKED = 1_000
-"""At most so many users tell when to stop."""
+"""Maximum number of users in the stopping check."""
 AGAINST = 20
-"""So many items stand beside each one's last, half of them drawn evenly and half as they are met."""
+"""Negatives per user in the check, half of them drawn uniformly and half by popularity."""
 Vectors = NDArray[np.float32]
 
 
@@ -25,9 +25,9 @@ class Learner(Protocol):
     """A network under training.
 
     Attributes:
-        steps: how many steps it takes at most.
-        between: so many steps are between two checks.
-        patience: so many checks without a better one end it.
+        steps: maximum number of steps.
+        between: steps between two checks.
+        patience: checks without improvement after which training ends.
     """
 
     network: torch.nn.Module
@@ -36,18 +36,18 @@ class Learner(Protocol):
     patience: int
 
     def step(self) -> None:
-        """Learn from one batch."""
+        """Trains on one batch."""
         ...
 
     def vectors(self, visits: Visits, users: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The vectors of these users and of all items when these are the visits, as far as it has learned."""
+        """The current vectors of these users and of all items, given these visits."""
         ...
 
 
 def fit(learner: Callable[[Visits], Learner], visits: Visits, seed: int, progress: Progress) -> tuple[Vectors, Vectors]:
-    """Train and give the vectors of users and items, at the best check.
+    """Trains and returns the vectors of users and items at the best check.
 
-    The users' last visits are left out of training and not of what the vectors are made from.
+    The users' last visits are left out of training, but not out of the vectors' input.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(THREADS)
@@ -81,7 +81,7 @@ def _train(learner: Learner, check: "_Check", progress: Progress) -> None:
 
 
 class _Check:
-    """How well users' last training visits are told from other items: the mean reciprocal rank."""
+    """The stopping check: the mean reciprocal rank of users' last training visits among other items."""
 
     def __init__(self, known: Visits, last: dict[int, int], seed: int) -> None:
         chance = np.random.default_rng(seed)

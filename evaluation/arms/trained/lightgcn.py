@@ -1,4 +1,4 @@
-"""LightGCN on torch-geometric's model, with the loss of its paper."""
+"""LightGCN on torch-geometric's model, with the paper's loss."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ from evaluation.arms.trained.visits import Visits
 SIZE, LAYERS = 64, 3
 BATCH, RATE, DECAY = 4_096, 0.01, 1e-3
 SPREAD = 0.1
-"""Of the first vectors, as in the authors' code."""
+"""Standard deviation of the initial vectors, as in the authors' code."""
 
 
 class _Passing(LightGCN):
-    """The model as the function that the libraries' tools take: vectors in, what comes of them along a graph out."""
+    """The model as a function of vectors and a graph."""
 
     def forward(self, graph: Tensor) -> Tensor:
-        """The vectors of all nodes, passed along and averaged over the layers."""
+        """The vectors of all nodes, propagated and averaged over the layers."""
         return self.get_embedding(graph)
 
 
@@ -41,7 +41,7 @@ class Graph:
         self._waiting: tuple[Tensor, ...] = ()
 
     def step(self) -> None:
-        """Items that were met are to stand before items drawn evenly."""
+        """Trains visited items to rank before uniformly drawn ones."""
         if not self._waiting:
             self._waiting = torch.randperm(self._pairs.shape[1]).split(BATCH)
         batch, *rest = self._waiting
@@ -57,8 +57,8 @@ class Graph:
         loss = self.network.recommendation_loss((mine * met).sum(1), (mine * unmet).sum(1), lambda_reg=DECAY)
         self._optimizer.zero_grad()
         loss.backward()
-        # Passing along the graph is linear and symmetric, so its gradient is passed along the same way; autograd would
-        # transpose the graph anew for each layer, which takes more than twice as long.
+        # Propagation is linear and symmetric, so that its gradient propagates in the same way; autograd would transpose
+        # the graph for each layer, which takes more than twice as long.
         with torch.no_grad():
             gradient = functional_call(self.network, {"embedding.weight": passed.grad}, (self._graph,))
             self.network.embedding.weight.grad += gradient
@@ -66,7 +66,7 @@ class Graph:
 
     @torch.no_grad()
     def vectors(self, visits: Visits, users: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The vectors after passing along the graph of these visits."""
+        """The vectors after propagation along the graph of these visits."""
         of_user, of_item = self.network(self._edges(visits)).split([self._users, self._items])
         return of_user[list(users)], of_item
 

@@ -14,11 +14,11 @@ from evaluation.arms.trained.visits import Visits
 SIZE, BLOCKS, HEADS, LENGTH, DROPOUT = 64, 2, 1, 50, 0.2
 BATCH, OTHERS, RATE = 64, 512, 0.002
 SPREAD = 0.02
-"""Of the first weights; the library's own vectors start at all but nothing."""
+"""Standard deviation of the initial weights; the library's own vectors start near zero."""
 
 
 class Sequences:
-    """Histories in windows, newest first; 0 stands for nothing, so that an item's number is its row plus one."""
+    """Histories in windows, newest first; 0 is padding, so that an item's number is its row plus one."""
 
     steps, between, patience = 1_000, 100, 3
 
@@ -39,7 +39,7 @@ class Sequences:
         self._waiting: list[list[int]] = []
 
     def step(self) -> None:
-        """At each place of a window, the item that came next is to stand before items drawn evenly."""
+        """Trains the next item at each position of a window to rank before uniformly drawn ones."""
         if not self._waiting:
             self._waiting = self._batches()
         rows = pad_sequence([self._windows[row] for row in self._waiting.pop()], batch_first=True)
@@ -57,7 +57,7 @@ class Sequences:
 
     @torch.no_grad()
     def vectors(self, visits: Visits, users: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """What the network has read at the end of each of these histories; a user without any has zeros."""
+        """The network's output at the end of each history; zeros for a user without one."""
         self.network.eval()
         of_user = torch.zeros(len(users), SIZE)
         read = [torch.tensor(visits.histories[user][-LENGTH:], dtype=torch.long) + 1 for user in users]
@@ -70,13 +70,13 @@ class Sequences:
         return of_user, self._of_item.weight[1:].clone()
 
     def _batches(self) -> list[list[int]]:
-        """All windows once, in batches of like length, as whatever fills up a row costs as much as a visit."""
+        """All windows once, in batches of similar length, because padding costs as much as a visit."""
         order = sorted(torch.randperm(len(self._windows)).tolist(), key=lambda row: len(self._windows[row]))
         batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
         return [batches[place] for place in torch.randperm(len(batches))]
 
     def _read(self, rows: Tensor) -> Tensor:
-        """What the network has read at each place. The library drops dimensions of size 1, hence at least 2 by 2."""
+        """The network's output at each position. The library drops dimensions of size 1, hence at least 2 by 2."""
         count, length = rows.shape
         rows = pad(rows, (0, max(0, 2 - length), 0, max(0, 2 - count)))
         states: Tensor = self.network.seq_forward({"seq": rows}, self._of_item(rows))

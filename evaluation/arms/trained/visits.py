@@ -1,4 +1,4 @@
-"""Training visits as numbers, and the part of them that tells when to stop."""
+"""Training visits as numbers, and the part held out for early stopping."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from evaluation.case import Split
 
 @dataclass(frozen=True)
 class Visits:
-    """Who met what, in order.
+    """Users' visits, in order.
 
     Attributes:
-        users, items: their rows by id; only those who met something in training, and what was met.
+        users, items: row numbers by id; only users and items with training visits.
         histories: each user's items, oldest first.
     """
 
@@ -19,7 +19,7 @@ class Visits:
     histories: list[list[int]]
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Each user and item that met, once, in order."""
+        """Each user-item pair once, in order."""
         return sorted({(user, item) for user, history in enumerate(self.histories) for item in history})
 
 
@@ -33,7 +33,7 @@ def indexed(split: Split) -> Visits:
 
 
 def without_last(visits: Visits, at_least: int = 3) -> tuple[Visits, dict[int, int]]:
-    """The same without the last visit of each user who has `at_least` so many, and those last visits' items."""
+    """The same without the last visit of each user with `at_least` visits, and those visits' items."""
     last = {user: history[-1] for user, history in enumerate(visits.histories) if len(history) >= at_least}
     kept = [history[:-1] if user in last else history for user, history in enumerate(visits.histories)]
     return Visits(visits.users, visits.items, kept), last

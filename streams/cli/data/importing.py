@@ -79,7 +79,8 @@ def import_(
     As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
     ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
 
-    Events that Kafka holds already are not sent again: an import can be repeated, and goes on where it stopped.
+    Events that Kafka still holds are not sent again: repeat an import that was interrupted, and it goes on where it
+    stopped. The topics keep interactions and selections for 30 days, rankings for 7.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.importers import Format, load  # noqa: PLC0415

@@ -1,1 +1,1 @@
-"""Who may do what on Kafka: the access rules of each role, out of the topic registry and a deployment's settings."""
+"""Kafka ACLs: the access rules of each role, derived from the topic registry and a deployment's settings."""

@@ -1,4 +1,4 @@
-"""The access rules that the brokers have, next to those that a principal needs."""
+"""Compares the brokers' access rules with those that a principal needs, and creates them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ REQUEST_SECONDS = 15.0
 ANY_HOST, EVERYBODY = "*", "User:*"
 NO_RIGHT = "CLUSTER_AUTHORIZATION_FAILED"
 ADVICE = {
-    NO_RIGHT: "rules are listed by who has Describe on the cluster, and made by who has Alter on "
-    "it: do it as Kafka's administrator, or give them the commands that `sager acls --principal` prints",
+    NO_RIGHT: "listing rules requires Describe on the cluster, and creating them requires Alter: "
+    "run it as Kafka's administrator, or hand over the commands that `sager acls --principal` prints",
     "SECURITY_DISABLED": "the brokers have no authorizer and allow everything: set authorizer.class.name, and "
     "allow.everyone.if.no.acl.found=false",
 }
@@ -39,22 +39,22 @@ _OPERATIONS = {
 
 
 class RulesRefused(StreamsError, RuntimeError):
-    """The brokers neither list nor make access rules for us."""
+    """The brokers refused to list or create access rules."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What a principal lacks, and what it has besides, in words; the rules for everybody count as its own."""
+    """The rules that a principal lacks, and its extra ones, in words; rules for everybody count as its own."""
 
     missing: tuple[Grant, ...]
     besides: tuple[str, ...]
 
 
 def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None:
-    """Make these rules; those that are there stay.
+    """Creates these rules; existing ones are kept.
 
     Raises:
-        RulesRefused: the brokers made not all of them.
+        RulesRefused: the brokers did not create all of them.
     """
     rules = [_binding(principal, grant) for grant in wanted]
     if not rules:
@@ -68,10 +68,10 @@ def create(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> None
 
 
 def compare(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> Difference:
-    """What the brokers allow a principal, next to what it is to be allowed.
+    """The difference between a principal's rules on the brokers and those that it needs.
 
     Raises:
-        RulesRefused: the brokers do not tell.
+        RulesRefused: the brokers do not list rules.
     """
     _may_list(client)
     wanted = tuple(wanted)
@@ -82,14 +82,14 @@ def compare(client: AdminClient, principal: str, wanted: Iterable[Grant]) -> Dif
 
 
 def _may_list(client: AdminClient) -> None:
-    """Whether we are told of rules. Who is not is given none, and no error: librdkafka passes it over."""
+    """Whether rules are listed. Without the right, librdkafka returns none and no error."""
     try:
         told = client.describe_cluster(include_authorized_operations=True, request_timeout=REQUEST_SECONDS)
         operations = told.result(REQUEST_SECONDS + 1).authorized_operations
     except (KafkaException, TimeoutError) as error:
         raise _refused(error) from error
     if AclOperation.DESCRIBE not in (operations or ()):
-        raise RulesRefused(f"the brokers do not tell us of rules. What to do: {ADVICE[NO_RIGHT]}")
+        raise RulesRefused(f"the brokers do not list rules. What to do: {ADVICE[NO_RIGHT]}")
 
 
 def _rules(client: AdminClient, principal: str) -> list[AclBinding]:
@@ -126,7 +126,7 @@ def _told(rule: AclBinding) -> str:
 def _refused(error: Exception) -> RulesRefused:
     told = error.args[0] if isinstance(error, KafkaException) else None
     if told is None:
-        return RulesRefused("the brokers do not answer about access rules in time")
-    if told.name() in ADVICE:  # what a broker says of it is its own innards
+        return RulesRefused("the brokers did not answer about access rules in time")
+    if told.name() in ADVICE:  # the broker's own message is about its internals
         return RulesRefused(f"the brokers refuse ({told.name()}). What to do: {ADVICE[told.name()]}")
-    return RulesRefused(f"the brokers refuse: {told.str()}. `sager doctor` examines them")
+    return RulesRefused(f"the brokers refuse: {told.str()}. Run `sager doctor` to examine them")

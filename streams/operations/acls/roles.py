@@ -1,8 +1,8 @@
-"""The roles of a deployment, and the least that each needs of Kafka. What is not granted is refused.
+"""The roles of a deployment, and the minimum that each needs from Kafka. Whatever is not granted is refused.
 
-Every name is literal: a rule for a prefix would be good for the topics of every tenant whose prefix begins alike. The
-worker and the operator get whatever topic is in the registry, the materializer whatever becomes rows; to the others a
-new topic is closed until it is named here.
+Every name is literal: a prefixed rule would also cover tenants whose prefix begins the same way. The worker and the
+operator get every topic of the registry, the materializer every topic that becomes rows; to the others a new topic is
+closed until it is named here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.SERVE, Settings())]
@@ -21,7 +21,7 @@ from streams.settings import Settings
 
 
 class Role(StrEnum):
-    """Who comes to Kafka, each with a user or certificate of its own."""
+    """The clients of Kafka, each with a user or certificate of its own."""
 
     APP = "app"
     IMPORTER = "importer"
@@ -34,14 +34,14 @@ class Role(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a rule is about."""
+    """The type of resource that a rule covers."""
 
     TOPIC = "topic"
     GROUP = "group"
 
 
 class Operation(StrEnum):
-    """Kafka's operations that anybody here needs. Describe comes with Read, Write and Alter, and is not told twice."""
+    """Kafka's operations that the roles need. Read, Write and Alter imply Describe, so that it is not granted twice."""
 
     READ = "Read"
     WRITE = "Write"
@@ -54,7 +54,7 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """One operation that is allowed, on one resource of exactly this name."""
+    """One allowed operation on the one resource with exactly this name."""
 
     kind: Kind
     name: str
@@ -66,24 +66,24 @@ class Grant:
 
 ALL = tuple(TOPICS)
 KEPT = tuple(topic.base for topic in PUBLIC_TOPICS)
-"""What becomes rows of DuckDB."""
+"""The topics that become rows in DuckDB."""
 _OF_PEOPLE = ("items", "global-skills")
-"""What workers never write: the app's catalogue, and what the operator builds."""
+"""The topics that workers never write: the app's catalogue, and those that the operator builds."""
 _NEVER_READ_BY_WORKERS = ("items", "dead-letters")
 APP_ID = "{app_id}"
 
 
 @dataclass(frozen=True)
 class Access:
-    """What a role does with Kafka.
+    """What a role needs from Kafka.
 
     Attributes:
-        does: what it is, for people.
+        does: its description, for people.
         reads, writes: the topics, by the registry's names.
-        looks_at: topics of which it must know that and how they are there, besides those it reads or writes.
-        joins: consumer groups of which it is a member.
-        asks: groups that it asks for, as for the lag; and names that librdkafka wants and nobody ever joins.
-        makes_topics: whether it creates and alters them.
+        looks_at: topics that it must describe, besides those it reads or writes.
+        joins: consumer groups that it joins.
+        asks: groups that it describes, for instance for their lag; and names that librdkafka requires and nobody joins.
+        makes_topics: whether it creates and alters topics.
     """
 
     does: str
@@ -101,21 +101,21 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
 
 ROLES: dict[Role, Access] = {
     Role.APP: Access(
-        "tells what was shown and taken, reads slim skills and the answers to its rank requests",
+        "sends what was shown and taken, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
         writes=("items", "interactions", "rank-requests", "rankings", "selections"),
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
     Role.IMPORTER: Access(
-        "`sager import`: histories, and what Kafka holds of them already",
+        "`sager import`: sends histories, and reads which of them Kafka already holds",
         reads=("interactions", "rankings", "selections"),
         writes=("items", "interactions", "rankings", "selections"),
         looks_at=ALL,
         asks=(APP_ID, unused_group("scan")),
     ),
     Role.WORKER: Access(
-        "`sager worker`: all agents, with the changelogs of their tables",
+        "`sager worker`: runs all agents, with the changelogs of their tables",
         reads=_without(ALL, _NEVER_READ_BY_WORKERS),
         writes=_without(ALL, _OF_PEOPLE),
         looks_at=ALL,
@@ -123,27 +123,27 @@ ROLES: dict[Role, Access] = {
         asks=(unused_group("global-skills"), unused_group("oldest"), unused_group("scan")),
     ),
     Role.MATERIALIZER: Access(
-        "`sager materialize`: public topics into DuckDB",
+        "`sager materialize`: writes public topics to DuckDB",
         reads=KEPT,
         writes=("dead-letters",),
         looks_at=KEPT,
         asks=(f"{APP_ID}-materializer",),
     ),
     Role.ADVOCATE: Access(
-        "`sager policy pin` and its like, and `forget`: commands and requests, and what comes of them",
+        "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "receipts"),
         writes=("skill-commands", "forget-requests"),
-        asks=(unused_group("commands"),),
+        asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
-        "`sager serve`: the same for those who have a token",
+        "`sager serve`: the same for holders of a token",
         reads=("skill-diffs",),
         writes=("skill-commands",),
         asks=(unused_group("commands"),),
     ),
-    Role.ANALYST: Access("asks DuckDB, and never Kafka"),
+    Role.ANALYST: Access("reads DuckDB, never Kafka"),
     Role.OPERATOR: Access(
-        "makes the topics; doctor, dead letters, rebuild, global skills",
+        "creates the topics; runs doctor, dead letters, rebuild and global skills",
         reads=ALL,
         writes=ALL,
         looks_at=ALL,
@@ -177,7 +177,7 @@ def grants(role: Role, settings: Settings) -> tuple[Grant, ...]:
 
 
 def union(roles: Iterable[Role], settings: Settings) -> tuple[Grant, ...]:
-    """What somebody needs who has several roles; each rule once."""
+    """The rules of several roles together, each once."""
     return tuple(dict.fromkeys(grant for role in roles for grant in grants(role, settings)))
 
 
@@ -190,7 +190,7 @@ def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operati
 
 
 def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[str]:
-    """The same for Kafka's own tool: a command for all resources on which the same is allowed."""
+    """The rules as commands of `kafka-acls.sh`, one for all resources with the same operations."""
     alike: dict[tuple[Kind, tuple[Operation, ...]], list[str]] = {}
     for (kind, name), operations in by_resource(wanted).items():
         alike.setdefault((kind, operations), []).append(name)

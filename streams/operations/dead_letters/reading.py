@@ -1,4 +1,4 @@
-"""Dead letters out of Kafka: filtered, each once, the newest of them and counts of all."""
+"""Reads dead letters from Kafka: filtered, each once, the newest ones and counts of all."""
 
 import heapq
 from collections import Counter
@@ -18,7 +18,7 @@ from streams.materializer.forgetting import Barrier
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
-"""Header of a dead letter that stands on its topic again because it was replayed: where its original went."""
+"""Header of a dead letter that is on its topic again because it was replayed: where its original went."""
 
 
 class NoSuchLetter(StreamsError, LookupError):
@@ -27,10 +27,10 @@ class NoSuchLetter(StreamsError, LookupError):
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which dead letters are meant; what is empty does not choose.
+    """A filter of dead letters; an empty field matches all.
 
     Attributes:
-        ids: of the dead letters themselves.
+        ids: the dead letters' own ids.
         reasons, stages: as in the dead letter.
         topics: full names of the topics that the originals came from.
         since_ms: refused at this time or later, in milliseconds since 1970.
@@ -45,7 +45,7 @@ class Chosen:
     user: str | None = None
 
     def takes(self, found: "Found") -> bool:
-        """Whether this dead letter is meant."""
+        """Whether this dead letter matches."""
         letter = found.letter
         return (
             (not self.ids or letter.event_id in self.ids)
@@ -59,13 +59,13 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A dead letter and where it stands on its topic.
+    """A dead letter and its position on its topic.
 
     Attributes:
-        letter: as it was decoded.
+        letter: the decoded dead letter.
         refused_ms: when it was sent, in milliseconds since 1970.
         partition, offset: its position on the topic of dead letters.
-        replayed_to: where its original was sent again, if this is the record that tells so.
+        replayed_to: where its original was replayed to, if this is the record of a replay.
     """
 
     letter: DeadLetter
@@ -82,14 +82,15 @@ class Found:
 
 @dataclass
 class Listing:
-    """What was found.
+    """The result of a listing.
 
     Attributes:
-        newest: the newest of the chosen ones, newest first.
-        by_reason: how many of all chosen ones have a reason.
-        replayed: the ids of those that were replayed.
-        unreadable: records on the topic that are no dead letters.
-        forgotten: those of people who were forgotten since; they are in nothing else here.
+        newest: the newest matching ones, newest first.
+        by_reason: the number of all matching ones, by reason.
+        replayed: the ids of the replayed ones.
+        unreadable: the number of records on the topic that are not dead letters.
+        forgotten: the number of dead letters of forgotten people, which nothing else here counts.
+        there: the reasons, stages and topics of all that were read, matching or not.
     """
 
     newest: list[Found] = field(default_factory=list)
@@ -97,21 +98,23 @@ class Listing:
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
     forgotten: int = 0
+    there: dict[str, set[str]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
-        """How many were chosen."""
+        """How many match."""
         return self.by_reason.total()
 
 
 class Letters:
-    """The topic of dead letters, as one scanner reads it.
+    """The topic of dead letters, read by one scanner.
 
-    The topic is not compacted, so that letters of a forgotten person stay on it for 90 days: nobody is given them.
+    The topic is not compacted: letters of a forgotten person stay on it for 90 days, but are never returned.
 
     Attributes:
-        unreadable: records that are no dead letters, of those read so far.
-        forgotten: letters of people who were forgotten since, likewise.
+        unreadable: how many of the records read so far are not dead letters.
+        forgotten: how many of them are letters of forgotten people.
+        there: the reasons, stages and topics read so far.
     """
 
     def __init__(self, settings: Settings, scanner: Scanner) -> None:
@@ -119,9 +122,10 @@ class Letters:
         self._barrier = _barrier(scanner)
         self.unreadable = 0
         self.forgotten = 0
+        self.there: dict[str, set[str]] = {"reason": set(), "stage": set(), "topic": set()}
 
     def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """Every dead letter as often as it stands there, oldest first within a partition.
+        """Every dead letter, repeated ones included, oldest first within a partition.
 
         Raises:
             NoSuchTopic, BrokerUnreachable: it cannot be read.
@@ -130,7 +134,7 @@ class Letters:
         return self.at(self._scanner.since(where, since_ms) if since_ms else where, tell)
 
     def at(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Found]:
-        """The same from these offsets on."""
+        """The same, from these offsets on."""
         for message in self._scanner.read(where, tell):
             try:
                 letter = decode(DeadLetter, message.value())
@@ -140,6 +144,9 @@ class Letters:
             if self._barrier.covers(letter):
                 self.forgotten += 1
                 continue
+            self.there["reason"].add(letter.reason)
+            self.there["stage"].add(letter.stage)
+            self.there["topic"].add(letter.source.topic)
             yield Found(
                 letter,
                 sent_at_ms(message),
@@ -165,7 +172,7 @@ def _barrier(scanner: Scanner) -> Barrier:
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
-    """The newest chosen dead letters, and counts of all chosen ones.
+    """The newest matching dead letters, and counts of all matching ones.
 
     Memory: the newest ones, and 100 bytes for each other.
 
@@ -182,7 +189,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
             name = found.letter.event_id
             if found.replayed_to is not None:
                 done.replayed.add(name)
-            # A dead letter that is older than `since` is not brought back by having been replayed after it.
+            # A replay after `since` does not bring back a dead letter from before it.
             if name in seen or found.replayed_to is not None or not chosen.takes(found):
                 continue
             seen.add(name)
@@ -190,14 +197,14 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
             heapq.heappush(kept, (found.refused_ms, next(order), found))
             if len(kept) > limit:
                 heapq.heappop(kept)
-        done.unreadable, done.forgotten = letters.unreadable, letters.forgotten
+        done.unreadable, done.forgotten, done.there = letters.unreadable, letters.forgotten, letters.there
     done.replayed &= seen
     done.newest = [found for _, _, found in sorted(kept, reverse=True)]
     return done
 
 
 def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tuple[Found, list[str]]:
-    """The dead letter with this id, and where its original was sent again, if it was.
+    """The dead letter with this id, with where its original was replayed to, if it was.
 
     Raises:
         NoSuchLetter: there is none.
@@ -219,9 +226,9 @@ def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tupl
 
 
 def is_clipped(letter: DeadLetter) -> bool:
-    """Whether the dead letter does not hold the whole original, so that it cannot be sent again.
+    """Whether the dead letter holds only part of the original, so that it cannot be replayed.
 
-    Older releases did not always say so; theirs is as long as it may be.
+    Older releases did not always mark it; theirs have the maximum length.
     """
     return letter.detail.startswith(CLIPPED) or any(
         len(part or b"") >= MAX_ORIGINAL_BYTES for part in (letter.key, letter.value)
@@ -229,7 +236,7 @@ def is_clipped(letter: DeadLetter) -> bool:
 
 
 def user_of(key: bytes | None) -> str | None:
-    r"""Whom a key is about: the key itself, or the first part of a compound one; None if it is no text.
+    r"""The user in a key: the key itself, or the first part of a compound one; None if it is not text.
 
     >>> user_of(b"ann"), user_of(b'["ann","films"]'), user_of(b"\xff")
     ('ann', 'ann', None)

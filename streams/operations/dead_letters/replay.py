@@ -1,13 +1,13 @@
-"""Sending the originals of dead letters again: to the topic and partition that they came from, each one once.
+"""Replays the originals of dead letters to the topic and partition that they came from, each exactly once.
 
 A replayed record carries the header `sager-replay-of` with its dead letter's id. Before anything is sent, the source
-partitions are read from the dead letters' positions on for such headers, so that a replay that was cut off, or one
-that is started again, sends nothing twice. Behind it, the dead letter is put on its own topic once more with the
-header `sager-replayed`: it stays there for longer than the source topics keep what was replayed. Two replays of the
-same dead letters at the same time do not see each other.
+partitions are searched for such headers from the dead letters' positions on, so that an interrupted or repeated replay
+sends nothing twice. Afterwards the dead letter is sent to its own topic once more with the header `sager-replayed`,
+where it outlives the replayed record on its source topic. Two concurrent replays of the same dead letters do not see
+each other.
 
-The original's own partition is always right: a record that is on another partition than its user's now, such as one
-that could not be decoded before an update, is sent on by the workers as any other.
+The original's partition is always right: workers re-route a record on the wrong partition, such as one that could not
+be decoded before an update, like any other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,21 +32,21 @@ FLUSH_SECONDS = 60.0
 BATCH = 100
 
 Tell = Callable[[str, int, int], None]
-"""Is told how far a stage is: its name, how much is done, about how much there is."""
+"""Receives progress: the stage's name, how much is done, and about how much there is."""
 
 
 class Hindrance(StrEnum):
     """Why a dead letter is not replayed."""
 
-    DONE = "replayed already"
-    CLIPPED = "only the beginning of the original was kept"
-    SUPERSEDED = "its compacted topic has a newer record of the same key"
-    NO_TOPIC = "its topic or partition is not of this deployment"
+    DONE = "already replayed"
+    CLIPPED = "only part of the original was kept"
+    SUPERSEDED = "its compacted topic has a newer record with the same key"
+    NO_TOPIC = "its topic or partition is not part of this deployment"
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What has to be known of a dead letter until it is sent: not its bytes."""
+    """What a plan keeps of a dead letter: everything but its bytes."""
 
     source: Position
     partition: int
@@ -56,23 +56,25 @@ class Letter:
 
 @dataclass
 class Plan:
-    """What a replay would do.
+    """The plan of a replay.
 
     Attributes:
         ready: the dead letters to replay, by id.
-        hindered: why others are not, by id.
-        unnoted: those that a replay has sent before it was cut off, and where: their dead letters do not tell yet.
-        unknown: ids that were asked for and are not there.
+        hindered: why others cannot be replayed, by id.
+        unnoted: those that an interrupted replay sent without marking their dead letters, with where it sent them.
+        unknown: requested ids that do not exist.
+        there: the reasons, stages and topics of all dead letters that were read.
     """
 
     ready: dict[str, Letter] = field(default_factory=dict)
     hindered: dict[str, Hindrance] = field(default_factory=dict)
     unnoted: dict[str, tuple[Letter, str]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    there: dict[str, set[str]] = field(default_factory=dict)
 
 
 def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Plan:
-    """Which of the chosen dead letters can be sent again, and are not yet.
+    """Plans a replay: which of the matching dead letters can be replayed and have not been.
 
     Memory: some 500 bytes for each of them.
 
@@ -81,7 +83,7 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
     """
     with Scanner(settings) as scanner:
         found = _choose(settings, scanner, chosen, lambda done, total: tell("dead letters", done, total))
-        _look_for_replayed(settings, scanner, found, lambda done, total: tell("replayed before", done, total))
+        _look_for_replayed(settings, scanner, found, lambda done, total: tell("earlier replays", done, total))
     found.unknown = sorted(chosen.ids - found.ready.keys() - found.hindered.keys())
     return found
 
@@ -89,7 +91,9 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
 def _choose(settings: Settings, scanner: Scanner, chosen: Chosen, tell: Callable[[int, int], None]) -> Plan:
     found, replayed = Plan(), set[str]()
     partitions: dict[str, int] = {}
-    for each in Letters(settings, scanner).all(chosen.since_ms, tell):
+    letters = Letters(settings, scanner)
+    found.there = letters.there
+    for each in letters.all(chosen.since_ms, tell):
         letter = each.letter
         if each.replayed_to is not None:
             replayed.add(letter.event_id)
@@ -120,7 +124,7 @@ def _partitions(settings: Settings, scanner: Scanner, name: str) -> int:
 
 
 def _look_for_replayed(settings: Settings, scanner: Scanner, found: Plan, tell: Callable[[int, int], None]) -> None:
-    """Take out of the plan what the source partitions show to be replayed, or superseded by a newer record."""
+    """Removes from the plan what the source partitions show as replayed, or as superseded by a newer record."""
     starts: dict[tuple[str, int], int] = {}
     waiting: dict[tuple[str, int, bytes | None], list[tuple[str, int]]] = {}
     for name, letter in found.ready.items():
@@ -141,10 +145,10 @@ def _look_for_replayed(settings: Settings, scanner: Scanner, found: Plan, tell: 
 
 
 def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> int:
-    """Send the originals of a plan again, and note it on their dead letters; how many there were.
+    """Replays a plan's originals and marks their dead letters; returns how many.
 
     Raises:
-        NotProduced: the broker did not take them all. What it took is known, so that a replay may be started again.
+        NotProduced: the broker did not accept all. Run the replay again: it sends only the rest.
     """
     left = {**planned.ready, **{name: letter for name, (letter, _) in planned.unnoted.items()}}
     starts: dict[int, int] = {}
@@ -160,12 +164,12 @@ def replay(settings: Settings, planned: Plan, tell: Tell = lambda *_: None) -> i
             done += sum(found.letter.event_id in planned.ready for found in batch)
             tell("replayed", done, len(planned.ready))
     if left:
-        raise NotProduced(f"{len(left)} dead letters are not on {name} any more; {done} were replayed")
+        raise NotProduced(f"{len(left)} dead letters are no longer on {name}; {done} were replayed")
     return done
 
 
 def _those(left: dict[str, Letter], letters: Iterable[Found]) -> Iterator[Found]:
-    """The dead letters that are still to be sent, each once; ends with the last."""
+    """The dead letters still to be sent, each once."""
     for found in letters:
         if left.pop(found.letter.event_id, None) is not None:
             yield found
@@ -181,10 +185,10 @@ class _Sender:
         self._went: dict[str, str] = {}
 
     def send(self, batch: Sequence[Found], sent_before: Mapping[str, str]) -> None:
-        """The originals that were not sent before; when the broker has them, the notes.
+        """Sends the originals that were not sent before and, once the broker has them, the marks.
 
         Raises:
-            NotProduced: it did not take all of them; the notes of those that it took are there.
+            NotProduced: the broker did not accept all of them; those that it accepted are marked.
         """
         self._went = dict(sent_before)
         for letter in (found.letter for found in batch if found.letter.event_id not in sent_before):
@@ -197,8 +201,8 @@ class _Sender:
         self._flush()
         if self._failed:
             raise NotProduced(
-                f"{len(self._failed)} records were not taken; the first: {self._failed[0]}. "
-                "Start the replay again: what was taken is not sent twice"
+                f"{len(self._failed)} records were not accepted; the first: {self._failed[0]}. "
+                "Run the replay again: nothing is sent twice"
             )
 
     def _produce(
@@ -227,5 +231,5 @@ class _Sender:
     def _flush(self) -> None:
         if left := self._producer.flush(FLUSH_SECONDS):
             raise NotProduced(
-                f"{left} records unsent after {FLUSH_SECONDS:.0f} s. Start the replay again: nothing is sent twice"
+                f"{left} records unsent after {FLUSH_SECONDS:.0f} s. Run the replay again: nothing is sent twice"
             )

@@ -1,6 +1,6 @@
-"""An examination of a deployment: what works, what does not, and what to do about it. It alters nothing.
+"""Examines a deployment: what works, what does not, and what to do about it. It changes nothing.
 
-Each check has its time and no more, so that the whole one always comes to an end, whatever hangs.
+Each check has a time limit, so that the examination always ends, whatever hangs.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ KAFKA_CHECKS = ("topics", "workers", "dead letters")
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
-    """All findings, in the order in which they are to be read; each check takes at most so many seconds."""
+    """Runs all checks and returns their findings in reading order; each check takes at most this many seconds."""
     yield from Bounded("versions", local.versions, seconds).findings()
     yield from Bounded("settings", lambda: local.contradictions(settings), seconds).findings()
     reached: list[tuple[AdminClient, ClusterMetadata]] = []
     yield from Bounded("broker", lambda: _broker(settings, reached), seconds).findings()
-    # All at once: the longest of them is what one waits for.
+    # Concurrently: the slowest check determines the time.
     running = _on_kafka(settings, *reached[0], seconds) if reached else []
     running += [
         Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
@@ -34,7 +34,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         Bounded("LLM", lambda: _model(settings), seconds),
     ]
     if not reached:
-        yield from (Finding(name, Status.SKIPPED, "not without a broker") for name in KAFKA_CHECKS)
+        yield from (Finding(name, Status.SKIPPED, "needs a broker") for name in KAFKA_CHECKS)
     for each in running:
         yield from each.findings()
 
@@ -51,7 +51,7 @@ def _broker(settings: Settings, reached: list[tuple[AdminClient, ClusterMetadata
     try:
         found = reach(settings, BROKER_SECONDS)
     except BrokerUnreachable as failed:
-        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to where it is")
+        yield error("broker", str(failed), "start Kafka, or set SAGER_BOOTSTRAP to its address")
     except StreamsError as failed:
         yield error("broker", str(failed), "see the message")
     else:
@@ -63,4 +63,4 @@ def _model(settings: Settings) -> Iterator[Finding]:
     if local.uses_model(settings):
         yield from llm.endpoint(settings)
     else:
-        yield ok("LLM", "none is configured: rules do it all")
+        yield ok("LLM", "none is configured: rules handle everything")

@@ -1,4 +1,4 @@
-"""What an examination finds: one line each, with what to do about it; and the bound that no check exceeds."""
+"""Findings, each one line with what to do about it, and the time limit of checks."""
 
 import queue
 import threading
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How it stands: an error keeps the pipeline from working, a warning will or may."""
+    """Severity: an error stops the pipeline, a warning will or may."""
 
     OK = "ok"
     WARNING = "warning"
@@ -18,13 +18,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the examination.
+    """One line of an examination.
 
     Attributes:
-        check: what was looked at.
-        status: how it stands.
-        found: what there is, in numbers where there are any.
-        todo: what to do about it; empty where nothing is to be done.
+        check: what was checked.
+        status: the severity.
+        found: what was found, in numbers where possible.
+        todo: what to do about it; empty if nothing.
     """
 
     check: str
@@ -34,27 +34,27 @@ class Finding:
 
 
 def ok(check: str, found: str) -> Finding:
-    """As it should be."""
+    """A finding without a problem."""
     return Finding(check, Status.OK, found)
 
 
 def warning(check: str, found: str, todo: str) -> Finding:
-    """It works, but not for long or not for all."""
+    """A finding that works, but not for long or not for all."""
     return Finding(check, Status.WARNING, found, todo)
 
 
 def error(check: str, found: str, todo: str) -> Finding:
-    """It does not work."""
+    """A finding that does not work."""
     return Finding(check, Status.ERROR, found, todo)
 
 
 class Bounded:
-    """A check that has been started, and is waited for no longer than its time.
+    """A check that runs in a thread, with a time limit.
 
     Args:
-        name: the check, for the finding where it does not come to an end.
-        check: gives its findings. Left behind in its thread, which ends with the process, if it takes too long.
-        seconds: how long it may take from now on.
+        name: the check's name, for the finding if it times out.
+        check: returns its findings. If it takes too long it is left in its thread, which ends with the process.
+        seconds: time limit from now on.
     """
 
     def __init__(self, name: str, check: Callable[[], Iterable[Finding]], seconds: float) -> None:
@@ -66,13 +66,19 @@ class Bounded:
     def _run(self) -> None:
         try:
             found = list(self._check())
-        except Exception as failed:  # one check that fails must not take the others with it
+        except Exception as failed:  # a failed check must not fail the others
             found = [error(self._name, f"{type(failed).__name__}: {failed}"[:500], "see the message")]
         self._answer.put(found)
 
     def findings(self) -> list[Finding]:
-        """What it has found, or that it did not come to an end."""
+        """Its findings, or one that says that it timed out."""
         try:
             return self._answer.get(timeout=self._seconds)
         except queue.Empty:
-            return [error(self._name, f"no answer within {self._seconds:.0f} s", "look at what it asks; try again")]
+            return [
+                error(
+                    self._name,
+                    f"no answer within {self._seconds:.0f} s",
+                    "check the service that it queries; try again",
+                )
+            ]

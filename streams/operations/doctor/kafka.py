@@ -1,4 +1,4 @@
-"""The broker, its topics, the workers' group and the dead letters of the last day."""
+"""Checks the broker, its topics, the workers' group and the dead letters of the last day."""
 
 import time
 from collections import Counter, defaultdict
@@ -22,12 +22,14 @@ DAY_SECONDS = 24 * 3600
 
 
 def broker(settings: Settings, cluster: ClusterMetadata) -> Iterator[Finding]:
-    """Which cluster it is, and whether it can hold the topics that we want."""
+    """The cluster's identity, and whether it has enough brokers for the topics."""
     brokers = len(cluster.brokers)
     named = f"cluster {cluster.cluster_id}" if cluster.cluster_id else "reachable"
     found = f"{settings.bootstrap}: {named}, {brokers} broker{'s'[: brokers != 1]}"
     if settings.replication > brokers:
-        yield error("broker", f"{found}, but SAGER_REPLICATION={settings.replication}", "start more, or lower it")
+        yield error(
+            "broker", f"{found}, but SAGER_REPLICATION={settings.replication}", "start more brokers, or lower it"
+        )
     elif brokers >= SAFE_REPLICATION > settings.replication:
         todo = f"SAGER_REPLICATION={SAFE_REPLICATION}, so that new topics survive the loss of a broker"
         yield warning("broker", f"{found}, SAGER_REPLICATION={settings.replication}", todo)
@@ -36,7 +38,7 @@ def broker(settings: Settings, cluster: ClusterMetadata) -> Iterator[Finding]:
 
 
 def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> Iterator[Finding]:
-    """What is missing or other than needed, topic by topic; one line if nothing is."""
+    """What is missing or different, topic by topic; one line if nothing is."""
     states = inspect(settings)
     there = [state for state in states if state.partitions is not None]
     missing = [state.name for state in states if state.partitions is None]
@@ -61,7 +63,7 @@ def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) ->
     ]
     yield from wrong
     if not wrong and not missing and not any(state.differs for state in there):
-        yield ok("topics", f"{len(there)} as they must be, {settings.partitions} partitions per user-keyed one")
+        yield ok("topics", f"{len(there)} as required, {settings.partitions} partitions per user-keyed one")
 
 
 def _configs(client: AdminClient, names: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -73,7 +75,7 @@ def _configs(client: AdminClient, names: Iterable[str]) -> dict[str, dict[str, s
         try:
             entries = future.result(ANSWER_SECONDS)
         except KafkaException:
-            # A broker that does not describe configurations, or forbids it, cannot be checked.
+            # A broker that cannot or must not describe configurations cannot be checked.
             continue
         found[resource.name] = {name: entry.value for name, entry in entries.items() if entry.value is not None}
     return found
@@ -90,17 +92,21 @@ def _config(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Ite
         return
     found = f"{name} has retention.ms={kept}"
     if kept != "-1" and int(kept) < int(wanted["retention.ms"]):
-        yield warning("topics", found, f"we make it with {wanted['retention.ms']}; less is read again after less time")
+        yield warning(
+            "topics",
+            found,
+            f"the default is {wanted['retention.ms']}; a shorter one limits how far back records can be read again",
+        )
 
 
 def _compaction(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Iterator[Finding]:
-    """A compacted topic that Kafka deletes from, or compacts too late."""
+    """Compacted topics that Kafka deletes from, or compacts too late."""
     if "delete" in has.get("cleanup.policy", "") and name.endswith("skill-diffs"):
-        todo = "alter its cleanup.policy to compact at once: it is the log of truth, and Kafka deletes from it"
+        todo = "change its cleanup.policy to compact now: it is the log of truth, and Kafka deletes from it"
         yield error("topics", f"{name} has cleanup.policy={has['cleanup.policy']}", todo)
     longest = has.get("max.compaction.lag.ms")
     if longest is not None and int(longest) > int(wanted["max.compaction.lag.ms"]):
-        todo = f"alter it to {wanted['max.compaction.lag.ms']}: what is forgotten may stay in Kafka's files for so long"
+        todo = f"alter it to {wanted['max.compaction.lag.ms']}: forgotten data may stay in Kafka's files that long"
         yield warning("topics", f"{name} has max.compaction.lag.ms={longest}", todo)
 
 
@@ -108,26 +114,26 @@ def _replicas(topic: TopicMetadata, has: Mapping[str, str]) -> Iterator[Finding]
     partitions = topic.partitions.values()
     headless = sorted(each.id for each in partitions if each.leader < 0)
     if headless:
-        yield error("topics", f"{topic.topic} has partitions without a leader: {headless}", "look at the brokers")
+        yield error("topics", f"{topic.topic} has partitions without a leader: {headless}", "check the brokers")
     behind = sorted(each.id for each in partitions if each.leader >= 0 and len(each.isrs) < len(each.replicas))
     if behind:
-        yield warning("topics", f"{topic.topic} has replicas that are behind: {behind}", "look at the brokers")
+        yield warning("topics", f"{topic.topic} has out-of-sync replicas: {behind}", "check the brokers")
     copies = min((len(each.replicas) for each in partitions), default=0)
     in_sync = int(has.get("min.insync.replicas", SAFE_IN_SYNC))
     if copies >= SAFE_REPLICATION and in_sync < SAFE_IN_SYNC:
-        todo = f"alter it to {SAFE_IN_SYNC}: until then one broker's loss may lose what was acknowledged"
+        todo = f"alter it to {SAFE_IN_SYNC}: until then the loss of one broker may lose acknowledged records"
         yield warning("topics", f"{topic.topic} has min.insync.replicas={in_sync} with {copies} replicas", todo)
     elif in_sync > copies > 0 and "min.insync.replicas" in has:
-        todo = "lower it, or add replicas: no record is taken"
+        todo = "lower it, or add replicas: no record is accepted"
         yield error("topics", f"{topic.topic} has min.insync.replicas={in_sync} with {copies} replicas", todo)
 
 
 def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
-    """Who works, and how much waits for them."""
+    """The workers, and how much they have to do."""
     try:
         waiting = lag(settings, client)
     except KafkaException as failed:
-        yield error("workers", f"lag cannot be asked for: {failed.args[0].str()}", "see the topics above")
+        yield error("workers", f"the lag cannot be read: {failed.args[0].str()}", "see the topics above")
         return
     per_topic: defaultdict[str, int] = defaultdict(int)
     for tp, records in waiting.items():
@@ -136,7 +142,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
     try:
         count = group.members(settings, client)
     except BrokerUnreachable as failed:
-        yield warning("workers", f"{failed}; waiting: {told or 'nothing'}", "look at the broker's access rules")
+        yield warning("workers", f"{failed}; waiting: {told or 'nothing'}", "check the broker's access rules")
         return
     working = "members unknown" if count is None else str(count)
     found = f"{working} in the group {settings.app_id}; waiting: {told or 'nothing'}"
@@ -148,7 +154,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
     elif count == 0:
         yield warning("workers", found, "start `sager worker`")
     elif age > settings.watchdog_seconds:
-        yield warning("workers", found, "they cannot keep up, or wait: look at their logs; start more of them")
+        yield warning("workers", found, "they cannot keep up, or are blocked: check their logs; start more of them")
     elif (count or 0) > settings.partitions:
         yield warning("workers", found, f"only {settings.partitions} of them have work, one per partition")
     else:
@@ -156,7 +162,7 @@ def workers(settings: Settings, client: AdminClient) -> Iterator[Finding]:
 
 
 def _oldest_seconds(settings: Settings, waiting: Mapping[TopicPartition, int]) -> float:
-    """How long the oldest record waits, of those that come first on a topic's fullest partition."""
+    """The age of the oldest unprocessed record on a topic's fullest partition."""
     fullest: dict[str, tuple[int, TopicPartition]] = {}
     for tp, count in waiting.items():
         if count > fullest.get(tp.topic, (0, tp))[0]:
@@ -172,7 +178,7 @@ def _oldest_seconds(settings: Settings, waiting: Mapping[TopicPartition, int]) -
 
 
 def dead_letters(settings: Settings) -> Iterator[Finding]:
-    """How many were refused in the last 24 hours, by reason, and were not replayed since."""
+    """How many records were refused in the last 24 hours, by reason, and not replayed since."""
     since, give_up = int((time.time() - DAY_SECONDS) * 1000), time.monotonic() + READ_SECONDS
     reasons: dict[str, str] = {}
     replayed: set[str] = set()
@@ -195,5 +201,5 @@ def dead_letters(settings: Settings) -> Iterator[Finding]:
         yield ok("dead letters", "none in the last 24 h")
         return
     told = ", ".join(f"{count:,} {reason}" for reason, count in counts.most_common())
-    todo = "`sager dead-letters list --since 24h`; mend the cause, then `sager dead-letters replay`"
+    todo = "`sager dead-letters list --since 24h`; fix the cause, then `sager dead-letters replay`"
     yield warning("dead letters", f"in the last 24 h {stopped}{told}", todo)

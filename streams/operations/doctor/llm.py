@@ -1,4 +1,4 @@
-"""The model's endpoint: whether it answers, takes the key and has the model."""
+"""Checks the LLM endpoint: it answers, accepts the key and has the model."""
 
 import re
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ _SHOWN = 5
 
 
 def endpoint(settings: Settings) -> Iterator[Finding]:
-    """One line: whether it answers, takes the key, and has the model.
+    """One finding: whether it answers, accepts the key and has the model.
 
-    Asks for the list of models; where there is none, for one token.
+    Requests the list of models or, where that is not supported, one token.
     """
     try:
         import openai  # noqa: PLC0415 - an optional extra, and slow to import
@@ -30,7 +30,7 @@ def endpoint(settings: Settings) -> Iterator[Finding]:
     told, model = _CREDENTIALS.sub("***@", url), settings.llm_model
     if settings.llm_api_key is None and settings.llm_base_url is None:
         yield error(
-            "LLM", f"{told} wants a key", "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
+            "LLM", f"{told} requires a key", "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
         )
         return
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else "none"
@@ -38,9 +38,9 @@ def endpoint(settings: Settings) -> Iterator[Finding]:
         try:
             names = [each.id for each in client.models.list()]
         except (openai.AuthenticationError, openai.PermissionDeniedError) as refused:
-            yield error("LLM", f"{told} refuses the key ({refused.status_code})", "look at SAGER_LLM_API_KEY")
+            yield error("LLM", f"{told} refuses the key ({refused.status_code})", "check SAGER_LLM_API_KEY")
         except openai.APIConnectionError as failed:
-            todo = "look at SAGER_LLM_BASE_URL, which ends in /v1 usually, and whether it is up"
+            todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
             yield error("LLM", f"{told} does not answer ({_reason(failed)})", todo)
         except openai.APIStatusError:
             yield _one_token(client, told, model)
@@ -58,13 +58,15 @@ def _one_token(client: "OpenAI", told: str, model: str) -> Finding:
     try:
         client.chat.completions.create(model=model, max_tokens=1, messages=[{"role": "user", "content": "Say ok."}])
     except openai.RateLimitError:
-        return warning("LLM", f"{told}: too many requests, or the quota is used up", "look at the endpoint's account")
+        return warning(
+            "LLM", f"{told}: too many requests, or the quota is used up", "check the account at the endpoint"
+        )
     except openai.APIError as failed:
-        return error("LLM", f"{told} does not answer for {model!r} ({_reason(failed)})", "look at SAGER_LLM_MODEL")
+        return error("LLM", f"{told} does not answer for {model!r} ({_reason(failed)})", "check SAGER_LLM_MODEL")
     return ok("LLM", f"{told}: lists no models, but {model} answers")
 
 
 def _reason(failed: Exception) -> str:
-    """What went wrong, in a word; never the message, which may repeat the key."""
+    """The error in a word; never its message, which may repeat the key."""
     status = getattr(failed, "status_code", None)
     return f"status {status}" if status else type(failed.__cause__ or failed).__name__

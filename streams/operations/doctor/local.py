@@ -1,4 +1,4 @@
-"""What can be examined without a broker: the DuckDB file, the data folder, versions, and settings at odds."""
+"""Checks that need no broker: the DuckDB file, the data folder, versions and contradictory settings."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ LATE_SECONDS = 60.0
 
 
 def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding]:
-    """The file that analysts open: whether it can be read, is ours, and how far it is behind."""
+    """The analysts' file: whether it is readable, of this deployment, and how far behind it is."""
     path = settings.duckdb_file
     if not path.exists():
         yield warning("DuckDB", f"there is no {path}", "start `sager materialize`; SAGER_DUCKDB, if it is elsewhere")
@@ -43,11 +43,11 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
         yield error("DuckDB", found, "give each deployment its own SAGER_DATA_DIR")
         return
     except (StreamsError, duckdb.Error, ValueError) as failed:
-        yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it anew")
+        yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it again")
         return
     if layout > ddl.LAYOUT_VERSION:
         found = f"{path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}"
-        yield error("DuckDB", found, "update this program")
+        yield error("DuckDB", found, "upgrade sager-streams")
         return
     age = time.time() - info[0][0] if info else 0.0
     behind = _behind(client, {(topic, partition): offset for topic, partition, offset in offsets})
@@ -55,15 +55,13 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
     if behind is None:
         yield ok("DuckDB", found)
     elif behind and age > max(LATE_SECONDS, 4 * settings.publish_seconds):
-        yield warning(
-            "DuckDB", f"{found}, {behind:,} records behind", "is `sager materialize` running? Look at its log"
-        )
+        yield warning("DuckDB", f"{found}, {behind:,} records behind", "is `sager materialize` running? Check its log")
     else:
         yield ok("DuckDB", f"{found}, {behind:,} records behind")
 
 
 def _behind(client: AdminClient | None, offsets: Mapping[tuple[str, int], int]) -> int | None:
-    """How many records of the partitions that it knows are not in the file; None if the broker does not say."""
+    """How many records of its partitions the file lacks; None if the broker does not answer."""
     if client is None:
         return None
     asked = client.list_offsets(
@@ -77,23 +75,23 @@ def _behind(client: AdminClient | None, offsets: Mapping[tuple[str, int], int]) 
 
 
 def folder(settings: Settings) -> Iterator[Finding]:
-    """Whether the data folder can be written to, and what is free on its disk."""
+    """Whether the data folder is writable, and the free space on its disk."""
     path = settings.data_dir.absolute()
     nearest = next(each for each in (path, *path.parents) if each.exists())
     free = shutil.disk_usage(nearest).free
     found = f"{path}: {free / 1024**3:,.1f} GiB free"
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        yield error("data folder", f"{nearest} cannot be written to", "set SAGER_DATA_DIR to a folder that can")
+        yield error("data folder", f"{nearest} is not writable", "set SAGER_DATA_DIR to a writable folder")
     elif free < NO_BYTES:
         yield error("data folder", found, "make room: the materializer cannot publish")
     elif free < LOW_BYTES:
-        yield warning("data folder", found, "make room: a snapshot needs as much again as the live file")
+        yield warning("data folder", found, "make room: a snapshot needs as much space as the live file")
     else:
         yield ok("data folder", found)
 
 
 def versions() -> Iterator[Finding]:
-    """What is installed, and whether it is what this release was made for."""
+    """The installed versions, and whether this release supports them."""
     found = {"python": python_version(), "librdkafka": libversion()[0]}
     wrong = []
     try:
@@ -123,7 +121,7 @@ def _installed(name: str) -> str:
 
 
 def contradictions(settings: Settings) -> Iterator[Finding]:
-    """Settings of which one makes the other void or harmful."""
+    """Settings that make each other void or harmful."""
     found = [
         (broken, told, todo)
         for applies, broken, told, todo in (
@@ -137,7 +135,7 @@ def contradictions(settings: Settings) -> Iterator[Finding]:
                 settings.watchdog_seconds < settings.rebalance_seconds,
                 False,
                 f"SAGER_WATCHDOG_SECONDS={settings.watchdog_seconds:g} is less than SAGER_REBALANCE_SECONDS",
-                "raise it: a worker that waits for a rebalance would end itself",
+                "raise it: the watchdog would end a worker that waits for a rebalance",
             ),
             (
                 settings.store is Store.ROCKSDB and find_spec("rocksdict") is None,
@@ -148,7 +146,7 @@ def contradictions(settings: Settings) -> Iterator[Finding]:
             (
                 settings.facets_by is By.LLM and not settings.retrieve,
                 False,
-                "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false nobody asks for facets",
+                "SAGER_FACETS_BY=llm, but with SAGER_RETRIEVE=false there are no facets",
                 "drop one of the two",
             ),
             (
@@ -163,13 +161,13 @@ def contradictions(settings: Settings) -> Iterator[Finding]:
                 settings.embedded and not _all_local(settings.bootstrap),
                 False,
                 f"SAGER_EMBEDDED=true, but {settings.bootstrap} is another machine",
-                "SAGER_EMBEDDED=false for any broker but the one of `sager up`",
+                "SAGER_EMBEDDED=false for any broker but that of `sager up`",
             ),
             (
                 settings.embedded and settings.replication > 1,
                 True,
                 f"SAGER_EMBEDDED=true, but SAGER_REPLICATION={settings.replication}",
-                "SAGER_REPLICATION=1: the embedded broker is one",
+                "SAGER_REPLICATION=1: the embedded broker is a single one",
             ),
             (
                 _same(settings.duckdb_file, settings.data_dir / "live.duckdb"),
@@ -196,7 +194,7 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def uses_model(settings: Settings) -> bool:
-    """Whether any stage asks a model."""
+    """Whether any stage uses a model."""
     return (
         settings.reasoner is ReasonerName.LLM
         or settings.ranker is not RankerName.DETERMINISTIC

@@ -1,4 +1,4 @@
-"""The fold of the log against a record of the topic `skills`."""
+"""Compares the fold of the log with a record of the topic `skills`."""
 
 from typing import Any
 
@@ -10,22 +10,22 @@ from streams.operations.rebuild.report import Finding
 
 
 def compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple[Finding, bytes, str]:
-    """What the topic holds under this key against the fold of the log."""
+    """Compares the topic's record of this key with the fold of the log."""
     version = version_in(held or b"")
     if held is None:
         return Finding.MISSING, key, f"the log is at version {skill.version if skill else 0}"
     if skill is not None and _is_same(held, skill):
         return Finding.EQUAL, key, ""
     if _is_ahead(skill, held):
-        return Finding.AHEAD, key, f"version {version}, its diff is sent when a worker starts"
+        return Finding.AHEAD, key, f"version {version}, a worker sends its diff when it starts"
     if skill is None:
         return Finding.EXTRA, key, f"version {version}"
-    detail = "other contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
+    detail = "different contents" if version == skill.version else f"version {version}, the log is at {skill.version}"
     return Finding.DIFFERS, key, detail
 
 
 def _is_same(held: bytes, skill: PolicySkill) -> bool:
-    """Byte for byte; a record of an older release is first written as this one would."""
+    """Compares byte for byte; a record of an older release is first encoded as by this one."""
     if held == encode(skill):
         return True
     try:
@@ -35,7 +35,7 @@ def _is_same(held: bytes, skill: PolicySkill) -> bool:
 
 
 def _is_ahead(skill: PolicySkill | None, held: bytes) -> bool:
-    """Whether a worker ended between writing this skill and sending its newest diff, which the skill keeps for that."""
+    """Whether a worker ended between writing this skill and sending its newest diff, which the skill keeps."""
     try:
         newest = decode(PolicySkill, held)
         return newest.last_diff is not None and _is_same(held, merge(skill, newest.last_diff))
@@ -44,7 +44,7 @@ def _is_ahead(skill: PolicySkill | None, held: bytes) -> bool:
 
 
 def version_in(value: bytes) -> int:
-    """The version in an encoded skill or slim skill; 0 where there is none."""
+    """The version in an encoded skill or slim skill; 0 if there is none."""
     try:
         record: Any = orjson.loads(value)
         return int(record.get("version", record.get("skill_version", 0)))

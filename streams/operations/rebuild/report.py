@@ -1,4 +1,4 @@
-"""What a rebuild finds, in words and numbers."""
+"""The report of a rebuild, in words and numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ EXAMPLES = 10
 
 
 class Finding(StrEnum):
-    """What a comparison or the log itself shows; the values are words for people."""
+    """A kind of finding, of a comparison or in the log itself; the values are for people."""
 
     EQUAL = "equal"
     AHEAD = "one diff ahead of the log"
@@ -25,7 +25,7 @@ class Finding(StrEnum):
 
     @property
     def is_fine(self) -> bool:
-        """Whether there is nothing to mend. A worker sends the diff that is ahead when it starts again."""
+        """Whether there is nothing to repair. A worker sends the missing diff when it starts again."""
         return self in (Finding.EQUAL, Finding.AHEAD)
 
 
@@ -41,14 +41,14 @@ class Example:
 
 @dataclass
 class Report:
-    """What a rebuild has found.
+    """The result of a rebuild.
 
     Attributes:
         diffs: records of the log that were read, repeated ones included.
-        skills: how many were folded.
-        counts: how many cases of each finding there are.
-        examples: at most ten of each but `equal`.
-        written: records that were put on the compacted topics.
+        skills: the number of folded skills.
+        counts: the number of cases of each finding.
+        examples: at most ten of each finding except `equal`.
+        written: records written to the compacted topics.
     """
 
     diffs: int = 0
@@ -59,18 +59,18 @@ class Report:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the log and the topics say the same."""
+        """Whether the log and the topics agree."""
         return all(finding.is_fine or not count for finding, count in self.counts.items())
 
     def note(self, finding: Finding, key: bytes, detail: str = "") -> None:
-        """Count a case, and keep it while there are few of its kind."""
+        """Counts a case, and keeps the first ones of its kind."""
         self.counts[finding] += 1
         if finding is not Finding.EQUAL and self.counts[finding] <= EXAMPLES:
             self.examples.append(Example(finding, *names_in(key), detail))
 
 
 def names_in(key: bytes) -> tuple[str, str]:
-    """User and domain of a compound key; of another key what it says."""
+    """The user and domain of a compound key; any other key as text."""
     try:
         names: Sequence[Any] = orjson.loads(key)
         user, domain = names

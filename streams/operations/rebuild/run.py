@@ -1,4 +1,4 @@
-"""The run over all partitions: fold, catch up, compare, and write what differs."""
+"""Runs over all partitions: folds, catches up, compares, and writes what differs."""
 
 from array import array
 from collections.abc import Callable, Iterator, Mapping
@@ -22,14 +22,14 @@ from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
 
 Tell = Callable[[str, int, int], None]
-"""Is told how far a stage is: its name, how much is done, about how much there is."""
+"""Receives progress: the stage's name, how much is done, and about how much there is."""
 
 
 @dataclass
 class _Folded:
-    """One skill on its way. `seen` has a digest per version, so that a second diff of one is told from a repeat.
+    """A skill being folded. `seen` has a digest per version, to tell a second diff of a version from a repeat.
 
-    `gap` says where the log has one, told once it is certain that nothing behind it makes it good.
+    `gap` says where the log has one; it is reported once nothing later in the log can close it.
     """
 
     skill: PolicySkill | None = None
@@ -40,12 +40,12 @@ class _Folded:
 
     @property
     def broken(self) -> bool:
-        """Whether it cannot be told what the skill is: the log has a gap, or is being written anew by a worker."""
+        """Whether the skill cannot be determined: the log has a gap, or a worker is rewriting it."""
         return bool(self.gap) or len(self.seen) < self.had
 
     @property
     def why_broken(self) -> str:
-        return self.gap or f"being written anew by a worker, {len(self.seen)} of {self.had} versions so far"
+        return self.gap or f"being rewritten by a worker, {len(self.seen)} of {self.had} versions so far"
 
 
 @dataclass
@@ -63,18 +63,18 @@ def rebuild(
     apply: bool = False,
     out: Path | None = None,
 ) -> Report:
-    """Fold the whole log and compare; by wish put the folded skills in the place of those that differ.
+    """Folds the whole log and compares; with `apply`, replaces the skills that differ.
 
     Args:
         settings: the deployment.
-        tell: is told how far it is.
-        apply: write skills, and their slim skills, that differ or are missing. No worker may be running.
-        out: a file for all folded skills, as JSON lines; its folder has to exist.
+        tell: receives progress.
+        apply: write skills that differ or are missing, with their slim skills. No worker may be running.
+        out: a file for all folded skills, as JSON lines; its folder must exist.
 
     Raises:
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
-        WorkersRunning: with `apply`, somebody works.
-        NotProduced: the broker did not take what was to be applied.
+        WorkersRunning: with `apply`, a worker is running.
+        NotProduced: the broker did not accept the corrections.
         OSError: the file cannot be written.
     """
     if apply:
@@ -104,7 +104,7 @@ class _Rebuild:
         if not len(logs) == len(skills) == len(slims):
             raise TopicsDiffer(
                 f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(slims)} partitions, and "
-                "must have the same number: a user's are read together. `sager topics` tells what is wrong"
+                "must have the same number. Run `sager topics` to see what is wrong"
             )
         totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
         shares = self._shares() if apply else {}
@@ -122,7 +122,7 @@ class _Rebuild:
         return self._report
 
     def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
-        """The partition's skills, and the offset behind the last diff."""
+        """The partition's skills, and the offset after the last diff."""
         folded: dict[bytes, _Folded] = {}
         end = 0
         for message in self._counted(SkillDiff.TOPIC, log, totals):
@@ -135,16 +135,16 @@ class _Rebuild:
         return folded, end
 
     def _forget(self, folded: dict[bytes, _Folded], key: bytes) -> None:
-        """A tombstone on the log: the skill was forgotten, with all versions before."""
+        """Applies a tombstone on the log: the skill was forgotten, with all versions before."""
         try:
             user_id, domain, _ = orjson.loads(key)
             folded.pop(compound_key(user_id, domain), None)
         except (ValueError, TypeError):
-            self._report.note(Finding.UNREADABLE, key, "a tombstone of nobody's")
+            self._report.note(Finding.UNREADABLE, key, "a tombstone with an invalid key")
 
     def _take(self, into: _Folded, diff: SkillDiff) -> None:
         if diff.rewritten > into.rewritten and diff.base_version == 0:
-            # The log was written anew to leave a line out: what stood before is not there any more.
+            # The log was rewritten to remove a line: earlier versions no longer count.
             into.had = max(into.had, len(into.seen))
             into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
         if into.gap:
@@ -153,7 +153,7 @@ class _Rebuild:
         digest = _digest(encode(diff))
         if diff.version <= len(into.seen):
             if into.seen[diff.version - 1] != digest:
-                self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first holds")
+                self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
             return
         try:
             into.skill = merge(into.skill, diff)
@@ -172,7 +172,7 @@ class _Rebuild:
         return diff
 
     def _catch_up(self, log: TopicPartition, folded: dict[bytes, _Folded], held: Mapping[bytes, bytes]) -> None:
-        """Workers have evolved skills since the log was read: fold on, to the versions that these have."""
+        """Folds on to the versions of skills that workers have evolved since the log was read."""
         ahead: dict[bytes, int] = {}
         for key, value in held.items():
             version = version_in(value)
@@ -206,10 +206,10 @@ class _Rebuild:
         topics: _Topics,
         shares: Mapping[str, Mapping[str, float]],
     ) -> None:
-        """Write what differs: the skill, and its slim skill with it.
+        """Writes what differs: the skill, with its slim skill.
 
         Raises:
-            WorkersRunning: one has come since.
+            WorkersRunning: a worker has started since.
         """
         no_workers(self._settings)
         for key, each in folded.items():
@@ -245,7 +245,7 @@ class _Rebuild:
         return self._scanner.read([where], tell)
 
     def _shares(self) -> dict[str, Mapping[str, float]]:
-        """Which share of each domain's users holds an attribute: slim skills are chosen by it, as in the workers."""
+        """The share of each domain's users that hold an attribute, which slim skills depend on, as in the workers."""
         found: dict[str, Mapping[str, float]] = {}
         for message in self._scanner.read(self._scanner.partitions(GlobalSkill.TOPIC)):
             try:

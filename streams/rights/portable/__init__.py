@@ -1,7 +1,7 @@
-"""What is held about a person, as a folder that they can take with them, and such a folder taken in.
+"""Exports everything held about a person to a portable folder, and imports such a folder.
 
-DIR/manifest.json            what is here, of which deployment, for how long it is kept there
-DIR/topics/TOPIC.jsonl       one record a line, of each topic that has any of theirs
+DIR/manifest.json            what it holds, from which deployment, and how long that keeps it
+DIR/topics/TOPIC.jsonl       one record per line, for each topic with records of theirs
 DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot, or TABLE.parquet
 """
 

@@ -1,7 +1,7 @@
-"""What goes wrong with portable folders."""
+"""Errors of portable folders."""
 
 from streams.exceptions import StreamsError
 
 
 class NotPortable(StreamsError, ValueError):
-    """A folder is no export of a person, or not as it was exported; or there is no place for a new one."""
+    """A folder is not a person's export, or was changed since; or a new one cannot be created there."""

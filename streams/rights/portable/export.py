@@ -1,4 +1,4 @@
-"""Everything that is held about a person, out of Kafka and DuckDB, into a folder: whole, or not at all."""
+"""Exports everything held about a person in Kafka and DuckDB to a folder, atomically."""
 
 import os
 import shutil
@@ -30,30 +30,30 @@ from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 
 Tell = Callable[[str, int, int], None]
-"""Is told how far a stage is: its name, how much is done, about how much there is."""
+"""Receives progress: the stage's name, how much is done, and about how much there is."""
 
 
 def export(
     settings: Settings, user: str, target: Path, tell: Tell = lambda *_: None, *, parquet: bool = False
 ) -> Manifest:
-    """Write all of it, readable by nobody but whom the process runs as; the folder's manifest.
+    """Writes the folder, readable only by the process's user; returns its manifest.
 
     Args:
         settings: the deployment.
-        user: whose.
-        target: the folder to be; it may be there if it is empty. Its parents are made.
-        tell: is told how far it is.
+        user: the person's id.
+        target: the folder to create, with its parents; it may exist if it is empty.
+        tell: receives progress.
         parquet: DuckDB's rows as Parquet instead of JSON lines.
 
     Raises:
         NotPortable: the target is in use.
         NoSuchTopic, BrokerUnreachable: Kafka cannot be read.
-        MaterializerError: the snapshot cannot be read, or is of another deployment.
-        OSError: the disk would not have it.
+        MaterializerError: the snapshot cannot be read, or belongs to another deployment.
+        OSError: the folder cannot be written.
     """
     target = target.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise NotPortable(f"{target} is there already and not an empty folder; choose another --to")
+        raise NotPortable(f"{target} exists and is not an empty folder; choose another --to")
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -88,11 +88,11 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
 
 
 def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, tell: Tell) -> TopicFile | None:
-    """The file of one topic; None if it has nothing of theirs, or the deployment has no such topic."""
+    """The file of one topic; None if the topic holds nothing of theirs or does not exist."""
     file = _private(topic_file(folder, topic.base))
     records, first, last = 0, 0, 0
     with file.open("wb") as out:
-        for message, line in _lines(scanner, topic, owner, tell):
+        for message, line in lines_of(scanner, topic, owner, tell):
             out.write(line + b"\n")
             sent = sent_at_ms(message)
             records, first, last = records + 1, min(first or sent, sent), max(last, sent)
@@ -109,13 +109,13 @@ def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, te
     )
 
 
-def _lines(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
-    """Their records as lines, the newest per key where the topic keeps no more; in the order of the topic."""
+def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
+    """Their records as lines in the topic's order; of a compacted topic, only the newest per key."""
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in _messages(scanner, topic, owner, tell):
         key, value = message.key() or b"", message.value()
         if value is None or not owner.owns(topic, key, value):
-            newest.pop(key, None)  # a tombstone, or an item that they are no taker of any more
+            newest.pop(key, None)  # a tombstone, or an item whose takers no longer include them
             continue
         event, line = _line(topic, owner, message, value)
         if not topic.compact:
@@ -140,7 +140,7 @@ def _messages(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Itera
 
 
 def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[Model | None, bytes | None]:
-    """What a record says, and its line; no line where nothing of it is theirs."""
+    """A record's event and its line; no line where nothing in it is theirs."""
     place = {
         "partition": message.partition(),
         "offset": message.offset(),
@@ -160,7 +160,7 @@ def _moment(sent_ms: int) -> datetime | None:
 
 
 def _private(file: Path) -> Path:
-    """A new file that only its owner may read."""
+    """Opens a new file that only its owner may read."""
     file.touch(mode=0o600, exist_ok=False)
     return file
 

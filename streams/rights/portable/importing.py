@@ -1,4 +1,4 @@
-"""A portable folder taken into a deployment. It comes from outside: nothing of it counts before it was checked."""
+"""Imports a portable folder. It comes from outside: nothing in it is trusted before it is checked."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -31,18 +31,18 @@ from streams.rights.portable.ownership import OF_USERS
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""More than any record of a topic can have."""
+"""Longer than any record of a topic."""
 FLUSH_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A folder that was checked: every line of it is a record of its topic, and about the person it is of.
+    """A checked folder: every line is a record of its topic and about the folder's person.
 
     Attributes:
-        folder: where it is.
-        manifest: what it says.
-        skills: the skills in it, by domain.
+        folder: its path.
+        manifest: its manifest.
+        skills: its skills, by domain.
     """
 
     folder: Path
@@ -52,11 +52,11 @@ class Bundle:
 
 @dataclass
 class Imported:
-    """What was taken in.
+    """What was imported.
 
     Attributes:
         interactions: how many were sent.
-        diffs: by domain the version that the import became; None where no worker has done it in time.
+        diffs: the version that the import became, by domain; None where no worker carried it out in time.
     """
 
     interactions: int = 0
@@ -64,10 +64,10 @@ class Imported:
 
 
 def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) -> Bundle:
-    """Read and check a whole folder.
+    """Reads and checks a whole folder.
 
     Raises:
-        NotPortable: it is no export, or not as it was exported; with the file and line.
+        NotPortable: it is not an export or was changed since; the message names the file and line.
         OSError: it cannot be read.
     """
     manifest = _manifest(folder / MANIFEST)
@@ -75,11 +75,11 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
     for number, (base, told) in enumerate(manifest.topics.items(), 1):
         topic, file = TOPICS.get(base), topic_file(folder, base)
         if topic is None:
-            raise NotPortable(f"{folder / MANIFEST} names a topic {base!r}, and there is none")
+            raise NotPortable(f"{folder / MANIFEST} names an unknown topic {base!r}")
         if not file.is_file():
             raise NotPortable(f"{file} is missing")
         if digest_of(file) != told.sha256:
-            raise NotPortable(f"{file} is not as it was exported: its SHA-256 is another")
+            raise NotPortable(f"{file} was changed since the export: its SHA-256 differs")
         count = 0
         for event in _events(file, topic, manifest.user_id):
             count += 1
@@ -104,22 +104,22 @@ def take_in(
     domain: str | None = None,
     interactions: bool = False,
 ) -> Imported:
-    """Send the interactions, if asked to, and one command per skill; wait for what comes of the commands.
+    """Sends one command per skill and, if asked to, the interactions; waits for the commands' results.
 
     Args:
         settings: the deployment.
-        bundle: what `load` gave.
-        user: who is to have it here.
+        bundle: the result of `load`.
+        user: the user who receives it.
         actor: who imports, for the log.
         reason: why, for the log.
         seconds: how long to wait for each command; 0: not at all.
         domain: only this one; None: all.
-        interactions: send them too, under their own event ids: what is known already is recognised.
+        interactions: also send these, under their own event ids, so that known ones are recognised.
 
     Raises:
-        NotPortable: there is nothing in it to import.
-        ValidationError: the user, the actor or the reason is none.
-        NotProduced: the broker did not take everything.
+        NotPortable: there is nothing to import.
+        ValidationError: the user, the actor or the reason is invalid.
+        NotProduced: the broker did not accept everything.
     """
     skills = [skill for name, skill in bundle.skills.items() if domain in (None, name)]
     if not skills:
@@ -167,20 +167,20 @@ def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: st
 
 def _manifest(file: Path) -> Manifest:
     if not file.is_file():
-        raise NotPortable(f"{file} is missing: `sager policy export` makes a folder with one")
+        raise NotPortable(f"{file} is missing: `sager policy export` creates it")
     if file.stat().st_size > MAX_MANIFEST_BYTES:
         raise NotPortable(f"{file} is too large for a manifest")
     try:
         return decode(Manifest, file.read_bytes())
     except BadRecord as error:
-        raise NotPortable(f"{file} is no manifest of an export: {error.detail}") from error
+        raise NotPortable(f"{file} is not a manifest of an export: {error.detail}") from error
 
 
 def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
-    """Every record of a file, checked; None for one that could not be read when it was exported.
+    """Every record of a file, checked; None for one that was unreadable at the export.
 
     Raises:
-        NotPortable: a line is not what it has to be.
+        NotPortable: a line is invalid.
     """
     with file.open("rb") as source:
         number = 0
@@ -189,7 +189,7 @@ def _events(file: Path, topic: Topic, user: str) -> Iterator[Model | None]:
             try:
                 yield _event(line, topic, user)
             except (BadRecord, ValueError, TypeError, KeyError) as error:
-                told = error.detail if isinstance(error, BadRecord) else "it is no line of an export"
+                told = error.detail if isinstance(error, BadRecord) else "it is not a line of an export"
                 raise NotPortable(f"{file}, line {number}: {told}") from error
 
 
@@ -199,5 +199,5 @@ def _event(line: bytes, topic: Topic, user: str) -> Model | None:
         return None
     event = decode(topic.model, to_json(told["value"]))
     if topic.key in OF_USERS and getattr(event, "user_id", user) != user:
-        raise BadRecord("wrong-user", "it is about somebody else than the manifest says")
+        raise BadRecord("wrong-user", "it is not about the person in the manifest")
     return event

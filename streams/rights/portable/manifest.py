@@ -1,4 +1,4 @@
-"""What a portable folder says about itself."""
+"""The manifest of a portable folder."""
 
 import hashlib
 from pathlib import Path
@@ -20,14 +20,14 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=100)]
 
 
 class File(Model):
-    """One file of the folder: how much is in it, and its SHA-256."""
+    """One file of the folder, with its record count and SHA-256."""
 
     records: Count
     sha256: Digest
 
 
 class TopicFile(File):
-    """The records of one topic: from when to when they were sent, and how long the topic keeps such."""
+    """The records of one topic: when the first and last were sent, and how long the topic keeps them."""
 
     first: UtcDatetime | None = None
     last: UtcDatetime | None = None
@@ -36,7 +36,7 @@ class TopicFile(File):
 
 
 class Manifest(Model):
-    """The whole of it. Nothing in it is secret."""
+    """The manifest. It contains no secret."""
 
     format: Literal["sager-portable-1"] = FORMAT
     user_id: UserIdField
@@ -45,12 +45,12 @@ class Manifest(Model):
     topics: dict[Name, TopicFile] = Field(default_factory=dict, max_length=100)
     tables: dict[Name, File] = Field(default_factory=dict, max_length=100)
     snapshot_at: UtcDatetime | None = Field(
-        default=None, description="When the DuckDB snapshot was published; none: there was none to read."
+        default=None, description="When the DuckDB snapshot was published; none: there was no snapshot."
     )
 
 
 def topic_file(folder: Path, base: str) -> Path:
-    """Where the records of a topic are. Never by a name out of a manifest."""
+    """The path of a topic's records. Never taken from a manifest."""
     return folder / TOPICS_FOLDER / f"{base}.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""Whose a record is, and what of it: an export of one person is not to tell of another."""
+"""Decides whose a record is and which part of it: one person's export must not reveal another's data."""
 
 import json
 from collections.abc import Mapping
@@ -12,24 +12,24 @@ from pydantic_core import from_json
 from schemas import BadRecord, DeadLetter, ItemMemory, ItemSignal, Key, Model, Neighbourhood, Topic, decode, subject_of
 
 OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_DOMAIN_AND_VERSION)
-"""Keys of topics whose records stand on their user's partition."""
+"""Keys of topics whose records are on their user's partition."""
 ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.SUBJECT, Key.ORIGINAL)
-"""Keys of topics that may tell of a user on any partition."""
+"""Keys of topics that may name a user on any partition."""
 NOTES = {
     "item-memories": "of each item only that this user took it, not who else did",
     "item-signals": "without the pseudonyms of others",
     "neighbourhoods": "without the pseudonyms of others",
 }
-"""What is left out of the records of a topic."""
+"""What is left out of a topic's records."""
 
 
 @dataclass(frozen=True)
 class Owner:
-    """One person, and how records name them.
+    """One person, and how records spell their id.
 
     Attributes:
         user_id: as the app names them.
-        quoted: their id as it stands in JSON, as most write it and in ASCII.
+        quoted: their id in JSON, both in UTF-8 and escaped to ASCII.
     """
 
     user_id: str
@@ -39,7 +39,7 @@ class Owner:
         object.__setattr__(self, "quoted", (orjson.dumps(self.user_id), json.dumps(self.user_id).encode()))
 
     def owns(self, topic: Topic, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a record is about this person: by what it says, or where it says nobody, by its key."""
+        """Whether a record is about this person: by its content or, where that names nobody, by its key."""
         if topic.key is Key.SUBJECT:
             return key == subject_of(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
@@ -52,11 +52,11 @@ class Owner:
         return said == self.user_id if said is not None else self._is_key(topic, key)
 
     def is_in(self, raw: bytes) -> bool:
-        """Whether the id stands there, as a text of its own."""
+        """Whether the bytes contain the id as a whole string."""
         return any(each in raw for each in self.quoted)
 
     def was_refused(self, key: bytes | None, value: bytes | None) -> bool:
-        """Whether a refused record, of which nothing is sure, names this person."""
+        """Whether a refused record, whose bytes may be anything, names this person."""
         said = _user_in(value or b"")
         if said is not None:
             return said == self.user_id
@@ -79,22 +79,22 @@ class Owner:
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
     def part_of(self, event: Model, value: bytes) -> Any:
-        """What of a record is this person's, as JSON's values; None if nothing is.
+        """The part of a record that is this person's, as JSON values; None if there is none.
 
         Args:
-            event: what the record says.
+            event: the decoded record.
             value: its bytes.
         """
         own = own_part(event, self.user_id)
         if own is None:
             return None
-        # As it was sent, with fields that this release does not know, unless something is left out.
+        # As sent, including fields that this release does not know, unless something is left out.
         return from_json(value) if own is event else own.model_dump(mode="json")
 
 
 @singledispatch
 def own_part(event: Model, user_id: str) -> Model | None:
-    """The record without what it tells of other people; the same one where it tells of nobody else."""
+    """The record without data of other people; the same record if it has none."""
     taker = getattr(event, "taker", None)
     return event if taker is None or taker.user_id == user_id else None
 
@@ -117,7 +117,7 @@ def _neighbourhood(event: Neighbourhood, user_id: str) -> Model:
 
 
 def _user_in(value: bytes) -> str | None:
-    """Of whom a JSON object says that it is; None if it is none, or says nobody."""
+    """The user that a JSON object names; None if it is not an object or names nobody."""
     try:
         said: Mapping[str, Any] = from_json(value)
         user = said.get("user_id")

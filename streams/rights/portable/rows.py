@@ -1,4 +1,4 @@
-"""A person's rows of the DuckDB snapshot: of every table that names users, and the dead letters that name them."""
+"""Exports a person's rows of the DuckDB snapshot: from every table that names users, and from dead letters."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from streams.rights.portable.manifest import File, digest_of
 from streams.rights.portable.ownership import Owner
 
 _COLUMNS = {"user_id": lambda user: user, "subject": subject_of}
-"""The columns by which tables name people."""
+"""The columns that name people."""
 _LETTERS = 200
 
 
@@ -23,14 +23,14 @@ def export_rows(
     *,
     parquet: bool,
 ) -> dict[str, File]:
-    """Write them, one file per table that has any.
+    """Writes the rows, one file per table that has any.
 
     Args:
         con: a connection of `read.connect`.
-        owner: whose.
-        folder: where to.
-        tell: is told how far it is.
-        parquet: as Parquet, instead of JSON lines.
+        owner: the person.
+        folder: the target folder.
+        tell: receives progress.
+        parquet: write Parquet instead of JSON lines.
     """
     done: dict[str, File] = {}
     conditions = list(_conditions(con, owner))
@@ -50,7 +50,7 @@ def export_rows(
 
 
 def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[str, str]]:
-    """Every table that can have rows of theirs, and which of its rows those are."""
+    """Every table that can hold rows of theirs, with the condition that selects them."""
     for column, name_of in _COLUMNS.items():
         query = (
             "SELECT table_name FROM duckdb_columns() JOIN duckdb_tables() USING (database_name, table_oid, table_name) "

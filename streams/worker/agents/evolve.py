@@ -51,7 +51,7 @@ class Evolve:
         self._step = replace(
             evolve_of(settings, pipeline.merge_limits),
             slim_tokens=settings.slim_tokens,
-            seal_key=settings.seal_key,
+            chain_key=settings.chain_key_bytes,
             graph=pipeline.graph,
         )
         anew = settings.evolve_mode is EvolveMode.REPLACE

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def assert_problem(reply, status):
     assert reply.status == status
     assert reply.headers["content-type"] == "application/problem+json"
     assert reply.headers["cache-control"] == "no-store"
-    assert reply.body["status"] == status
+    assert (reply.body["status"], reply.body["title"]) == (status, HTTPStatus(status).phrase)
     assert "Traceback" not in reply.text
 
 
@@ -98,7 +99,7 @@ def test_a_newer_snapshot_is_read_and_one_of_another_tenant_is_not(file, tmp_pat
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks /proc")
-def test_a_snapshot_that_was_replaced_is_let_go_of(settings, tmp_path):
+def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
     def held():
         links = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
         return [link for link in links if link.startswith(str(tmp_path))]
@@ -106,12 +107,12 @@ def test_a_snapshot_that_was_replaced_is_let_go_of(settings, tmp_path):
     own = publish(tmp_path / "own.duckdb", users=("ann",))
     snapshot = Snapshot(settings.model_copy(update={"duckdb": own}))
     assert snapshot.users("", 9) == ["ann"]
-    snapshot.let_go()
+    snapshot.close_outdated()
     assert held() == [str(own)]
 
     publish(own, users=("bob",))
     assert held() == [f"{own} (deleted)"]
-    snapshot.let_go()
+    snapshot.close_outdated()
     assert held() == []
     assert snapshot.users("", 9) == ["bob"]
     snapshot.close()

@@ -40,7 +40,7 @@ def test_it_does_not_start_without_a_file_of_tokens_that_is_good(file, tmp_path)
 
 
 def test_it_does_not_start_with_a_certificate_that_is_none(file):
-    assert "belong together" in refused(http_tokens=file.path, http_certificate=file.path, http_key=file.path)
+    assert "matching PEM files" in refused(http_tokens=file.path, http_certificate=file.path, http_key=file.path)
     with pytest.raises(ValueError, match="SAGER_HTTP_CERTIFICATE go together"):
         Settings(http_key=file.path)
 

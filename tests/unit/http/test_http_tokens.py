@@ -51,7 +51,7 @@ def test_every_entry_is_compared_in_constant_time_wherever_the_right_one_stands(
         return hmac_compare(one, other)
 
     hmac_compare = hmac.compare_digest
-    monkeypatch.setattr(tokens.hmac, "compare_digest", compare)
+    monkeypatch.setattr("streams.http.tokens.hmac.compare_digest", compare)
     for secret in (made[0][0], made[4][0], "sager_nothing"):
         compared.clear()
         find(tuple(known for _, known in made), secret)
@@ -92,7 +92,7 @@ def test_the_file_is_read_again_when_it_changes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[[token]\n", "no TOML"),
+        ("[[token]\n", "not valid TOML"),
         ("[[token]]\nname = 'x'\n", "sha256: Field required"),
         (f"[[token]]\nname = 'x'\nsha256 = '{'0' * 64}'\nscopes = ['everything']\n", "scopes"),
         (f"[[token]]\nname = 'x'\nsha256 = '{'0' * 64}'\nscopes = ['read-user']\n", "need a user"),

@@ -132,5 +132,5 @@ def test_a_truncated_file_is_told(tmp_path):
 def test_a_folder_without_a_data_set_is_told(tmp_path):
     with pytest.raises(DataSetError, match="movies"):
         load(tmp_path)
-    with pytest.raises(DataSetError, match="no folder"):
+    with pytest.raises(DataSetError, match="not a folder"):
         load(tmp_path / "nope")

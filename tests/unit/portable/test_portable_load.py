@@ -109,7 +109,7 @@ def too_many_lines_in_a_skill(folder: Path) -> None:
     ("damage", "why"),
     [
         (not_there, "sager policy export"),
-        (no_json, "no manifest"),
+        (no_json, "not a manifest"),
         (too_large, "too large"),
         (of_another_format, "format"),
         (a_path_for_a_name, "topics"),
@@ -118,7 +118,7 @@ def too_many_lines_in_a_skill(folder: Path) -> None:
         (a_pipe_for_a_file, "missing"),
         (one_letter_edited, "SHA-256"),
         (another_count, "1 records, manifest.json says 2"),
-        (of_somebody_else, "line 1: it is about somebody else"),
+        (of_somebody_else, "line 1: it is not about the person"),
         (two_of_one_domain, "two skills"),
         (too_many_lines_in_a_skill, "line 1: attributes"),
     ],

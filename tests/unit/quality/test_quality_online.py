@@ -87,7 +87,7 @@ def test_two_curves_are_compared_on_the_same_users():
     one, other = {"ann": [1, 1], "bob": [1, 2]}, {"ann": [2, 1], "bob": [3, 2]}
 
     assert {start: found.difference for start, found in less(one, other).items()} == {0: 1.0, 1: 0.0}
-    with pytest.raises(ValueError, match="other users"):
+    with pytest.raises(ValueError, match="curves of different users"):
         less(one, {"ann": [1, 1]})
 
 

@@ -56,7 +56,7 @@ def test_a_file_of_somebody_else_is_left_alone(tmp_path):
     with duckdb.connect(str(path)) as db:
         db.execute("CREATE TABLE skills (id INTEGER)")
 
-    with pytest.raises(BadResults, match="not ours"):
+    with pytest.raises(BadResults, match="holds other tables"):
         Store(path)
 
 
@@ -71,8 +71,8 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_told(tmp_path,
     monkeypatch.setattr(stores, "PATIENCE_SECONDS", 0.2)
     store = Store(tmp_path / "quality.duckdb")
     code = "import duckdb, sys; db = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", code, str(store.path)], **pipes) as holder:
+    command = [sys.executable, "-c", code, str(store.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline()
         with pytest.raises(BadResults, match="another process holds"):
             store.add(a_result(), "f1", {})

@@ -28,7 +28,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
-STEP = Evolve(slim_tokens=30, seal_key=b"secret", graph=GraphLimits())
+STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits())
 HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH))
 
 

@@ -107,7 +107,7 @@ class World:
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
         patch.setattr(watchdog, "Oldest", Unhurried)
-        patch.setattr(watchdog.time, "monotonic", lambda: self.now)
+        patch.setattr("streams.worker.runtime.watchdog.time.monotonic", lambda: self.now)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
         self.dog = watchdog.Watchdog(
             more,
@@ -142,6 +142,14 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 def test_a_request_to_be_forgotten_that_nobody_carries_out_ends_the_worker(world: World) -> None:
     """A dead fetcher: the event loop turns, and nothing comes."""
     assert world.is_stuck_within(MINUTES)
+
+
+def test_the_first_record_after_hours_of_rest_does_not_end_a_worker(world: World) -> None:
+    world.waiting = 0
+    assert not world.is_stuck_within(100 * MINUTES)
+    world.waiting = 1
+
+    assert not world.is_stuck_within(0.8 * MINUTES)
 
 
 def test_lag_of_a_partition_that_is_not_ours_is_not_our_affair(world: World) -> None:
