@@ -22,10 +22,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def reached_as(settings: Settings) -> Connection:
     """How an app reaches a deployment with these settings."""
-    found = {each.name: getattr(settings, each.name) for each in fields(Connection)}
-    return Connection(
-        **{name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in found.items()}
-    )
+    found: dict[str, Any] = {each.name: getattr(settings, each.name) for each in fields(Connection)}
+    secrets = {name: value.get_secret_value() for name, value in found.items() if isinstance(value, SecretStr)}
+    return Connection(**{**found, **secrets})
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:

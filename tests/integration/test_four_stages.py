@@ -112,7 +112,7 @@ def test_a_rankings_facets_go_with_the_contrast_into_the_models_question(harness
         cohort(harness)
         harness.until(heard("user-4"), "signals to the last user")
         ranking = ask(harness, "user-4", "r1", film("vertigo", "mystery"), film("up", "animation"))
-        harness.events.selection(ranking, "vertigo")
+        harness.events.selection(user_id="user-4", ranking_id=ranking.ranking_id, item_id="vertigo")
         harness.events.flush()
         harness.count(SkillDiff, 1)
         prompts = [prompt for prompt in server.prompts if "vertigo" in prompt.casefold()]

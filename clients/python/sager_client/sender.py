@@ -248,7 +248,7 @@ class Sender:
                     "partitioner": "murmur2_random",  # as Java's clients and the workers; librdkafka's own is CRC32
                     "acks": "all",
                     "max.in.flight.requests.per.connection": 1,  # else a retry overtakes, and a user's order is lost
-                    "compression.type": "gzip",  # what every Kafka client reads
+                    "compression.type": self._connection.compression,
                     "linger.ms": 5,
                     "message.max.bytes": 4 * 1024 * 1024,
                     "message.timeout.ms": max(1, round(self._give_up_seconds * 1000)),

@@ -11,7 +11,7 @@ from sager_client import Connection, EventProducer, Misconfigured
 from sager_client.causes import cause_of
 from streams.settings import Settings
 
-USER = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
+USER: dict[str, Any] = {"kafka_sasl_username": "ann", "kafka_sasl_password": "secret-of-ann"}
 
 
 def test_every_setting_is_one_of_the_workers_with_the_same_default() -> None:
