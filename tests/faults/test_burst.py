@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough,
 IN_FLIGHT, USERS = 16, 200
 
 
+@pytest.mark.seldom
 def test_a_burst_is_taken_no_faster_than_the_llm_answers(harness: Harness) -> None:
     contrasts = times(short=500, full=500)
     run = Run(f"burst of {2 * contrasts:,} events before an LLM that takes 0.2 s", BROKER)

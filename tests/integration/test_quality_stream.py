@@ -1,6 +1,7 @@
 """An evaluation's skills are the stream's: the same histories and choices give the same lines in both."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorou
 USERS, VISITS, ROUNDS = 8, 8, 4
 
 
-def lines(skill: PolicySkill) -> tuple[int, int, list[tuple[object, ...]]]:
+def lines(skill: PolicySkill) -> tuple[int, int, list[Any]]:
     """All of a skill that says how its user decides, and how often it has changed."""
     found = [(a.attribute_id, a.tier, a.support, a.contradictions, a.source, a.confirmed_at) for a in skill.attributes]
     return skill.version, skill.contrasts, found
