@@ -107,7 +107,7 @@ class World:
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
         patch.setattr(watchdog, "Oldest", Unhurried)
-        patch.setattr(watchdog.time, "monotonic", lambda: self.now)
+        patch.setattr("streams.worker.runtime.watchdog.time.monotonic", lambda: self.now)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
         self.dog = watchdog.Watchdog(
             more,
