@@ -23,9 +23,10 @@ ROOT = Path(__file__).resolve().parents[1]
 def reached_as(settings: Settings) -> Connection:
     """How an app reaches a deployment with these settings."""
     found = {each.name: getattr(settings, each.name) for each in fields(Connection)}
-    return Connection(
-        **{name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in found.items()}
-    )
+    own: dict[str, Any] = {
+        name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in found.items()
+    }
+    return Connection(**own)
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:

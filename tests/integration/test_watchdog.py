@@ -9,7 +9,8 @@ from prometheus_client import REGISTRY
 
 from streams.kafka.clients import client_config
 from streams.settings import Settings
-from streams.worker.runtime.watchdog import EXIT_CODE, Watchdog, lag
+from streams.shutdown import EXIT_CODE
+from streams.worker.runtime.watchdog import Watchdog, lag
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate

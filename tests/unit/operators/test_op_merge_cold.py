@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
 from operators.merge import MergeLimits, fit_seed, fold, merge, resolve_command, start
+from operators.merge.limits import DEFAULT_LIMITS
 from schemas import (
     Action,
     Attribute,
@@ -30,7 +31,7 @@ from tests.builders import (
     line,
     texts,
 )
-from tests.unit.operators.test_op_invariants import DEFAULT_LIMITS, FACT, FEW_LINES, HISTORY, MANY, Stream, Told
+from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
