@@ -14,7 +14,7 @@ import pytest
 from operators.attributes import fact_id
 from operators.merge import merge, start
 from operators.statinit import facts_of, parser_for
-from schemas import Candidate, ChangeKind, Contrast, SkillDiff
+from schemas import ChangeKind, Contrast, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
@@ -39,7 +39,7 @@ class Load:
 
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
-        self.chosen: dict[str, Candidate] = {}
+        self.chosen: dict[str, Any] = {}
 
     def choose(self, times: int, *, users: int = USERS, hostile: bool = False) -> int:
         """So many more selections, by users in turn; how many there are by now."""

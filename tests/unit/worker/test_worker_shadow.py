@@ -38,7 +38,7 @@ async def all_acknowledged(worker: FakeWorker) -> None:
     await worker.until(lambda: not any(worker.is_behind(source) for source in WORKED_OFF), "the rest")
 
 
-def contrasts_of(log: FakeLog) -> tuple[dict[str, int], dict[str, int]]:
+def contrasts_of(log: FakeLog) -> tuple[dict[Any, int], dict[Any, int]]:
     """How many choices each user's live skill and shadow have learned from."""
     live: dict[str, int] = {skill.user_id: skill.contrasts for skill in log.newest(PolicySkill).values()}
     other: dict[str, int] = {each.user_id: each.skill.contrasts for each in log.newest(ShadowSkill).values()}
