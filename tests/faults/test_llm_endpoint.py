@@ -14,7 +14,7 @@ import pytest
 from operators.attributes import fact_id
 from operators.merge import merge, start
 from operators.statinit import facts_of, parser_for
-from schemas import ChangeKind, Contrast, SkillDiff
+from schemas import Candidate, ChangeKind, Contrast, SkillDiff
 from streams.local.broker import free_port
 from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
