@@ -17,7 +17,7 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	@echo "making $(VENV): about 1 GB, once"
 	@$(PYTHON) -m venv $(VENV)
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable clients/python
 	@touch $@
 
 demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
@@ -27,21 +27,24 @@ demo: $(VENV)/ready ## stream choices of simulated users through the whole pipel
 JOBS   ?= 4
 PYTEST := $(RUN)/python -m pytest
 SPREAD  = -n $(JOBS) --dist worksteal
+# What of them, for `make test-all` and `make test-kafka`: an expression of pytest's -m.
+ONLY   ?=
 # Tests start hundreds of processes. Where this is set, each compiles every module anew.
 test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/ready ## what a change must pass at once, on the embedded broker (5 minutes on two cores)
-	@$(PYTEST) $(SPREAD) -m "not thorough"
+	@$(PYTEST) $(SPREAD) -m "not thorough and not seldom"
 
 test-all: $(VENV)/ready ## all tests, on the embedded broker, and how much of the code they run
-	@$(PYTEST) $(SPREAD)
+	@$(PYTEST) $(SPREAD) -m "$(ONLY)" --cov --cov-report=
+	@echo "coverage: $$($(RUN)/coverage report --format=total) % of the lines, in the tests' own processes"
 
 test-fast: $(VENV)/ready ## only the tests that need no broker
 	@$(PYTEST) $(SPREAD) -m "not broker" tests/unit tests/contract
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
 	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full SAGER_TEST_SPLIT=1 \
-		$(PYTEST) -n 2 --dist worksteal -m broker tests/integration tests/faults
+		$(PYTEST) -n 2 --dist worksteal -m "broker$(if $(ONLY), and $(ONLY))" tests/integration tests/faults
 
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
@@ -49,10 +52,14 @@ faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of
 image-check: $(VENV)/ready ## what infra/Dockerfile and docker-compose.yml say, done without Docker (needs Linux)
 	@$(RUN)/python -m infra.image
 
-lint: $(VENV)/ready ## style, types and formatting, changing nothing
+# Rules alone: nothing is sent anywhere to find out whether it is valid.
+SECRETS = $(RUN)/kingfisher scan --no-validate --no-update-check --git-history none --quiet
+lint: $(VENV)/ready ## style, types, formatting, spelling and secrets, changing nothing
 	@$(RUN)/ruff check .
 	@$(RUN)/ruff format --check .
 	@$(RUN)/mypy
+	@$(RUN)/typos --format brief
+	@git ls-files -z | xargs -0 $(SECRETS)
 
 format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
@@ -78,8 +85,8 @@ $(DOCS)/ready: docs/requirements.lock
 
 docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub workflows
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
-	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	@$(DOCS)/bin/check-jsonschema --quiet --builtin-schema vendor.dependabot .github/dependabot.yml
+	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
 
 release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released

@@ -75,7 +75,8 @@ def write(settings: Settings, users: int, version: int, rate: float, seconds: fl
             batch = Batch()
             for topic, value in values:
                 offset += 1
-                batch.add(to_rows(Record(topic, 0, offset, now_ms, None, value)))
+                if (made_of := to_rows(Record(topic, 0, offset, now_ms, None, value))) is not None:
+                    batch.add(made_of)
             rows = sum(store.write(batch, {}).values())
             done["batch"].append(time.perf_counter() - began)
             done["rows"].append(rows)

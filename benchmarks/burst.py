@@ -23,9 +23,9 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from benchmarks.surroundings import add_broker_arguments, deployment, endpoint, rss_mib, scraped
+from benchmarks.surroundings import add_broker_arguments, deployment, endpoint, reached_as, rss_mib, scraped
+from sager_client import EventProducer
 from schemas import SkillDiff, decode
-from streams.client import EventProducer
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config
@@ -52,7 +52,7 @@ class Burst(threading.Thread):
     def run(self) -> None:
         """Produces all of them; `produced` counts the selections sent."""
         films, rng, began = catalogue.load()["films"], random.Random(1), time.monotonic()
-        with EventProducer(settings=self._settings) as events:
+        with EventProducer(connection=reached_as(self._settings)) as events:
             for number in range(self._contrasts):
                 shown = rng.sample(films, 10)
                 ranking = events.ranking(f"user-{number % self._users}", "films", shown)

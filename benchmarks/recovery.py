@@ -24,12 +24,12 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
-from benchmarks.surroundings import add_broker_arguments, deployment, rss_mib
+from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
 from operators.evolve import RulesReasoner
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
+from sager_client import EventProducer
 from schemas import Contrast, PolicySkill, Position, SkillDiff, compound_key, decode, encode
-from streams.client import EventProducer
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
@@ -91,7 +91,7 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
     """Starts a worker with one choice waiting; returns the seconds until it is learned, and the worker's memory."""
     user, films = f"user-{number:08}", catalogue.load()["films"]
     shown = random.Random(time.time()).sample(films, 10)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(connection=reached_as(settings)) as events:
         events.selection(events.ranking(user, "films", shown), shown[3].item_id)
     consumer = Consumer(client_config(settings, **{"group.id": "recovery", "enable.auto.commit": False}))
     consumer.assign(

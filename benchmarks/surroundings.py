@@ -6,15 +6,25 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
+from pydantic import SecretStr
 
+from sager_client import Connection
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def reached_as(settings: Settings) -> Connection:
+    """How an app reaches a deployment with these settings."""
+    found: dict[str, Any] = {each.name: getattr(settings, each.name) for each in fields(Connection)}
+    secrets = {name: value.get_secret_value() for name, value in found.items() if isinstance(value, SecretStr)}
+    return Connection(**{**found, **secrets})
 
 
 def add_broker_arguments(parser: argparse.ArgumentParser) -> None:

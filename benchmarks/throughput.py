@@ -20,8 +20,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from benchmarks.surroundings import reached_as
+from sager_client import EventProducer
 from schemas import TOPICS, SkillDiff
-from streams.client import EventProducer
 from streams.demo import catalogue
 from streams.demo.observer import Observer
 from streams.kafka import topics
@@ -43,7 +44,7 @@ def produce(settings: Settings, contrasts: int, users: int) -> None:
     """Rankings of ten of the built-in films, each with a selection."""
     films = catalogue.load()["films"]
     rng = random.Random(1)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(connection=reached_as(settings)) as events:
         for number in range(contrasts):
             shown = rng.sample(films, 10)
             ranking = events.ranking(f"user-{number % users}", "films", shown)

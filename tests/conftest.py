@@ -13,8 +13,11 @@ from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.harness import Harness
 
-# A busy machine is no failure: time is measured in benchmarks, never in tests.
-hypothesis.settings.register_profile("sager", deadline=None, max_examples=40)
+# A busy machine is no failure: time is measured in benchmarks, never in tests. Nor is chance: everybody tries the same
+# examples, until somebody wants others.
+hypothesis.settings.register_profile(
+    "sager", deadline=None, max_examples=40, derandomize=not os.environ.get("SAGER_TEST_EXPLORE")
+)
 hypothesis.settings.load_profile("sager")
 
 APACHE = os.environ.get("SAGER_TEST_BROKER", "embedded") == "kafka"

@@ -5,8 +5,7 @@ Have `sager up` running in another terminal, then: python docs/examples/host_dyn
 
 import time
 
-from schemas import Candidate, SlimSkill
-from streams.client import EventProducer, SlimSkills
+from sager_client import Candidate, EventProducer, SlimSkill, SlimSkills
 
 ROWS = """
 Green Curry, thai, chicken | Dal Makhani, indian, lentils | Cassoulet, french, beans | Baked Zucca, italian, squash

@@ -6,8 +6,7 @@ Have `sager up` running in another terminal, then: python docs/examples/host_sta
 import time
 from collections import Counter
 
-from schemas import Candidate, SlimSkill
-from streams.client import EventProducer, SlimSkills
+from sager_client import Candidate, EventProducer, SlimSkill, SlimSkills
 
 ROWS = """
 The Salt Letter, Mystery, Ines Varga | A Field of Rye, Romance, Paul Ode | Nine Lanterns, Fantasy, Mo Tern

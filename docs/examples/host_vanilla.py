@@ -5,8 +5,7 @@ Have `sager up` running in another terminal, then: python docs/examples/host_van
 
 import time
 
-from schemas import Candidate, SlimSkill
-from streams.client import EventProducer, SlimSkills
+from sager_client import Candidate, EventProducer, SlimSkill, SlimSkills
 
 ROWS = """
 Letters to Lisbon, Romance, 1996 | Harbour Street, Crime, 1999 | Dust River, Western, 1968 | Low Orbit, Sci-Fi, 2014

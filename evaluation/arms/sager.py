@@ -167,7 +167,8 @@ class Sager:
         return self._parts.skill and self._parts.evolve
 
     def _seed(self, user_id: str) -> PolicySkill:
-        first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)
+        # Of the first event only these two are read.
+        first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
         return self._start.skill(user_id, self._split.domain, first, self._world.profiles.get(user_id))
 
     async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
@@ -185,7 +186,7 @@ class Sager:
                 met.add(other)
                 shown.append(self._split.facts[other])
         chance.shuffle(shown)
-        by_id = {item.item_id: item for item in shown}
+        by_id: dict[str, ItemFacts] = {item.item_id: item for item in shown}
         now = self.now(user_id)
         order = await self._order(now, shown, "", ranking_id)
         self.rounds.append(Round(user_id, ranking_id, visit.at, order, visit.item_id, now.context.facets))
@@ -223,7 +224,7 @@ class Sager:
     def _popularity(self) -> dict[str, int]:
         if not self._parts.retrieve or not self._parts.propagate or self._world.population is None:
             return {}
-        return self._world.population.items
+        return self._world.population.items  # type: ignore[return-value]  # an ItemId is a string
 
     async def _order(self, now: Situation, items: Sequence[ItemFacts], instruction: str, seed: str) -> tuple[str, ...]:
         """The items' ids, best first."""

@@ -13,9 +13,9 @@ from evaluation.exceptions import QualityError
 from evaluation.online.plan import Choice, Plan
 from operators.contrast import contrast_id
 from operators.global_skill import GlobalLimits
-from schemas import RankRequest
-from streams.client import EventProducer
+from schemas import Interaction, RankRequest, Selection
 from streams.demo.observer import Observer, Stalled
+from streams.kafka.events import EventOutbox, envelope
 from streams.local.launch import Local
 from streams.operations import global_skills
 
@@ -87,7 +87,7 @@ class Play:
         """
         self._observer = Observer(self._local.settings, self._check)
         try:
-            with EventProducer(settings=self._local.settings) as self._events:
+            with EventOutbox(self._local.settings) as self._events:
                 import_seconds = self._import()
                 self._build_global_skill()
                 began = time.monotonic()
@@ -112,7 +112,10 @@ class Play:
         began, total = time.monotonic(), sum(map(len, self._plan.past.values()))
         for user_id, visits in self._plan.past.items():
             for visit in visits:
-                self._events.interaction(user_id, self._plan.domain, self._plan.items[visit.item_id], at=visit.at)
+                item = self._plan.items[visit.item_id]
+                self._events.send(
+                    Interaction(**envelope(visit.at), user_id=user_id, domain=self._plan.domain, item=item)
+                )
         self._events.flush()
 
         def counted() -> int:
@@ -167,7 +170,14 @@ class Play:
             order: list[str] = [item.item_id for item in ranking.candidates]
             self._behind += ranking.injected.skill_version < len(player.places)
             player.places.append(1 + order.index(choice.taken.item_id))
-            self._events.selection(request, choice.taken.item_id, at=choice.taken.at)
+            self._events.send(
+                Selection(
+                    **envelope(choice.taken.at),
+                    user_id=player.user_id,
+                    ranking_id=request.request_id,
+                    item_id=choice.taken.item_id,
+                )
+            )
             player.taken = contrast_id(player.user_id, choice.request_id)
         return False
 
@@ -175,7 +185,12 @@ class Play:
         choice = player.next()
         if choice is None:
             return
-        items = [self._plan.items[item_id] for item_id in choice.candidates]
-        player.request = self._events.rank_request(
-            player.user_id, self._plan.domain, items, request_id=choice.request_id, at=choice.taken.at
+        player.request = self._events.send(
+            RankRequest(
+                **envelope(choice.taken.at),
+                request_id=choice.request_id,
+                user_id=player.user_id,
+                domain=self._plan.domain,
+                candidates=tuple(self._plan.items[item_id] for item_id in choice.candidates),
+            )
         )

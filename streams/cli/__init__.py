@@ -20,7 +20,6 @@ app = typer.Typer(
     cls=ReportingGroup,
     no_args_is_help=True,
     rich_markup_mode=None,  # help in rich's boxes takes twice as long to come
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples("sager demo", "sager up", "sager policy show ann"),

@@ -1,4 +1,4 @@
-"""From errors to what a user reads: one message on stderr that says what to do next, and a code that says how it went.
+"""Turns errors into one message on stderr that says what to do next, and an exit code.
 
 | code | meaning |
 |---|---|
@@ -9,15 +9,17 @@
 | 141 | whoever read the output closed it, as `head` does |
 """
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
 
+from streams.cli.groups import HEADINGS, POLICY_HEADINGS, arranged
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
@@ -28,8 +30,33 @@ class Misconfigured(StreamsError, ValueError):
     """A setting is wrong; the message names its variable."""
 
 
-class ReportingGroup(TyperGroup):
-    """The command line as a whole: whatever its commands raise on purpose becomes a message and a code."""
+class HeadedGroup(TyperGroup):
+    """A group whose help lists its commands under headings."""
+
+    headings: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, each with its one line."""
+        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        commands = {name: command for name, command in found if command is not None and not command.hidden}
+        widest = max(map(len, commands), default=0)
+        for heading, listed in arranged(list(commands), self.headings).items():
+            limit = formatter.width - 6 - widest
+            with formatter.section(heading):
+                # Padded, so that the columns of all headings begin at the same place.
+                formatter.write_dl([(f"{name:<{widest}}", commands[name].get_short_help_str(limit)) for name in listed])
+
+
+class PolicyGroup(HeadedGroup):
+    """`sager policy`."""
+
+    headings = POLICY_HEADINGS
+
+
+class ReportingGroup(HeadedGroup):
+    """The top-level group: errors that commands raise on purpose become a message and an exit code."""
+
+    headings = HEADINGS
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -39,7 +66,7 @@ class ReportingGroup(TyperGroup):
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Errors raised on purpose, told in one message; all others are bugs and keep their traceback."""
+    """Report errors raised on purpose in one message; all others are bugs and keep their traceback."""
     try:
         yield
         sys.stdout.flush()
@@ -52,7 +79,7 @@ def reported() -> Iterator[None]:
         told = told_by(error)
         if told is None:
             raise
-        # DuckDB and Kafka quote what they stumbled over, and that may be an app's text.
+        # DuckDB and Kafka quote the offending input, which may be an app's text.
         print(f"sager: {printable(told)}", file=sys.stderr)
         raise typer.Exit(FAILED) from None
 
@@ -66,17 +93,43 @@ def _discard_output() -> None:
 
 def told_by(error: Exception) -> str | None:
     """What to tell the user of an error; None if it is a bug of ours."""
-    if isinstance(error, (StreamsError, OSError)) or _is(error, "schemas.exceptions", "SchemaError"):
+    ours = (("schemas.exceptions", "SchemaError"), ("operators.statinit.parsers", "UnknownParser"))
+    if isinstance(error, StreamsError) or any(_is(error, *name) for name in ours):
         return str(error)
+    if isinstance(error, OSError):
+        return of_os(error)
     if _is(error, "pydantic", "ValidationError"):
         return explain(error)
     if _is(error, "confluent_kafka", "KafkaException"):
         return f"Kafka says: {error.args[0].str()}. `sager topics` tells whether it answers"
     if _is(error, "duckdb", "Error"):
         return f"DuckDB says: {error}"
-    if _is(error, "operators.statinit.parsers", "UnknownParser"):
-        return str(error)
     return None
+
+
+_ADVICE = {
+    errno.ENOENT: "it is not there, and cannot be made there: check the path",
+    errno.EACCES: "you may not read or write it: check its permissions, or choose another path",
+    errno.EPERM: "you may not read or write it: check its permissions, or choose another path",
+    errno.EROFS: "that file system is read-only: choose another path",
+    errno.ENOTDIR: "a file stands where a folder is wanted: choose another path",
+    errno.EISDIR: "a folder stands where a file is wanted: choose another path",
+    errno.EEXIST: "something of that name is there already: choose another path, or move it away",
+    errno.ENOSPC: "the disk is full: make room and start again",
+    errno.EMFILE: "too many files are open: raise the limit (ulimit -n)",
+}
+
+
+def of_os(error: OSError) -> str:
+    """What to tell of an error of the operating system: the path, and what to do.
+
+    >>> of_os(NotADirectoryError(errno.ENOTDIR, "Not a directory", "notes.txt"))
+    'notes.txt: a file stands where a folder is wanted: choose another path'
+    """
+    advice = _ADVICE.get(error.errno or 0)
+    if advice is None:
+        return str(error)
+    return f"{error.filename}: {advice}" if error.filename else advice
 
 
 def _is(error: Exception, module: str, name: str) -> bool:

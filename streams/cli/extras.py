@@ -1,4 +1,4 @@
-"""Whether the packages of an extra are there, told before anything is begun."""
+"""Checks that an extra's packages are installed, before any work starts."""
 
 
 def need_eval(*packages: str) -> None:

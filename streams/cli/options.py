@@ -1,4 +1,4 @@
-"""What many commands take, and the settings that come of it."""
+"""Options shared by many commands, and the settings they lead to."""
 
 import os
 import socket

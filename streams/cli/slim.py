@@ -19,14 +19,14 @@ NEAREST = 5
 
 
 class NoSlimSkill(StreamsError, LookupError):
-    """Nothing is on the topic for this user."""
+    """The topic has no slim skill of this user."""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "slim",
-        short_help="Print slim skills, as an app reads them.",
+        short_help="Print slim skills as an app reads them.",
         epilog=examples("sager slim ann", "sager slim ann --domain films", "sager slim --follow"),
     )(slim)
 

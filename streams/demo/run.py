@@ -4,15 +4,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from operators.merge import fold
-from schemas import PolicySkill, Ranking, RankRequest, SkillDiff, encode
-from streams.client import EventProducer
+from schemas import Interaction, Item, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
 from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Scenario
+from streams.kafka.events import EventOutbox, envelope
 from streams.local.launch import WORKER, Local
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
@@ -86,7 +86,7 @@ class Demo:
         # A call may take long, and until it is answered nothing new is seen of a healthy pipeline.
         waiting = patience_seconds(local.settings) if uses_llm(local.settings) else 0.0
         self._observer = Observer(local.settings, local.check, STALLED_SECONDS + waiting)
-        self._events = EventProducer(settings=local.settings)
+        self._events = EventOutbox(local.settings)
         self._counts: dict[str, int] = {}
         self._selections = 0
 
@@ -151,12 +151,15 @@ class Demo:
         self._counts[topic] = self._counts.get(topic, 0) + number
 
     def _load_past(self) -> None:
+        now = datetime.now(UTC)
         for domain, item in self._scenario.catalogue():
-            self._events.item(domain, item)
+            self._events.send(Item(**envelope(now), domain=domain, item=item))
             self._count("items")
         total = 0
         for past in self._scenario.past():
-            self._events.interaction(past.user_id, past.domain, past.item, at=past.at)
+            self._events.send(
+                Interaction(**envelope(past.at), user_id=past.user_id, domain=past.domain, item=past.item)
+            )
             total += 1
         self._count("interactions", total)
         self._events.flush()
@@ -181,8 +184,14 @@ class Demo:
 
     def _ask(self, choice: Choice, request_id: str) -> RankRequest:
         self._count("rank-requests")
-        return self._events.rank_request(
-            choice.user_id, choice.domain, choice.candidates, request_id=request_id, at=choice.at
+        return self._events.send(
+            RankRequest(
+                **envelope(choice.at),
+                request_id=request_id,
+                user_id=choice.user_id,
+                domain=choice.domain,
+                candidates=choice.candidates,
+            )
         )
 
     def _answers(self, wanted: Mapping[str, object], what: str) -> dict[str, tuple[str, ...]]:
@@ -200,22 +209,38 @@ class Demo:
     def _stream(self, choices: Sequence[Choice]) -> None:
         """One round of choices: shown as our ranker orders them, or as the app does; then taken."""
         if self._scenario.closed_loop:
-            asked = [(self._ask(choice, choice.choice_id), choice) for choice in choices]
-            self._answers({request.request_id: choice for request, choice in asked}, "choosing")
-            shown: Sequence[tuple[RankRequest | Ranking, Choice]] = asked
+            asked = {self._ask(choice, choice.choice_id).request_id: choice for choice in choices}
+            self._answers(asked, "choosing")
         else:
-            shown = [(self._show(choice), choice) for choice in choices]
-        for ranking, choice in shown:
-            self._events.selection(ranking, choice.target, at=choice.at + timedelta(minutes=1))
-            self._count("selections")
+            for choice in choices:
+                self._show(choice)
+        for choice in choices:
+            self._take(choice)
             self._selections += 1
         self._events.flush()
         self._wait_for_diffs(0 if self._scenario.closed_loop else AHEAD)
 
-    def _show(self, choice: Choice) -> Ranking:
+    def _show(self, choice: Choice) -> None:
         self._count("rankings")
-        return self._events.ranking(
-            choice.user_id, choice.domain, choice.candidates, ranking_id=choice.choice_id, at=choice.at
+        self._events.send(
+            Ranking(
+                **envelope(choice.at),
+                ranking_id=choice.choice_id,
+                user_id=choice.user_id,
+                domain=choice.domain,
+                candidates=choice.candidates,
+            )
+        )
+
+    def _take(self, choice: Choice) -> None:
+        self._count("selections")
+        self._events.send(
+            Selection(
+                **envelope(choice.at + timedelta(minutes=1)),
+                user_id=choice.user_id,
+                ranking_id=choice.choice_id,
+                item_id=choice.target,
+            )
         )
 
     def _wait_for_diffs(self, ahead: int) -> None:

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from schemas import TOPICS
-from streams.local.compaction import NOT_CONSUMED
+from schemas.topics import WORKED_OFF
 from streams.local.journal import partitions_of
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings
@@ -30,11 +29,7 @@ class Backlog:
     def __init__(self, settings: Settings) -> None:
         self._wire = Wire(settings.bootstrap)
         self._group = settings.app_id
-        consumed = {
-            topic.name(settings.prefix)
-            for topic in TOPICS.values()
-            if not topic.compact and topic.base not in NOT_CONSUMED
-        }
+        consumed = {settings.topic(base) for base in WORKED_OFF}
         self._partitions = [each for each in partitions_of(settings) if each[0] in consumed]
 
     def waits(self, seconds: float, tell: Tell, check: Callable[[], None], *, patient: bool = True) -> int:

@@ -4,9 +4,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from aiokafka.record._crc32c import crc as crc32c
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
+from aiokafka.record.util import calc_crc32c
 
 from streams.kafka.codec import use_fast_gzip
 
@@ -106,5 +106,5 @@ def _batch(base: int, end: int, held: Sequence[Record], codec: int) -> bytes:
 
 
 def _sealed(batch: bytearray) -> bytes:
-    struct.pack_into(">I", batch, _CRC_AT, crc32c(bytes(batch[_ATTRIBUTES_AT:])))
+    struct.pack_into(">I", batch, _CRC_AT, calc_crc32c(bytes(batch[_ATTRIBUTES_AT:])))
     return bytes(batch)

@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from schemas import BadRecord, Receipt, Topic, decode
-from schemas.topics import by_name
+from schemas.topics import WORKED_OFF, by_name
 from streams.local.batches import Record
 from streams.local.journal import Log
 from streams.local.wire import Partition
 from streams.settings import Settings
-
-NOT_CONSUMED = frozenset({"dead-letters", "shadow-outcomes"})
-"""Of the topics that are not compacted, those that no worker reads: nothing on them waits for one."""
 
 _Covers = Callable[[Topic, Record], bool]
 
@@ -43,7 +40,7 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> Comp
         if topic.compact:
             kept = list(_newest(held))
         else:
-            done = log.commits.get(partition, 0) if topic.base not in NOT_CONSUMED else log.ends[partition]
+            done = log.commits.get(partition, 0) if topic.base in WORKED_OFF else log.ends[partition]
             oldest_ms = 0.0 if topic.retention is None else now_ms - topic.retention.total_seconds() * 1_000
             kept = []
             for record in held:

@@ -22,7 +22,7 @@ from streams.exceptions import StreamsError
 from streams.local.batches import bounds, built, split
 from streams.local.compaction import compacted
 from streams.local.journal import Segment, partitions_of, read
-from streams.local.wire import Wire
+from streams.local.wire import Partition, Wire
 from streams.logs import configure
 from streams.settings import Settings
 
@@ -77,10 +77,9 @@ class Follower:
         return came
 
     def _append(self) -> bool:
-        """Read on until every partition's end is reached, of a moment after this began."""
-        came = False
+        """Read on until every partition's end of a moment after this began is reached."""
+        came, wanted = False, dict[Partition, int]()
         while True:
-            behind = False
             for partition, (data, end) in self._wire.fetch(self._positions, 1).items():
                 for batch in split(data):
                     _, stop = bounds(batch)
@@ -91,8 +90,8 @@ class Follower:
                         if partition[0] == self._settings.topic(Receipt.TOPIC):
                             self._compact_at = 0.0
                             self._again_until = time.monotonic() + AFTERWARDS_SECONDS
-                behind = behind or self._positions[partition] < end
-            if not behind:
+                wanted.setdefault(partition, end)
+            if all(self._positions[partition] >= end for partition, end in wanted.items()):
                 return came
 
     def _compact_if_due(self, now: float) -> None:

@@ -216,7 +216,7 @@ class Lock:
         folder = folder_of(settings)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        give_up = time.monotonic() + seconds
+        give_up, told = time.monotonic() + seconds, False
         while True:
             try:
                 fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -227,6 +227,9 @@ class Lock:
                         f"another `sager up` uses {settings.data_dir}, or is still ending: end it, or name another "
                         "folder with --data-dir"
                     ) from error
+                if not told:
+                    told = True
+                    logger.warning("another `sager up` uses %s: waiting for it to end", settings.data_dir)
                 time.sleep(0.2)
             else:
                 return

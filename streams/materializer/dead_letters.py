@@ -20,8 +20,10 @@ from streams.settings import Settings
 
 log = logging.getLogger(__name__)
 
-OWNED = frozenset({"items", "global-skills", "slim-skills", "skill-diffs", "skills"})
-"""Topics whose bad records the materializer sends to dead-letters."""
+OWNED = frozenset(
+    base for base, topic in TOPICS.items() if not (topic.worked_off or topic.internal or base == DeadLetter.TOPIC)
+)
+"""Topics whose bad records the materializer sends to dead-letters: the public ones that no agent reads."""
 
 STAGE = "materialize"
 _FLUSH_SECONDS = 60

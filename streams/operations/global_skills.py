@@ -23,8 +23,8 @@ from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from schemas.codec import ModelT
 from schemas.fields import Domain
-from streams.client import EventProducer
 from streams.exceptions import MissingExtra, StreamsError
+from streams.kafka.events import EventOutbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.settings import Settings
 
@@ -159,9 +159,9 @@ def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:
     Raises:
         NotProduced: the broker did not accept all of them.
     """
-    with EventProducer(settings=settings) as producer:
+    with EventOutbox(settings) as outbox:
         for skill in skills:
-            producer.send(skill)
+            outbox.send(skill)
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:

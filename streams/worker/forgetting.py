@@ -1,4 +1,4 @@
-"""Forgetting in a worker: what it holds of a person, removed from tables, topics and, by the items, from others.
+"""Forgetting in a worker: removes a person from its tables and topics, and from items and neighbourhoods.
 
 The receipt is written first: from then on nothing that happened before is learned from, in whatever order it comes.
 It is marked as done last: after a crash in between the request comes again and is carried out to its end.
@@ -65,12 +65,12 @@ class LogIncomplete(Exception):
 
 
 class Forgetting:
-    """What becomes of a request to forget.
+    """Carries out requests to forget.
 
     Args:
         pipeline: the worker's parts.
-        apply: how the next version of a skill comes into the world.
-        drop: told the key of each skill that is no more.
+        apply: writes and sends the next version of a skill.
+        drop: called with the key of each deleted skill.
     """
 
     def __init__(self, pipeline: Pipeline, apply: Apply, drop: Callable[[bytes], None]) -> None:

@@ -23,7 +23,10 @@ from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
-    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(
+        ROOT / page
+        for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "clients/python/README.md")
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
@@ -129,7 +132,7 @@ def test_the_tables_of_metrics_are_what_is_exported() -> None:
 def test_every_metric_that_is_named_exists(file: Path) -> None:
     named = set(re.findall(r"\bsager_[a-z_]+[a-z]\b", file.read_text(encoding="utf-8")))
 
-    assert named - {"sager_client"} <= series()
+    assert named - {"sager_client", "sager_streams"} <= series()
 
 
 # --- commands

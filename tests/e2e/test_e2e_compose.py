@@ -34,8 +34,8 @@ def running(settings: Settings, folder: Path, **overrides: str) -> Running:
     )
 
 
-@pytest.mark.thorough  # `make image-check` does the same from the built environment
 @pytest.mark.on("embedded")
+@pytest.mark.seldom
 def test_every_service_becomes_healthy_and_ends_in_order(settings: Settings, tmp_path: Path) -> None:
     took = running(settings, tmp_path).all()
 

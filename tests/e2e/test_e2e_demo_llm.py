@@ -45,7 +45,7 @@ def test_simulated_users_and_what_each_call_cost(tmp_path):
     assert llm["usd"] == pytest.approx(evolve["usd"] + rank["usd"])
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     folder = data_set(tmp_path / "films")
     with threaded(OpenAiServer(always=Act(Do.NO_LOGPROBS))) as server:
@@ -61,7 +61,7 @@ def test_recorded_users_at_an_endpoint_without_log_probabilities(tmp_path):
     assert "valid replies" in done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_an_endpoint_that_fails_is_told_as_fallbacks(tmp_path):
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
         server.then(Do.ANSWER)
@@ -90,7 +90,7 @@ def failure(*args, env=None):
     return done.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_no_endpoint_is_told_with_what_to_set(tmp_path, nobody):
     assert "OPENAI_BASE_URL" in failure()
     told = failure(env={"OPENAI_BASE_URL": nobody})

@@ -12,7 +12,7 @@ from evaluation.store import Store
 from tests.e2e.cli_user import BASE, data_set, sager
 from tests.patience import PATIENCE_SECONDS, until
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.thorough]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.seldom]
 
 SMALL = ("--users", "3", "--choices", "3")
 

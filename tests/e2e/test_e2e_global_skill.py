@@ -111,7 +111,7 @@ class TestGlobalSkill:
         assert skill["attributes"] == []
         assert "comedy" not in done.stdout
 
-    @pytest.mark.thorough
+    @pytest.mark.seldom
     def test_with_a_model(self, settings, env):
         written_by_workers(settings)
         with threaded(OpenAiServer()) as server:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from operators.contrast import contrast_id
+from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
-from streams.client import EventProducer
 from streams.local.journal import frames, read, segments
 from streams.rights.commander import Commander
 from streams.settings import Settings
@@ -25,8 +25,7 @@ USER = "ann-of-the-marsh"
 def choose(up: Up, count: int, user: str = USER) -> list[str]:
     """So many choices that the broker has accepted, by the ids of the contrasts that they make."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
-    settings = Settings(bootstrap=up.env["SAGER_BOOTSTRAP"], embedded=True)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(up.env["SAGER_BOOTSTRAP"]) as events:
         made = []
         for number in range(count):
             ranking = events.ranking(user, "films", slate)
@@ -137,3 +136,23 @@ def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> 
     refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"}, seconds=60)
     assert refused.returncode == 1
     assert "set SAGER_PARTITIONS=4" in refused.stderr
+
+
+def test_a_second_interrupt_ends_at_once_and_the_next_start_does_what_was_left(tmp_path: Path) -> None:
+    with Up(tmp_path) as up:
+        [worker] = [
+            pid for pid in process_tree(up.process.pid) if b"\0worker\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+        os.kill(worker, signal.SIGSTOP)
+        accepted = choose(up, 5)
+        os.kill(up.process.pid, signal.SIGINT)
+        until(lambda: "finishing: " in up.told(), "progress to be told")
+        assert up.process.poll() is None, "it waits for its worker"
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()
+    with Up(tmp_path) as up:
+        assert "were still to be done" in up.told()
+        until(lambda: len(learned(up)) == len(accepted), "all to be published")
+        assert sorted(learned(up)) == sorted(accepted)
+        os.kill(up.process.pid, signal.SIGINT)
+        assert up.ends() == 0, up.told()

@@ -159,7 +159,7 @@ class TestDoctor:
             "SAGER_EMBEDDED=true, but SAGER_REPLICATION=3": "error",
         }
 
-    @pytest.mark.thorough
+    @pytest.mark.seldom
     def test_the_model_is_asked_for_and_the_key_never_told(self) -> None:
         pytest.importorskip("openai")
 

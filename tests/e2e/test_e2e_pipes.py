@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from cli_user import BASE, ROOT
 
 from tests.analytics_world import published
+from tests.e2e.cli_user import BASE, ROOT
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import time
 
 import pytest
 
-from streams.client import EventProducer
-from streams.settings import Settings
+from sager_client import EventProducer
 from tests.e2e.cli_user import BASE, Up, answer, data_set, items, sager, stored
 from tests.patience import PATIENCE_SECONDS, until
 
@@ -25,8 +24,7 @@ def folder(tmp_path_factory):
 def choose(env, user, round_, item_id="f4"):
     """An app shows ten films, and its user takes one."""
     slate = [{**item, "metadata": {"genres": item["genres"]}} for item in list(items())[:10]]
-    settings = Settings(bootstrap=env["SAGER_BOOTSTRAP"], embedded=True)
-    with EventProducer(settings=settings) as events:
+    with EventProducer(env["SAGER_BOOTSTRAP"]) as events:
         ranking = events.ranking(user, "films", slate, ranking_id=f"r{round_}")
         events.selection(ranking, item_id)
 

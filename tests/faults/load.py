@@ -6,9 +6,11 @@ from collections import Counter
 from types import TracebackType
 from typing import Self
 
+from benchmarks.surroundings import reached_as
+from sager_client import EventProducer
 from schemas import Ranking, Selection
-from streams.client import EventProducer
 from streams.settings import Settings
+from tests.harness import by_bytes
 from tests.worlds import slate
 
 
@@ -25,7 +27,7 @@ class Load:
     def __init__(self, settings: Settings, per_second: float = 20.0, users: int = 24, domain: str = "films") -> None:
         self.rankings: list[Ranking] = []
         self.selections: list[Selection] = []
-        self._events = EventProducer(settings=settings)
+        self._events = EventProducer(connection=reached_as(settings))
         self._pause = 1 / per_second
         self._users, self._domain = users, domain
         self._stop = threading.Event()
@@ -42,9 +44,10 @@ class Load:
             shown = slate(number)
             user = f"user-{number % self._users}"
             ranking = self._events.ranking(user, self._domain, shown, ranking_id=f"r{number}")
-            self.rankings.append(ranking)
+            self.rankings.append(by_bytes(Ranking, ranking))
             chosen = shown[number % 10]["item_id"]
-            self.selections.append(self._events.selection(ranking, chosen, event_id=f"s{number}"))
+            selection = self._events.selection(ranking, chosen, event_id=f"s{number}")
+            self.selections.append(by_bytes(Selection, selection))
             number += 1
             due += self._pause
             self._stop.wait(max(0.0, due - time.monotonic()))
@@ -58,4 +61,4 @@ class Load:
     ) -> None:
         self._stop.set()
         self._thread.join(60)
-        self._events.flush()
+        self._events.close()

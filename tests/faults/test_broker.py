@@ -75,6 +75,7 @@ def wait_for_every_partition(harness: Harness, since: float) -> float:
     return time.time() - since
 
 
+@pytest.mark.seldom
 def test_a_broker_that_is_killed_and_comes_back(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
     rounds = times(short=1, full=2)
     run = Run("the only broker: kill -9 and restart, seconds from the kill", BROKER, rounds)
@@ -112,6 +113,7 @@ def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harne
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
+@pytest.mark.seldom
 def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kafka, Harness]]) -> None:
     """First the one that coordinates the workers' group, then one that leads a partition of the log."""
     rounds = times(short=1, full=1)

@@ -3,13 +3,13 @@
 import pytest
 
 from benchmarks.surroundings import scraped
-from schemas import Contrast
+from schemas import Contrast, Ranking, Selection
 from streams.kafka.topics import admin
 from streams.local.broker import free_port
 from streams.worker.runtime.watchdog import lag
 from tests.faults.oracle import Run, assert_undisturbed, times
 from tests.faults.test_kills import BROKER
-from tests.harness import Harness, Outputs
+from tests.harness import Harness, Outputs, by_bytes
 from tests.openai_server import Act, OpenAiServer, threaded
 from tests.worlds import slate
 
@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough,
 IN_FLIGHT, USERS = 16, 200
 
 
+@pytest.mark.seldom
 def test_a_burst_is_taken_no_faster_than_the_llm_answers(harness: Harness) -> None:
     contrasts = times(short=500, full=500)
     run = Run(f"burst of {2 * contrasts:,} events before an LLM that takes 0.2 s", BROKER)
@@ -27,9 +28,10 @@ def test_a_burst_is_taken_no_faster_than_the_llm_answers(harness: Harness) -> No
         rankings, selections = [], []
         for number in range(contrasts):
             shown = slate(number)
-            rankings.append(harness.events.ranking(f"user-{number % USERS}", "films", shown, ranking_id=f"r{number}"))
-            chosen = shown[number % 10]["item_id"]
-            selections.append(harness.events.selection(rankings[-1], chosen, event_id=f"s{number}"))
+            ranking = harness.events.ranking(f"user-{number % USERS}", "films", shown, ranking_id=f"r{number}")
+            selection = harness.events.selection(ranking, shown[number % 10]["item_id"], event_id=f"s{number}")
+            rankings.append(by_bytes(Ranking, ranking))
+            selections.append(by_bytes(Selection, selection))
         harness.events.flush()
         llm = {"reasoner": "llm", "llm_base_url": server.base_url, "gate": False, "in_flight": IN_FLIGHT}
         harness.worker(**llm, metrics_port=port)

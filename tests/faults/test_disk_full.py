@@ -144,7 +144,7 @@ def test_no_room_for_rows(harness: Harness, small_disk: SmallDisk) -> None:
     assert_complete(harness, run)
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_file_that_may_not_grow(harness: Harness) -> None:
     """The same by a limit on the size of files, which needs no privilege."""
     run = Run("file size limit under the materializer's file", BROKER)
@@ -186,7 +186,7 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
         assert len(store.offsets()) == 50_000
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk) -> None:
     """Rows go on, analysts keep what they have, and get the newest as soon as there is room."""
     run = Run("disk full under the published snapshot", BROKER)

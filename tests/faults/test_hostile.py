@@ -152,6 +152,7 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     assert max(taker.at for taker in held.takers) <= datetime.now(UTC)
 
 
+@pytest.mark.seldom
 def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Harness) -> None:
     """Repair 6: one fetch brings all rankings and a few of the selections that they wait for.
 

@@ -16,7 +16,7 @@ from operators.merge import merge, start
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ChangeKind, Contrast, SkillDiff
 from streams.local.broker import free_port
-from tests.harness import Harness
+from tests.harness import Harness, by_bytes
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.patience import until
 from tests.probes import metric
@@ -39,7 +39,7 @@ class Load:
 
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
-        self.chosen: dict[str, Candidate] = {}
+        self.chosen: dict[str, Any] = {}
 
     def choose(self, times: int, *, users: int = USERS, hostile: bool = False) -> int:
         """So many more selections, by users in turn; how many there are by now."""
@@ -51,7 +51,7 @@ class Load:
                 instruction = HOSTILE[number % len(HOSTILE)]
             events = self._harness.events
             ranking = events.ranking(f"user-{number % users}", "films", shown, instruction, ranking_id=f"r{number}")
-            chosen = ranking.candidates[number % 10]
+            chosen = by_bytes(Candidate, ranking.candidates[number % 10])
             events.selection(ranking, chosen.item_id)
             self.chosen[ranking.ranking_id] = chosen
         self._harness.events.flush()

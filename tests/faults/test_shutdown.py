@@ -86,7 +86,7 @@ def test_what_is_in_flight_is_finished_and_not_repeated(harness: Harness) -> Non
 @pytest.mark.parametrize(
     ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
 )
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_what_is_not_finished_in_time_comes_again(
     harness: Harness, seconds: float, again: tuple[signal.Signals, ...], code: int
 ) -> None:
@@ -176,7 +176,7 @@ def test_the_watchdog_is_on_guard(harness: Harness) -> None:
 # --- the materializer
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_the_materializer_commits_and_publishes_what_it_has_read(harness: Harness) -> None:
     """After each end analysts see all that is committed, and the successor goes on behind it."""
     rounds = times(short=1, full=4)

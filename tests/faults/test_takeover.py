@@ -17,7 +17,6 @@ from schemas import (
     Model,
     PolicySkill,
     Position,
-    SkillCommand,
     SkillDiff,
     SlimSkill,
     compound_key,
@@ -99,36 +98,5 @@ def test_a_diff_that_was_not_sent_is_sent_and_one_that_was_is_not_sent_again(har
         (1, "c-sent-1"),
         (2, "c-sent-2"),
     ]
-    assert_one_version_each(outputs)
-    harness.assert_all_stores_agree(duckdb=False)
-
-
-def test_a_commands_diff_goes_out_before_that_of_a_choice_which_comes_first(harness: Harness) -> None:
-    """Commands and contrasts are two topics: after a restart the later event may be read before the earlier one."""
-    contrast = contrast_of("ann", 1)
-    at = put(harness, Contrast.TOPIC, "ann", b"ann", contrast)
-    first = evolved(Start().skill("ann", "films", contrast, None), contrast, at)
-    command = SkillCommand.model_validate(
-        {
-            "event_id": "pin-1",
-            "occurred_at": NOW,
-            "user_id": "ann",
-            "domain": "films",
-            "action": "pin",
-            "attribute_id": first.attributes[0].attribute_id,
-            "actor": "advocate",
-        }
-    )
-    put_outputs(harness, first)
-    at = put(harness, SkillCommand.TOPIC, "ann", b"ann", command)
-    second = Evolve().command(State(first), command, at).skill
-    put_skill(harness, second)
-    put(harness, Contrast.TOPIC, "ann", b"ann", contrast_of("ann", 2))
-
-    harness.worker()
-    outputs = harness.until(lambda out: len(out.diffs) == 3, "three versions")
-    outputs = harness.quiet(2)
-
-    assert [d.event_id for d in outputs.values(SkillDiff)] == ["c-ann-1", "pin-1", "c-ann-2"]
     assert_one_version_each(outputs)
     harness.assert_all_stores_agree(duckdb=False)

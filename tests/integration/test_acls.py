@@ -19,11 +19,12 @@ from confluent_kafka.admin import (
 )
 from typer.testing import CliRunner, Result
 
+from benchmarks.surroundings import reached_as
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured
+from sager_client import EventProducer, SlimSkills
 from schemas import TOPICS, SkillDiff
 from streams.cli import app
-from streams.client import EventProducer, SlimSkills
 from streams.exceptions import TopicsDiffer
 from streams.kafka import topics
 from streams.kafka.clients import client_config, no_group, producer_config
@@ -153,7 +154,7 @@ def read(settings: Settings, base: str) -> str:
 def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     harness, shop = tenants.harness, tenants.as_role(Role.APP)
 
-    with EventProducer(settings=shop) as events:
+    with EventProducer(connection=reached_as(shop)) as events:
         for number in range(4):
             shown = slate(number)
             events.selection(events.ranking(USER, DOMAIN, shown), shown[3]["item_id"])
@@ -162,7 +163,7 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     harness.until(
         lambda out: any(r.ranking_id == asked.request_id for r in out.values(TOPICS["rankings"].model)), "the ranking"
     )
-    with SlimSkills(settings=shop) as slim:
+    with SlimSkills(connection=reached_as(shop)) as slim:
         assert slim.skill(USER, DOMAIN) is not None
     line = diffs[-1].changes[0].attribute_id
     pinned = sager(
@@ -173,7 +174,9 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     assert last.reasoned_by.reasoner == "command by their advocate"
     harness.assert_all_stores_agree()
     assert harness.outputs.dead_letters == []
-    forgotten = sager(tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann")
+    forgotten = sager(
+        tenants.as_role(Role.ADVOCATE), "policy", "forget", USER, "--everything", "--actor", "ann", "--yes"
+    )
     assert forgotten.exit_code == 0, forgotten.stderr
     doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout

@@ -7,16 +7,15 @@ from zlib import crc32
 import pytest
 from confluent_kafka import Producer
 
-from schemas import Contrast, DeadLetter, Ranking, Selection, SkillDiff, encode
-from streams.client import EventProducer
+from schemas import Ranking, Selection, SkillDiff, encode
 from streams.kafka.clients import client_config, partition_of
 from tests.harness import Harness
-from tests.worlds import film, slate
+from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 
-def ranking_of(events: EventProducer, user: str, name: str) -> Ranking:
+def ranking_of(user: str, name: str) -> Ranking:
     """A ranking that is built but not sent."""
     return Ranking.model_validate(
         {
@@ -42,59 +41,12 @@ def selection_of(ranking: Ranking, place: int, event_id: str = "") -> Selection:
     )
 
 
-def test_a_selection_may_come_before_after_twice_or_without_its_ranking(harness: Harness) -> None:
-    harness.worker()
-    events = harness.events
-    before, after, twice, never = (ranking_of(events, "ann", name) for name in ("before", "after", "twice", "never"))
-
-    events.send(selection_of(before, 2))
-    events.flush()
-    harness.until(lambda out: "open-rankings" in out.records, "the selection to wait")
-    events.send(before)
-    events.send(after)
-    events.send(selection_of(after, 3))
-    events.send(twice)
-    events.send(selection_of(twice, 4))
-    events.send(selection_of(twice, 4))
-    events.send(twice)
-    events.send(selection_of(never, 5))
-    events.flush()
-
-    harness.count(SkillDiff, 3)
-    outputs = harness.quiet()
-    assert sorted(c.ranking_id for c in outputs.values(Contrast)) == ["after", "before", "twice"]
-    assert len(outputs.values(SkillDiff)) == 3
-    assert outputs.dead_letters == []
-
-
-@pytest.mark.thorough
-def test_what_can_never_be_matched_is_dead_lettered(harness: Harness) -> None:
-    harness.worker()
-    events = harness.events
-    shown = ranking_of(events, "ann", "shown")
-    stranger = selection_of(shown, 0).model_copy(update={"item_id": film(9_999)["item_id"], "event_id": "stranger"})
-    events.send(shown)
-    events.send(stranger)
-    events.send(selection_of(shown, 1))
-    events.flush()
-    harness.count(SkillDiff, 1)
-    events.send(selection_of(shown, 2, "second-thoughts"))
-    events.flush()
-
-    outputs = harness.count(DeadLetter, 2)
-
-    by_reason = {letter.reason: letter for letter in outputs.dead_letters}
-    assert set(by_reason) == {"not-in-ranking", "already-answered"}
-    assert by_reason["not-in-ranking"].value == encode(stranger)
-    assert by_reason["not-in-ranking"].source.topic == harness.settings.topic("selections")
-
-
 @pytest.mark.thorough
 def test_a_producer_with_librdkafkas_default_partitioner_breaks_no_join(harness: Harness) -> None:
     harness.worker()
     careless = Producer(client_config(harness.settings))
     users = [f"user-{number}" for number in range(40)]
-    rankings = [ranking_of(harness.events, user, f"r-{user}") for user in users]
+    rankings = [ranking_of(user, f"r-{user}") for user in users]
     for ranking in rankings:
         for event in (ranking, selection_of(ranking, 0)):
             careless.produce(harness.settings.topic(event.TOPIC), encode(event), ranking.user_id.encode())

@@ -69,7 +69,7 @@ def test_a_person_states_freezes_and_rolls_back(harness: Harness) -> None:
     harness.count(SkillDiff, 5)
 
     harness.duckdb("SELECT version FROM skills", lambda rows: rows == [(5,)])
-    code, out, err = sager(harness, "roll-back", USER, "1", "--actor", "advocate")
+    code, out, err = sager(harness, "roll-back", USER, "1", "--actor", "advocate", "--yes")
     assert code == 0, err
     assert out.endswith("version 6\n")
     harness.duckdb("SELECT version FROM skills", lambda rows: rows == [(6,)])
@@ -80,6 +80,6 @@ def test_a_person_states_freezes_and_rolls_back(harness: Harness) -> None:
     harness.quiet()
     harness.assert_all_stores_agree()
 
-    assert sager(harness, "roll-back", USER, "9")[0] == 1
+    assert sager(harness, "roll-back", USER, "9", "--yes")[0] == 1
     code, _, err = sager(harness, "pin", USER, "preference:genre:nothing")
     assert (code, "unknown-attribute" in err) == (1, True)

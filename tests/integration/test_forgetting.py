@@ -81,7 +81,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.count(SkillDiff, 9)
     command(harness, Action.ADD, line=Stated(dimension="music", value=SAID, tier=Tier.HIGH))
     ranking = harness.events.ranking(ANN, "films", slate(5))
-    harness.events.selection(ranking, "no such film")
+    harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
     harness.until(lambda out: bool(out.dead_letters), "the refused choice")
     harness.until(lambda out: neighbour_of(ANN) in str(out.newest(Neighbourhood)), "others to hear of her")

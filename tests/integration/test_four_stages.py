@@ -92,7 +92,7 @@ def test_what_others_took_with_the_same_items_reaches_a_ranking_and_its_log(harn
     assert not any(f"user-{n}" in encode(ranking).decode().replace("user-4", "") for n in range(4))
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_too_few_others_are_told_of_to_nobody(harness: Harness) -> None:
     harness.worker(support_floor=5)
     cohort(harness)
@@ -105,14 +105,14 @@ def test_too_few_others_are_told_of_to_nobody(harness: Harness) -> None:
     assert not any(neighbour_of(f"user-{n}") in encode(ranking).decode() for n in range(5))
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_rankings_facets_go_with_the_contrast_into_the_models_question(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         harness.worker(support_floor=2, reasoner="llm", llm_base_url=server.base_url)
         cohort(harness)
         harness.until(heard("user-4"), "signals to the last user")
         ranking = ask(harness, "user-4", "r1", film("vertigo", "mystery"), film("up", "animation"))
-        harness.events.selection(ranking, "vertigo")
+        harness.events.selection(user_id="user-4", ranking_id=ranking.ranking_id, item_id="vertigo")
         harness.events.flush()
         harness.count(SkillDiff, 1)
         prompts = [prompt for prompt in server.prompts if "vertigo" in prompt.casefold()]
@@ -166,7 +166,7 @@ def test_without_an_answer_the_rule_ranks_and_the_ranking_says_so(harness: Harne
     assert "server-error" in by.fallback
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_newcomer_starts_from_the_global_skill_and_leaves_it_behind(harness: Harness) -> None:
     population = Population("films")
     parse = parser_for("films", {})
@@ -222,7 +222,7 @@ def test_a_skill_freezes_after_its_warm_up(harness: Harness) -> None:
     assert harness.outputs.dead_letters == []
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_full_replacement_keeps_the_log_foldable(harness: Harness) -> None:
     harness.worker(evolve_mode="replace")
     for number in range(4):

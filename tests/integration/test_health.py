@@ -200,7 +200,7 @@ def test_ready_follows_the_broker_and_live_does_not(settings: Settings, tmp_path
 
 
 @pytest.mark.broker
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_what_runs_everything_waits_until_it_is_ready(tmp_path: Path) -> None:
     with Local(Settings(data_dir=tmp_path)) as local:
         local.wait_until_ready()

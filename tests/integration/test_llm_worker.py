@@ -84,7 +84,7 @@ def test_one_users_contrasts_keep_their_order_while_calls_overlap(harness: Harne
     assert 1 < peak <= USERS
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_an_outage_waits_when_told_to(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         server.then(*[Do.FAIL] * 12)
@@ -96,7 +96,7 @@ def test_an_outage_waits_when_told_to(harness: Harness) -> None:
     assert outputs.dead_letters == []
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_an_outage_dead_letters_when_told_to(harness: Harness) -> None:
     with threaded(OpenAiServer(always=Act(Do.FAIL))) as server:
         harness.worker(**llm_settings(server.base_url, on_llm_failure="dead-letter", llm_attempts=1))

@@ -99,7 +99,7 @@ class TestReplay:
 
         def select(name: str) -> None:
             fields = {"event_id": f"s-{name}", "occurred_at": NOW, "user_id": "ann", "ranking_id": name}
-            harness.events.send(Selection(**fields, item_id=shown[0]["item_id"]))
+            harness.send(Selection(**fields, item_id=shown[0]["item_id"]))
             harness.events.flush()
 
         select(early)
@@ -128,6 +128,7 @@ class TestReplay:
         assert [m.value() for m in outputs.records[Selection.TOPIC]].count(letter.value) == 3
         harness.assert_all_stores_agree(duckdb=False)
 
+    @pytest.mark.seldom
     def test_what_is_refused_again_is_a_new_dead_letter_and_the_old_one_is_done(self, harness: Harness) -> None:
         harness.worker()
         put(harness, Ranking.TOPIC, b"\xff no json", b"ann", 3)
@@ -157,6 +158,7 @@ class TestReplay:
         assert (done.ready, done.unnoted) == ({}, {})
         assert listing(harness.settings, EVERYTHING, 5).replayed == {sent.event_id, unsent.event_id}
 
+    @pytest.mark.seldom
     def test_it_is_known_from_the_dead_letter_too_when_the_source_has_forgotten(self, harness: Harness) -> None:
         letter = refuse(harness, Selection.TOPIC, b"one")
         note = [("sager-replayed", b"somewhere/0/1")]
@@ -166,6 +168,7 @@ class TestReplay:
         assert one(harness.settings, letter.event_id)[1] == ["somewhere/0/1"]
         assert listing(harness.settings, EVERYTHING, 5).replayed == {letter.event_id}
 
+    @pytest.mark.seldom
     def test_a_dead_letter_that_stands_there_twice_is_one(self, harness: Harness) -> None:
         letter = refuse(harness, Selection.TOPIC, b"one")
         put(harness, DeadLetter.TOPIC, encode(letter), b"ann")
@@ -174,6 +177,7 @@ class TestReplay:
         assert replay(harness.settings, plan(harness.settings, EVERYTHING)) == 1
         assert len(records(harness, Selection.TOPIC)) == 2
 
+    @pytest.mark.seldom
     def test_an_old_item_does_not_take_the_place_of_a_newer_one(self, harness: Harness) -> None:
         old = refuse(harness, Item.TOPIC, b"{}", b"i1")
         put(harness, Item.TOPIC, b'{"newer": true}', b"i1")
@@ -184,6 +188,7 @@ class TestReplay:
         assert list(planned.ready) == [alone.event_id]
         assert planned.hindered == {old.event_id: Hindrance.SUPERSEDED}
 
+    @pytest.mark.seldom
     def test_what_cannot_be_sent_again_is_told_and_the_rest_is_sent(self, harness: Harness) -> None:
         cut = refuse(harness, Selection.TOPIC, b"beginning", detail="[original bytes clipped] too large")
         elsewhere = Position(topic="others.selections", partition=0, offset=0, timestamp_ms=0)
@@ -207,6 +212,7 @@ class TestReplay:
         last = records(harness, Selection.TOPIC)[-1]
         assert (last.key(), last.value()) == (None, None)
 
+    @pytest.mark.seldom
     def test_more_than_one_batch(self, harness: Harness) -> None:
         letters = [refuse(harness, Selection.TOPIC, str(number).encode()) for number in range(130)]
 
@@ -215,6 +221,7 @@ class TestReplay:
 
 
 class TestListing:
+    @pytest.mark.seldom
     def test_choice_and_counts(self, harness: Harness) -> None:
         a = refuse(harness, Selection.TOPIC, b"1", b"ann", reason="not-json")
         b = refuse(harness, Ranking.TOPIC, b"2", b'["bob","films"]', stage="evolve")
@@ -289,6 +296,7 @@ class TestRebuild:
         slims = [each for each in harness.outputs.values(SlimSkill) if each.user_id == "user-2"]
         assert slims[-1].skill_version == 3
 
+    @pytest.mark.seldom
     def test_nothing_is_taken_for_wrong_while_workers_evolve_skills(self, harness: Harness) -> None:
         harness.worker()
         harness.count(SkillDiff, choose(harness, users=4))
@@ -301,6 +309,7 @@ class TestRebuild:
             seen, looks = report.diffs, looks + 1
         assert looks > 1
 
+    @pytest.mark.seldom
     def test_a_skill_that_was_written_before_the_crash_is_ahead_and_left_alone(self, harness: Harness) -> None:
         skill, diff = evolve(a_skill(version=0), a_proposal(discovered=["genre: noir"]), a_contrast(["genre: noir"]))
         self.overwrite(
@@ -386,6 +395,7 @@ class TestDoctor:
         replay(harness.settings, plan(harness.settings, EVERYTHING))
         assert examined(harness.settings)["dead letters"][0].status is Status.OK
 
+    @pytest.mark.seldom
     def test_topics_that_are_missing_or_other_than_needed(self, settings: Settings) -> None:
         assert "none with the prefix" in examined(settings)["topics"][0].found
         topics.ensure(settings)
@@ -418,6 +428,7 @@ class TestDoctor:
         assert found["data folder"][0].status is Status.OK
         assert found["DuckDB"][0].status is Status.WARNING
 
+    @pytest.mark.seldom
     def test_a_snapshot_of_another_deployment(self, harness: Harness) -> None:
         harness.materializer()
         harness.duckdb("SELECT 1 FROM meta", bool)

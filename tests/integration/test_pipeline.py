@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.surroundings import reached_as
+from sager_client import SlimSkills
 from schemas import Contrast, PolicySkill, Profile, Ranking, SkillDiff, SlimSkill
-from streams.client import SlimSkills
 from streams.demo.scenario import Recorded
 from tests.harness import Harness
 from tests.worlds import film, slate
@@ -69,7 +70,7 @@ def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:
     assert outputs.dead_letters == []
     harness.assert_all_stores_agree()
     slims = {key: SlimSkill.model_validate_json(value) for key, value in outputs.newest(SlimSkill).items()}
-    with SlimSkills(settings=harness.settings) as cache:
+    with SlimSkills(connection=reached_as(harness.settings)) as cache:
         for slim in slims.values():
             assert cache.get(slim.user_id, slim.domain) == slim.text
             assert slim.tokens <= harness.settings.slim_tokens

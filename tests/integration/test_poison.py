@@ -9,7 +9,8 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
-from schemas import TOPICS, Contrast, DeadLetter, Ranking, RankRequest, Selection, SkillDiff, encode
+from schemas import TOPICS, DeadLetter, Ranking, RankRequest, SkillDiff, encode
+from schemas.topics import WORKED_OFF
 from streams.kafka.clients import producer_config
 from tests.conftest import APACHE
 from tests.harness import Harness
@@ -20,10 +21,7 @@ pytestmark = pytest.mark.broker
 
 PER_TOPIC = int(os.environ.get("SAGER_TEST_POISON", "120"))
 GOOD_EVERY = max(4, PER_TOPIC // 250)
-INPUTS = (
-    *("interactions", "rank-requests", "rankings", "selections", "contrasts", "skill-commands", "items"),
-    *("item-touches", "item-signals"),
-)
+INPUTS = (*WORKED_OFF, "items")
 NEARLY_A_MEBIBYTE = 1024 * 1024 - 8_000
 
 
@@ -96,41 +94,6 @@ def test_poison_is_kept_with_its_bytes_and_good_events_go_on(harness: Harness) -
     assert worker.poll() is None
     assert materializer.poll() is None
     harness.assert_all_stores_agree()
-
-
-@pytest.mark.on("embedded")
-@pytest.mark.thorough
-def test_keys_do_not_matter_as_long_as_the_partition_is_right(harness: Harness) -> None:
-    harness.worker()
-    now = datetime.now(UTC)
-    for number, key in enumerate((None, b"", b"\xff\xfe\x00", b"k" * 5_000)):
-        ranking = Ranking.model_validate(
-            {
-                "event_id": f"r{number}",
-                "occurred_at": now,
-                "ranking_id": f"r{number}",
-                "user_id": f"user-{number}",
-                "domain": "films",
-                "candidates": slate(number),
-            }
-        )
-        selection = Selection.model_validate(
-            {
-                "event_id": f"s{number}",
-                "occurred_at": now,
-                "user_id": f"user-{number}",
-                "ranking_id": f"r{number}",
-                "item_id": slate(number)[0]["item_id"],
-            }
-        )
-        for event in (ranking, selection):
-            harness.raw.produce(harness.settings.topic(event.TOPIC), encode(event), key)
-    harness.raw.flush(30)
-
-    outputs = harness.count(SkillDiff, 4)
-
-    assert {c.user_id for c in outputs.values(Contrast)} == {f"user-{n}" for n in range(4)}
-    assert outputs.dead_letters == []
 
 
 @pytest.mark.skipif(APACHE, reason="Apache Kafka does not let such a request in")

@@ -21,7 +21,6 @@ from schemas import (
     ItemMemory,
     ItemSignal,
     Memory,
-    Model,
     Neighbourhood,
     OpenRankings,
     PolicySkill,
@@ -97,14 +96,14 @@ class Log:
         self.live.checkpoint(a_time().replace(tzinfo=None), None)
         copy_and_rename(self.live.path, self.settings.duckdb_file)
 
-    def send(self, user: str, *events: Model) -> None:
+    def send(self, user: str, *events: Any) -> None:
         for event in events:
             topic = TOPICS[event.TOPIC]
             key = event.key or b"" if isinstance(event, DeadLetter) else topic.key_of(event)
             self.produce(user, type(event), key, encode(event))
         self.outbox.flush(10, "records")
 
-    def produce(self, user: str, model: type[Model], key: bytes, value: bytes | None) -> None:
+    def produce(self, user: str, model: type[Any], key: bytes, value: bytes | None) -> None:
         where = partition_of(user, self.settings.partitions)
         self.outbox._producer.produce(self.settings.topic(model.TOPIC), value, key, where)
 
@@ -123,7 +122,7 @@ def log(settings: Settings) -> Iterator[Log]:
     made.live.close()
 
 
-def life(user: str, other: str) -> list[Model]:
+def life(user: str, other: str) -> list[Any]:
     """A record of every kind that tells of a user; those of items tell of both."""
     who, film = {"user_id": user}, {"domain": DOMAIN, "item_id": "arrival"}
     takers = tuple(Taker(user_id=each, version=1, at=a_time(), degree=1) for each in (user, other))
@@ -195,7 +194,9 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         diff = done.diffs[DOMAIN]
         assert diff is not None
         assert diff.reasoned_by.reasoner == "command by ann"
-        out = harness.until(lambda out: len(out.values(Interaction)) == 3 and out.values(PolicySkill), "all of it")
+        out = harness.until(
+            lambda out: len(out.values(Interaction)) == 3 and bool(out.values(PolicySkill)), "all of it"
+        )
         arrived = {line.attribute_id: line for line in out.values(PolicySkill)[-1].attributes}
         assert arrived == {line.attribute_id: line for line in log.skills[ANN].attributes}
         assert {event.user_id for event in out.values(Interaction)} == {"anna"}

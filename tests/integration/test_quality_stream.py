@@ -1,6 +1,7 @@
 """An evaluation's skills are the stream's: the same histories and choices give the same lines in both."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorou
 USERS, VISITS, ROUNDS = 8, 8, 4
 
 
-def lines(skill: PolicySkill) -> tuple[int, int, list[tuple[object, ...]]]:
+def lines(skill: PolicySkill) -> tuple[int, int, list[Any]]:
     """All of a skill that says how its user decides, and how often it has changed."""
     found = [(a.attribute_id, a.tier, a.support, a.contradictions, a.source, a.confirmed_at) for a in skill.attributes]
     return skill.version, skill.contrasts, found
@@ -54,7 +55,11 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
     # A skill starts from the profile that is there at the first choice.
     harness.count(Profile, imported)
     for each in arm.rounds:
-        harness.events.selection(harness.events.send(shown(split, each)), each.chosen, at=each.at)
+        ranking = shown(split, each)
+        harness.send(ranking)
+        harness.events.selection(
+            user_id=ranking.user_id, ranking_id=ranking.ranking_id, item_id=each.chosen, at=each.at
+        )
     harness.events.flush()
     harness.count(SkillDiff, USERS * ROUNDS)
 

@@ -90,6 +90,7 @@ class _Unstarted(TrueEndConsumerThread):
 
 
 class _Consumer:
+    app: Any
     in_transaction = False
 
     def _is_changelog_tp(self, tp: Any) -> bool:

@@ -18,10 +18,11 @@ import pytest
 from aiokafka.client import AIOKafkaClient
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
+from benchmarks.surroundings import reached_as
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from infra.kafka.secured import OpensslUnavailable, Secured, authority
+from sager_client import SlimSkills
 from schemas import SkillDiff, SlimSkill
-from streams.client import SlimSkills
 from streams.exceptions import BrokerRefuses, BrokerUnreachable
 from streams.kafka.clients import reach
 from streams.local.broker import free_port
@@ -138,7 +139,7 @@ def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: 
         choose(harness, 20)
         outputs = harness.count(SkillDiff, 20)
         harness.count(SlimSkill, 4)
-        with SlimSkills(settings=settings) as slim:
+        with SlimSkills(connection=reached_as(settings)) as slim:
             known = len(slim)
         topics = sager("topics", "--json", settings=settings)
         harness.assert_all_stores_agree()
@@ -150,7 +151,7 @@ def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: 
 
 
 @secured_kafka
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path: Path) -> None:
     """On a listener that lets nobody in without one."""
     settings = deployment(
@@ -171,7 +172,7 @@ def test_the_pipeline_runs_with_a_client_certificate(cluster: Cluster, tmp_path:
 
 @secured_kafka
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
-@pytest.mark.thorough
+@pytest.mark.seldom
 async def test_both_clients_know_every_mechanism(cluster: Cluster, mechanism: str) -> None:
     settings = Settings(**cluster.user(kafka_sasl_mechanism=mechanism))
 
@@ -184,7 +185,7 @@ async def test_both_clients_know_every_mechanism(cluster: Cluster, mechanism: st
 
 
 @secured_kafka
-@pytest.mark.thorough
+@pytest.mark.seldom
 async def test_the_true_end_is_read_with_the_workers_credentials(cluster: Cluster, tmp_path: Path) -> None:
     """Repair 2 of Faust reads with a consumer of its own."""
     settings = deployment(tmp_path, **cluster.user())
@@ -226,7 +227,7 @@ UNKNOWN_CA = ("kafka_ssl_ca", "certificate verify failed", "SAGER_KAFKA_SSL_CA")
 @secured_kafka
 @pytest.mark.parametrize("command", ["topics", "worker", "materialize"])
 @pytest.mark.parametrize("wrong", [WRONG_PASSWORD, UNKNOWN_CA], ids=["wrong-password", "unknown-ca"])
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_refusal_is_told_with_what_to_look_at(
     cluster: Cluster, tmp_path: Path, command: str, wrong: tuple[str, str, str]
 ) -> None:
@@ -257,7 +258,7 @@ def test_a_certificate_must_bear_the_name_that_we_connect_to(cluster: Cluster) -
 
 
 @secured_kafka
-@pytest.mark.thorough
+@pytest.mark.seldom
 async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -> None:
     by_name = cluster.kafka.secured.replace("127.0.0.1", "localhost")
     for given in ({"kafka_ssl_ca": cluster.stranger}, {"bootstrap": by_name}):
@@ -269,7 +270,7 @@ async def test_fausts_client_verifies_authority_and_name_too(cluster: Cluster) -
 
 
 @secured_kafka
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_plain_client_of_a_secured_listener_is_told_of_the_protocol(cluster: Cluster) -> None:
     with pytest.raises(BrokerUnreachable, match="SAGER_KAFKA_SECURITY_PROTOCOL"):
         reach(Settings(bootstrap=cluster.kafka.secured), 3)

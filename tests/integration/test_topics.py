@@ -192,6 +192,7 @@ def strict(tmp_path: Path) -> Iterator[Settings]:
 
 
 @on_apache
+@pytest.mark.seldom
 def test_no_permission_to_create_topics(strict: Settings) -> None:
     for args in STARTERS:
         refuses(args, strict, "cannot be created", "grant the user Create", "`sager topics --create`")
@@ -210,6 +211,7 @@ def three(tmp_path: Path) -> Iterator[tuple[Kafka, Settings]]:
 
 
 @on_apache
+@pytest.mark.seldom
 def test_three_replicas_of_which_two_must_have_a_record(three: tuple[Kafka, Settings]) -> None:
     kafka, settings = three
     topics.ensure(settings)

@@ -9,7 +9,8 @@ from prometheus_client import REGISTRY
 
 from streams.kafka.clients import client_config
 from streams.settings import Settings
-from streams.worker.runtime.watchdog import EXIT_CODE, Watchdog, lag
+from streams.shutdown import EXIT_CODE
+from streams.worker.runtime.watchdog import Watchdog, lag
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
@@ -36,32 +37,6 @@ def test_lag_without_progress_ends_the_process(harness: Harness) -> None:
     dog.join(PATIENCE_SECONDS)
 
     assert ended == [EXIT_CODE]
-
-
-def test_progress_keeps_a_busy_worker_alive(harness: Harness) -> None:
-    for number in range(20):
-        harness.events.ranking(f"user-{number}", "films", slate(number))
-    harness.events.flush()
-
-    dog = watchdog(harness.settings, time.monotonic() + 60, [])
-
-    assert not any(dog.is_stuck() or time.sleep(PATIENCE / 2) for _ in range(5))
-
-
-def test_an_idle_worker_is_not_stuck(harness: Harness) -> None:
-    dog = watchdog(harness.settings, time.monotonic() - 10, [])
-
-    assert not any(dog.is_stuck() or time.sleep(PATIENCE / 2) for _ in range(5))
-
-
-def test_the_first_record_after_hours_of_rest_does_not_end_a_worker(harness: Harness) -> None:
-    dog = watchdog(harness.settings, time.monotonic() - 10_000, [])
-    assert not dog.is_stuck()
-    for number in range(20):
-        harness.events.ranking(f"user-{number}", "films", slate(number))
-    harness.events.flush()
-
-    assert not dog.is_stuck()
 
 
 def test_a_broker_that_is_away_is_no_reason_to_end(settings: Settings) -> None:

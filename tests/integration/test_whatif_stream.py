@@ -4,6 +4,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def choose(harness: Harness, first: int, times: int) -> None:
 
 
 def command(harness: Harness, said: SkillCommand) -> None:
-    harness.events.send(said)
+    harness.send(said)
     harness.events.flush()
 
 
@@ -65,7 +66,7 @@ def a_replay(harness: Harness, name: str, changed: dict[str, object]) -> Report:
     return replay_all(harness.settings, knobs, Chosen(), name=name, out=out)
 
 
-def side_rows(harness: Harness, query: str) -> list[tuple[object, ...]]:
+def side_rows(harness: Harness, query: str) -> list[tuple[Any, ...]]:
     """What an analyst finds who attaches the side tables beside the snapshot."""
     with connect(harness.settings) as con:
         con.execute(f"ATTACH '{harness.settings.data_dir / 'replays' / 'side.duckdb'}' AS side (READ_ONLY)")
@@ -128,7 +129,7 @@ def test_a_shadow_learns_beside_the_live_skills_and_a_replay_learns_the_same(har
     assert side_rows(harness, joined) == [(21, True)]
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 def test_a_shadow_that_gets_no_answer_holds_nobody_up(harness: Harness) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         arm = {"reasoner": "llm", "llm_base_url": f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "gate": False}

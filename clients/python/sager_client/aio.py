@@ -22,7 +22,7 @@ from .events import (
 )
 from .exceptions import NotDelivered
 from .making import CandidateLike
-from .schemas import Ranking, SlimSkill
+from .schemas import Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
 
@@ -30,23 +30,29 @@ LOOK_SECONDS = 0.01
 """How often a waiting task looks. A thread of its own for each that waits would outlive a task that is cancelled."""
 
 P = ParamSpec("P")
-T = TypeVar("T")
+EventT = TypeVar("EventT", bound=Event)
 OnSkillAsync = Callable[[SlimSkill], Awaitable[None] | None]
 
 logger = logging.getLogger("sager_client")
 
 
 def _awaited(
-    method: Callable[Concatenate[EventProducer, P], T],
-) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, T]]:
-    """The method of the blocking producer, behind an asynchronous wait for room."""
+    method: Callable[Concatenate[EventProducer, P], EventT],
+) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
+    """A method of the blocking producer that makes an event and sends it, with an asynchronous sending."""
 
     @functools.wraps(method)
-    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> T:
-        await self._room()
-        return method(self._events, *args, **kwargs)
+    async def call(self: "AsyncEventProducer", /, *args: P.args, **kwargs: P.kwargs) -> EventT:
+        return await self.send(method(self._events, *args, **kwargs))
 
     return call
+
+
+class _Unsent(EventProducer):
+    """Makes events, and leaves the sending to somebody else."""
+
+    def send(self, event: EventT) -> EventT:
+        return event
 
 
 class AsyncEventProducer:
@@ -82,7 +88,7 @@ class AsyncEventProducer:
         give_up_seconds: float = GIVE_UP_SECONDS,
     ) -> None:
         self._wait_seconds = wait_seconds
-        self._events = EventProducer(
+        self._events = _Unsent(
             bootstrap,
             connection=connection,
             on_error=on_error,
@@ -99,7 +105,6 @@ class AsyncEventProducer:
     selection = _awaited(EventProducer.selection)
     forget = _awaited(EventProducer.forget)
     command = _awaited(EventProducer.command)
-    send = _awaited(EventProducer.send)
 
     @property
     def pending(self) -> int:
@@ -134,6 +139,20 @@ class AsyncEventProducer:
             except TimeoutError:
                 raise self._events.no_answer(seconds) from None
 
+    async def send(self, event: EventT) -> EventT:
+        """Send any event that apps write, and give it back; see `EventProducer.send`.
+
+        Raises:
+            NotDelivered: too many events wait for the broker, which is told with the cause.
+            Misconfigured: the broker's topics do not have the number of partitions that they have to have.
+            TypeError: it is of a kind that only the pipeline writes.
+            Closed: this producer is closed.
+        """
+        sender = self._events.sender
+        if not sender.has_room and not await _until(lambda: sender.has_room, self._wait_seconds):
+            raise sender.no_room(self._wait_seconds)
+        return EventProducer.send(self._events, event)
+
     async def flush(self, seconds: float = FLUSH_SECONDS) -> None:
         """Wait until the broker has all that was sent.
 
@@ -154,11 +173,6 @@ class AsyncEventProducer:
             await self.flush(seconds)
         finally:
             await asyncio.to_thread(self._events.end)
-
-    async def _room(self) -> None:
-        sender = self._events.sender
-        if not sender.has_room and not await _until(lambda: sender.has_room, self._wait_seconds):
-            raise sender.no_room(self._wait_seconds)
 
     async def __aenter__(self) -> Self:
         return self

@@ -12,6 +12,7 @@ from .schemas.topics import DEFAULT_PREFIX, TOPICS
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+COMPRESSIONS = ("none", "gzip", "snappy", "lz4", "zstd")
 MAX_PARTITIONS = 1_000
 _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -26,6 +27,7 @@ class Connection:
         bootstrap: Kafka's bootstrap servers, comma separated. [localhost:9092]
         prefix: of the deployment's topics. [sager.]
         partitions: of the user-keyed topics. If given, a broker that has another number is refused. [what it has]
+        compression: of what is sent: none, gzip, snappy, lz4 or zstd. [gzip, which every Kafka client reads]
         kafka_security_protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. [PLAINTEXT]
         kafka_sasl_mechanism: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512. [SCRAM-SHA-512]
         kafka_sasl_username: SASL's user name.
@@ -46,6 +48,7 @@ class Connection:
     bootstrap: str = ""
     prefix: str | None = None
     partitions: int | None = None
+    compression: str = ""
     kafka_security_protocol: str = ""
     kafka_sasl_mechanism: str = ""
     kafka_sasl_username: str | None = None
@@ -112,6 +115,7 @@ class Connection:
     def _check(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]{0,100}", self.prefix or ""):
             raise _wrong("prefix", f"must be letters, digits, `.`, `_`, `-`, at most 100, and is {self.prefix!r}")
+        _one_of("compression", self.compression, COMPRESSIONS)
         _one_of("kafka_security_protocol", self.kafka_security_protocol, PROTOCOLS)
         _one_of("kafka_sasl_mechanism", self.kafka_sasl_mechanism, MECHANISMS)
         protocol = f"(SAGER_KAFKA_SECURITY_PROTOCOL is {self.kafka_security_protocol})"
@@ -133,6 +137,7 @@ class Connection:
 _DEFAULTS: dict[str, Any] = {
     "bootstrap": "localhost:9092",
     "prefix": DEFAULT_PREFIX,
+    "compression": "gzip",
     "kafka_security_protocol": "PLAINTEXT",
     "kafka_sasl_mechanism": "SCRAM-SHA-512",
     "kafka_ssl_verify_hostname": True,

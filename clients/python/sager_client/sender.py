@@ -23,7 +23,8 @@ from .schemas import TOPICS, Event
 
 PAUSE_SECONDS = 0.25
 """Between two tries to find a broker or its topics."""
-LOOK_UP_SECONDS = 2.0
+LOOK_UP_SECONDS = (0.5, 4.0)
+"""How long a try to find the topics takes at first, and at most: each that fails doubles it."""
 POLL_SECONDS = 0.01
 """How long a new event may wait for its turn while others are on their way."""
 IDLE_SECONDS = 1.0
@@ -106,6 +107,7 @@ class Sender:
         self._broken = False
         self._topics: dict[str, int] = {}
         self._try_again_at = 0.0
+        self._look_up_seconds = LOOK_UP_SECONDS[0]
 
     # --- what apps' threads call
 
@@ -218,6 +220,8 @@ class Sender:
             cause = self._why()
         for record in left:
             self._give_up(record, f"the producer was closed before it was delivered: {cause}")
+        with self._lock:
+            self._refused = 0  # whoever closed it was told how many were left
 
     def _wait_for_work(self) -> bool:
         """Whether to go on. An idle thread wakes now and then, to hear what its producer has to say."""
@@ -244,7 +248,7 @@ class Sender:
                     "partitioner": "murmur2_random",  # as Java's clients and the workers; librdkafka's own is CRC32
                     "acks": "all",
                     "max.in.flight.requests.per.connection": 1,  # else a retry overtakes, and a user's order is lost
-                    "compression.type": "gzip",  # what every Kafka client reads
+                    "compression.type": self._connection.compression,
                     "linger.ms": 5,
                     "message.max.bytes": 4 * 1024 * 1024,
                     "message.timeout.ms": max(1, round(self._give_up_seconds * 1000)),
@@ -295,11 +299,13 @@ class Sender:
             return False
         self._try_again_at = time.monotonic() + PAUSE_SECONDS
         try:
-            found = producer.list_topics(timeout=LOOK_UP_SECONDS).topics
+            found = producer.list_topics(timeout=self._look_up_seconds).topics
         except KafkaException as error:
             producer.poll(0)  # lets it say what it has met, which is more than that nobody answered
             self._heard(cause_of(error.args[0]))
+            self._look_up_seconds = min(2 * self._look_up_seconds, LOOK_UP_SECONDS[1])
             return False
+        self._look_up_seconds = LOOK_UP_SECONDS[0]
         name = self._connection.topic(base)
         counts = {each: len(topic.partitions) for each, topic in found.items() if topic.error is None}
         if not counts.get(name):

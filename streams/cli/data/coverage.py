@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "coverage",
-        short_help="Tell what a parser finds in a data set.",
+        short_help="Measure what a parser finds in a data set.",
         epilog=examples("sager coverage --data ml-latest-small/", "sager coverage --data books/ --parser yelp"),
     )(coverage)
 
@@ -40,10 +40,10 @@ def coverage(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what a parser finds in a data set's items, and how much the users' skills differ because of it.
+    """Measure what a parser finds in a data set's items, and how much the users' skills differ because of it.
 
-    Reads what `sager import` reads; needs no Kafka. A parser that finds nothing gives every user the same empty skill
-    without any error: here it is seen.
+    Reads what `sager import` reads; needs no Kafka. A parser that finds nothing raises no error and gives every user
+    the same empty skill: this command shows it.
 
     Exit code 1: more than half of the users have no skill of their own.
     """

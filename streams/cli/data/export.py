@@ -23,21 +23,21 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
-    tables: Annotated[list[str] | None, typer.Option("--table", help="Only this one; repeat it for more.")] = None,
+    to: Annotated[Path, typer.Option(help="The folder to create.", metavar="DIR")],
+    tables: Annotated[
+        list[str] | None, typer.Option("--table", help="Export only this table; may be given again.")
+    ] = None,
     since: Annotated[
         datetime | None,
-        typer.Option(
-            help="Of events only those from this moment on, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]
-        ),
+        typer.Option(help="Export only events from this moment on, in UTC.", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of an older export.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an older export.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the newest DuckDB snapshot as Parquet, for any other engine.
+    """Export the newest DuckDB snapshot as Parquet.
 
-    One folder per table, split by domain and day: DIR/skill_diffs/domain=films/day=2026-01-31/*.parquet. The folder is
-    there as a whole or not at all; manifest.json tells what is in it and how fresh it is.
+    One folder per table, partitioned by domain and day: DIR/skill_diffs/domain=films/day=2026-01-31/*.parquet. The
+    export appears whole or not at all; manifest.json lists its contents and how fresh they are.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.materializer import export as exporting  # noqa: PLC0415

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from schemas import Event
     from streams.cli.progress import Stages
-    from streams.client import EventProducer
     from streams.importers import Dataset
+    from streams.kafka.events import EventOutbox
     from streams.settings import Settings
 
 PRIOR_SHARE = 0.5
@@ -79,12 +79,13 @@ def import_(
     As interactions, histories feed the prior. As a replay, the first half of each does, and each later visit becomes a
     ranking of that item among nine others, drawn by a fixed seed, and its selection: this needs a running worker.
 
-    Events that Kafka holds already are not sent again: an import can be repeated, and goes on where it stopped.
+    Events that Kafka still holds are not sent again: repeat an import that was interrupted, and it goes on where it
+    stopped. The topics keep interactions and selections for 30 days, rankings for 7.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.client import EventProducer  # noqa: PLC0415
     from streams.importers import Format, load  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
+    from streams.kafka.events import EventOutbox  # noqa: PLC0415
 
     chosen = settings(bootstrap=bootstrap)
     which = None if layout is Layout.AUTO else Format(layout.value)
@@ -92,8 +93,8 @@ def import_(
     for name in topics.ensure(reachable(chosen)):
         note(f"created {name}")
     began = time.monotonic()
-    with Stages() as stages, EventProducer(settings=chosen) as producer:
-        run = _Import(chosen, data, producer, stages)
+    with Stages() as stages, EventOutbox(chosen) as outbox:
+        run = _Import(chosen, data, outbox, stages)
         run.load(PRIOR_SHARE if become is As.REPLAY else 1.0)
         if become is As.REPLAY:
             run.replay(PRIOR_SHARE)
@@ -103,10 +104,10 @@ def import_(
 class _Import:
     """One import. `sent` and `held` count events by topic: what went out, and what Kafka had already."""
 
-    def __init__(self, chosen: "Settings", data: "Dataset", producer: "EventProducer", stages: "Stages") -> None:
+    def __init__(self, chosen: "Settings", data: "Dataset", outbox: "EventOutbox", stages: "Stages") -> None:
         self.sent: dict[str, int] = {}
         self.held: dict[str, int] = {}
-        self._settings, self._data, self._producer, self._stages = chosen, data, producer, stages
+        self._settings, self._data, self._outbox, self._stages = chosen, data, outbox, stages
 
     def load(self, share: float) -> None:
         """The catalogue, and the first share of the histories as interactions."""
@@ -117,7 +118,7 @@ class _Import:
         self._send(events.catalogue(self._data), len(self._data.items), set())
         held = held_ids(self._settings, "interactions")
         self._send(events.interactions(self._data, share), events.count(self._data, share), held)
-        self._producer.flush()
+        self._outbox.flush()
 
     def replay(self, share: float) -> None:
         """The rest of the histories as choices, not further ahead of the workers than they can keep."""
@@ -139,7 +140,7 @@ class _Import:
             done += len(choices)
             self._stages.at("choices", done, total)
             if number % ROUNDS_AHEAD == ROUNDS_AHEAD - 1:
-                self._producer.flush()
+                self._outbox.flush()
                 wait_for_workers(self._settings, ["rankings", "selections"])
 
     def _send(self, events: "Iterable[Event]", total: int, held: set[str]) -> None:
@@ -153,7 +154,7 @@ class _Import:
         counts = self.held if known else self.sent
         counts[event.TOPIC] = counts.get(event.TOPIC, 0) + 1
         if not known:
-            self._producer.send(event)
+            self._outbox.send(event)
 
 
 def _tell(data: "Dataset", run: _Import, seconds: float, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,14 @@ from streams.cli.output import console, note, print_json, row, table
 if TYPE_CHECKING:
     from streams.settings import Settings
     from streams.whatif.report import Costs, Report
+
+
+class Reasoner(StrEnum):
+    """What turns a contrast into a diff."""
+
+    RULES = "rules"
+    LLM = "llm"
+
 
 MEASURES = {
     "hit_at_1": "hit rate at 1",
@@ -28,7 +37,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "replay",
-        short_help="Fold the same choices with other knobs, and compare.",
+        short_help="Replay past choices with other knobs, and compare.",
         epilog=examples(
             "sager replay --set merge.weaken_window=2 --since 7d",
             "sager replay --reasoner llm --set llm_model=small-model --domain films --limit 500",
@@ -41,7 +50,7 @@ def replay(
     changes: Annotated[
         list[str] | None, typer.Option("--set", help="A knob to change; repeat for more.", metavar="NAME=VALUE")
     ] = None,
-    reasoner: Annotated[str | None, typer.Option(help="Who reasons: rules, or llm.", metavar="NAME")] = None,
+    reasoner: Annotated[Reasoner | None, typer.Option(help="What reasons.")] = None,
     since: Annotated[
         str | None,
         typer.Option(help="Choices since then: 30m, 24h, 7d, or a moment as 2026-01-31T18:00.", metavar="WHEN"),
@@ -59,15 +68,15 @@ def replay(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Fold the same choices with other knobs or another model into side tables, and compare with the live skills.
+    """Replay past choices with other knobs or another model, and compare with the live skills.
 
-    Reads contrasts, skill-commands and the log from Kafka, while workers go on; writes one DuckDB file and nothing
-    else. Both sides start alike, and before either learns from a choice both rank its candidates: whose skill puts
-    higher what the user took? Knobs are settings that decide how a skill learns and ranks, limits of the merge
-    (merge.weaken_window) and numbers of the rules (rules.discoveries); a wrong name lists all. Without any, both
-    sides must end alike. docs/whatif.md tells what the answer is worth.
+    Reads contrasts, skill-commands and the log from Kafka while workers keep running; writes one DuckDB file and
+    nothing else. Both sides start alike. Before either learns from a choice, both rank its candidates: whose skill
+    puts what the user took higher? Knobs are the settings of learning and ranking, the limits of the merge
+    (merge.weaken_window) and the numbers of the rules (rules.discoveries); an unknown name lists all of them. Without
+    any knob both sides must end alike. docs/whatif.md explains what the answer is worth.
 
-    Memory: the encoded choices of the largest partition. With an LLM each choice is a call: --limit.
+    Memory: the encoded choices of the largest partition. With an LLM every choice is one call: bound them by --limit.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.whatif.arms import knobs_of, parsed  # noqa: PLC0415
@@ -75,7 +84,7 @@ def replay(
     from streams.whatif.run import replay_all  # noqa: PLC0415
 
     chosen = settings(bootstrap=bootstrap)
-    changed = parsed(changes or []) | ({"reasoner": reasoner} if reasoner else {})
+    changed = parsed(changes or []) | ({"reasoner": reasoner.value} if reasoner else {})
     knobs = knobs_of(chosen, changed)
     named = _name(name)
     file = out or chosen.data_dir / "replays" / f"{named}.duckdb"

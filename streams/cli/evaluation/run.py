@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
         invoke_without_command=True,
-        short_help="How well skills rank, next to simpler ways.",
+        short_help="Measure how well skills rank, against baselines.",
         epilog=examples(
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
@@ -80,7 +80,7 @@ def evaluate(
     results: Annotated[Path, typer.Option(help="The DuckDB file that keeps the results.", metavar="FILE")] = RESULTS,
     as_json: AsJson = False,
 ) -> None:
-    """Leave out each user's last choice, train arms on the rest, and see at which place of ten each puts it.
+    """Hold out each user's last choice, train every arm on the rest, and measure where it ranks that choice of ten.
 
     Nine items that the user never met stand beside it: those of eval_candidates.jsonl.gz (uniform) or
     eval_candidates_pop.jsonl.gz (popular) where the folder has that file, else drawn anew: uniform gives every item

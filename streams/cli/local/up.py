@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 USUAL_PORT = 9092
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
+READY_SECONDS = 300.0
 CATCH_UP_SECONDS = 120.0
 """How long the worker may do nothing before we say that we are up all the same."""
 
@@ -93,7 +94,7 @@ def _run(chosen: "Settings", port: int, *, asked: bool) -> None:
     is_up, in_order = False, True
     try:
         local.start()
-        local.wait_until_ready()
+        local.wait_until_ready(READY_SECONDS)
         _catch_up(local)
         is_up = True
         _show(local, asked=asked)

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "acls",
-        short_help="What each role needs to be allowed on Kafka.",
+        short_help="Print the Kafka ACLs that each role needs.",
         epilog=examples(
             "sager acls",
             "sager acls app --principal User:shop                # as commands for kafka-acls.sh",
@@ -36,18 +36,18 @@ def acls(
         ),
     ] = None,
     principal: Annotated[
-        str | None, typer.Option(help="Who has these roles, as Kafka names them.", metavar="User:NAME")
+        str | None, typer.Option(help="Who has these roles, as Kafka names it.", metavar="User:NAME")
     ] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Make the rules that are missing.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Compare with the brokers' rules.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Create missing ACLs.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare with the brokers' ACLs.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Print what each role needs to be allowed on Kafka in this deployment: by its prefix and its group.
+    """Print the Kafka ACLs that each role needs in this deployment.
 
-    With --principal: as commands for Kafka's own tool. With --apply or --check: on the brokers themselves, which takes
-    rights on the cluster. What a principal may do besides is told, and never taken away. Exit code 1: --check found
-    something missing, or something besides.
+    With --principal: as commands for Kafka's own tool. --apply and --check work on the brokers themselves and need
+    rights on the cluster. Other ACLs that a principal has are reported and never removed. Exit code 1: --check found an
+    ACL missing, or one too many.
     """
     from streams.operations.acls.roles import Role, commands, union  # noqa: PLC0415
 

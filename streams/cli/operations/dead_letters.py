@@ -76,7 +76,8 @@ def list_(
 ) -> None:
     """List refused records, newest first, and count them by reason.
 
-    Read from Kafka, each once; --since spares reading older ones. With --json: the counts and a list, without bytes.
+    Reads the topic from Kafka; --since skips older records. Letters of people who were forgotten are left out. With
+    --json: the counts and a list, without the records' bytes.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters.reading import listing  # noqa: PLC0415
@@ -89,6 +90,7 @@ def list_(
             limit,
             lambda done, total: stages.at("dead letters", done, total),
         )
+    _note_what_there_is(found.there, reason=reason, stage=stage, topic=topic)
     if as_json:
         print_json(
             {
@@ -115,14 +117,23 @@ def list_(
         note(f"{found.unreadable:,} records on the topic are no dead letters")
 
 
+def _note_what_there_is(there: dict[str, set[str]], **asked: list[str] | None) -> None:
+    """Of a reason, stage or topic that no dead letter has: which ones there are."""
+    for option, names in asked.items():
+        for name in names or ():
+            if not any(each == name or each.endswith(f".{name}") for each in there[option]):
+                known = ", ".join(sorted(there[option]))
+                note(f"no dead letter has --{option} {name}; there are: {known or 'no dead letters at all'}")
+
+
 def show(
     event_id: Annotated[str, typer.Argument(help="The dead letter's id, as `list` prints it.", metavar="EVENT_ID")],
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Show one dead letter: what is wrong, where it came from, and its original, cut to 2,000 bytes.
+    """Show one dead letter: what is wrong, where it came from, and the first 2,000 bytes of the original record.
 
-    With --json: the dead letter as it stands on its topic, its bytes whole, in URL-safe base64.
+    With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters.reading import is_clipped, one  # noqa: PLC0415
@@ -159,16 +170,16 @@ def replay(
     topic: FromTopic = None,
     since: Since = None,
     user: ByUser = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Send the originals of dead letters again, with their keys, to the topics and partitions that they came from.
+    """Send the original records of dead letters again, with their keys, to the partitions that they came from.
 
-    Each one once: what was replayed before is found by its header in Kafka and left alone, also after a replay that
-    was cut off. What is refused again becomes a new dead letter. Do not run two replays of the same ones at a time.
+    Each is sent once: a header on Kafka marks what was replayed before, even by a replay that was interrupted. A record
+    that is refused again becomes a new dead letter. Do not run two replays of the same letters at a time.
 
-    Exit code 1: some of those that were chosen cannot be replayed.
+    Exit code 1: some of the chosen letters cannot be replayed.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
@@ -179,6 +190,7 @@ def replay(
     with Stages() as stages:
         planned = replaying.plan(chosen, _chosen(chosen, event_ids or (), reason, stage, topic, since, user), stages.at)
         sent = 0 if dry_run else replaying.replay(chosen, planned, stages.at)
+    _note_what_there_is(planned.there, reason=reason, stage=stage, topic=topic)
     failed = [name for name, why in planned.hindered.items() if why is not replaying.Hindrance.DONE]
     if as_json:
         print_json(

@@ -27,10 +27,10 @@ def register(app: typer.Typer) -> None:
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     """Examine the deployment: broker, topics, workers, dead letters, DuckDB, LLM, versions and settings.
 
-    Each line says what was found and, where something is wrong, what to do. Nothing is altered. It always comes to an
-    end, within half a minute or so, whatever hangs.
+    Each line states a finding and, if something is wrong, what to do. Nothing is changed. It ends within about half a
+    minute, whatever hangs.
 
-    Exit code 1: something is in error. Warnings alone are code 0.
+    Exit code 1: there is an error. Warnings alone give code 0.
     """
     chosen = settings(bootstrap=bootstrap)
     from streams.operations.doctor import Status, examine  # noqa: PLC0415

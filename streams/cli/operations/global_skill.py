@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
         no_args_is_help=True,
-        help="Where a domain's new users start from.",
+        help="The skill that a domain's new users start with.",
         epilog=examples("sager global-skill build", "sager global-skill show films"),
     )
     group.command(
@@ -41,20 +41,18 @@ def register(app: typer.Typer) -> None:
 
 def build(
     domain: Domain = None,
-    floor: Annotated[
-        int, typer.Option(min=1, help="Fewest users behind anything that is told of them.", metavar="N")
-    ] = FLOOR,
-    llm: Annotated[bool, typer.Option("--llm", help="Let the configured model choose and word it.")] = False,
+    floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
+    llm: Annotated[bool, typer.Option("--llm", help="Let the configured LLM choose and word the lines.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Publish nothing.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Build the global skill of every domain from its users' histories, and publish it.
 
-    Reads the workers' table of profiles. An attribute that fewer users than the floor hold is told nowhere. With --llm
-    one call per domain, to the endpoint of OPENAI_BASE_URL. With --json: a list, one global skill per domain.
+    Reads the workers' table of profiles. An attribute held by fewer users than the floor is left out. With --llm: one
+    call per domain, to the endpoint of OPENAI_BASE_URL. With --json: a list, one global skill per domain.
 
-    Run it now and then, from cron for instance: workers take a new one up by themselves.
+    Run it regularly, for instance from cron: workers pick up the new one by themselves.
     """
     import asyncio  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415

@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def rebuild(
     apply: Annotated[
-        bool, typer.Option("--apply", help="Put the folded skills in the place of those that differ or are missing.")
+        bool, typer.Option("--apply", help="Write the folded skills where they differ or are missing.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write all folded skills to a file, as JSON lines.", metavar="FILE")
@@ -31,13 +31,13 @@ def rebuild(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Fold every skill from the topic skill-diffs alone, without an LLM; compare with the topic skills byte for byte.
+    """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
-    Workers may go on meanwhile, but not with --apply, which writes to the topics skills and slim-skills. A skill whose
-    log has a gap is told and left alone, and so is one that the log does not know. Memory: some 75 kB for each skill
-    of the largest partition.
+    Workers may keep running, except with --apply, which writes to the topics skills and slim-skills. A skill whose log
+    has a gap is reported and left alone, and so is one that the log does not know. Memory: about 75 kB per skill of the
+    largest partition.
 
-    Exit code 1: the log and the topics do not say the same, also where --apply has mended it.
+    Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations import rebuild as rebuilding  # noqa: PLC0415
@@ -96,6 +96,6 @@ def _advice(report: "Report", apply: bool) -> str:
     mendable = (Finding.DIFFERS, Finding.MISSING, Finding.SLIM_AHEAD)
     if any(report.counts[finding] for finding in mendable):
         if apply:
-            return "what differed was written anew; run `sager rebuild` again to see that all is equal"
-        return "`sager rebuild --apply`, with the workers ended, writes the folded skills in their place"
-    return "what the log itself lacks or has twice cannot be mended from it; docs/operating.md tells more"
+            return "what differed was rewritten; run `sager rebuild` again to confirm that everything is equal"
+        return "stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place"
+    return "what the log itself lacks or has twice cannot be repaired from it: see docs/operating.md"

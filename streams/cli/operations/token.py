@@ -1,12 +1,22 @@
 """`sager token new`: a token for the HTTP API."""
 
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson, examples
 from streams.cli.output import note, print_json
+
+
+class ScopeName(StrEnum):
+    """What a token allows."""
+
+    READ_USER = "read-user"
+    READ_ALL = "read-all"
+    CHANGE_USER = "change-user"
+    OPERATE = "operate"
 
 
 def register(app: typer.Typer) -> None:
@@ -26,24 +36,22 @@ _EXAMPLES = (
 
 
 def new(
-    name: Annotated[str, typer.Option(help="Who has it: the actor of what is changed with it.", metavar="NAME")],
-    scope: Annotated[
-        list[str], typer.Option(help="read-user, read-all, change-user or operate; may be repeated.", metavar="SCOPE")
-    ],
+    name: Annotated[str, typer.Option(help="Who has it: the actor of every change made with it.", metavar="NAME")],
+    scope: Annotated[list[ScopeName], typer.Option(help="What it allows; may be given again.")],
     user: Annotated[
-        str | None, typer.Option(help="Whom read-user and change-user are about; * is everybody.", metavar="USER")
+        str | None, typer.Option(help="The user for read-user and change-user; * is everybody.", metavar="USER")
     ] = None,
-    days: Annotated[int | None, typer.Option(min=1, help="Days that it is good for. [for ever]", metavar="N")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token: its lines for the file of tokens on stdout, and itself, this once, on stderr.
+    """Create a token: its lines for the token file on stdout, and the token itself, shown only this once, on stderr.
 
-    The file has only its hash; who loses it needs a new one. With --json: both, on stdout.
+    The file holds only its hash, so that a lost token is replaced by a new one. With --json: both, on stdout.
     """
     from streams.http import tokens  # noqa: PLC0415
 
     expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-    secret, made = tokens.new(name, scope, user, expires)
+    secret, made = tokens.new(name, [each.value for each in scope], user, expires)
     if as_json:
         print_json({"token": secret, "lines": tokens.as_toml(made)})
         return

@@ -17,19 +17,19 @@ def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
         "topics",
-        short_help="Compare the topics with what we need.",
+        short_help="Compare the broker's topics with the registry.",
         epilog=examples("sager topics --create", "sager topics --bootstrap kafka:9092 --json"),
     )(topics)
 
 
 def topics(
-    create: Annotated[bool, typer.Option("--create", help="Create what is missing.")] = False,
+    create: Annotated[bool, typer.Option("--create", help="Create missing topics.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Compare the topics on the broker with those that we need.
+    """Compare the broker's topics with those that the deployment needs.
 
-    Exit code 1: something is missing, or is there with other settings.
+    Exit code 1: a topic is missing or has other settings.
     """
     from streams.kafka import topics as broker  # noqa: PLC0415
 

@@ -2,6 +2,7 @@
 
 import typer
 
+from streams.cli.errors import PolicyGroup
 from streams.cli.options import examples
 from streams.cli.policy import change, explain, forget, log, portable, show, verify
 
@@ -9,8 +10,9 @@ from streams.cli.policy import change, explain, forget, log, portable, show, ver
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(
+        cls=PolicyGroup,
         no_args_is_help=True,
-        help="A user's policy skill, the log of its changes, and what the user may do about both.",
+        help="See, change, export or forget a person's skill.",
         epilog=examples(
             "sager policy show ann", "sager policy log ann --domain films", "sager policy export ann --to ann"
         ),

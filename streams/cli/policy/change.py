@@ -5,6 +5,7 @@ import getpass
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,43 +13,72 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
+from streams.cli.policy.confirm import DryRun, Yes, confirm, doubt, near
 from streams.cli.policy.reading import NoSuchVersion
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
-    from schemas import SkillDiff
+    from schemas import SkillCommand, SkillDiff
+    from streams.rights.holdings import Holdings
     from streams.settings import Settings
 
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
-Line = Annotated[str, typer.Argument(help="The line's id, as `policy show --json` has it.", metavar="ATTRIBUTE")]
+Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
 Actor = Annotated[
     str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
 ]
 Reason = Annotated[str, typer.Option(help="Why, for the log.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not.", min=0.0, metavar="SECONDS")]
-AtTier = Annotated[str, typer.Argument(help="low, medium or high.", metavar="TIER")]
 WAIT_SECONDS = 30.0
+
+
+class TierName(StrEnum):
+    """How sure to be of a line."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class KindName(StrEnum):
+    """What a line is."""
+
+    PREFERENCE = "preference"
+    PATTERN = "pattern"
+    CRITERION = "criterion"
+
+
+AtTier = Annotated[TierName, typer.Argument(help="How sure to be of the line.", metavar="low|medium|high")]
 
 
 @dataclass(frozen=True)
 class Change:
-    """What every verb is given, as options of Typer; the verb's own arguments come with it."""
+    """The options that every verb shares; its own arguments come with them."""
 
     user: User
     domain: InDomain
     actor: Actor = None
     reason: Reason = ""
     wait: Wait = WAIT_SECONDS
+    yes: Yes = False
+    dry_run: DryRun = False
     bootstrap: Bootstrap = None
     as_json: AsJson = False
 
-    def carry_out(self, action: str, **about: Any) -> None:
-        """Send a command, wait for what comes of it, and tell."""
+    def carry_out(self, action: str, question: str = "", **about: Any) -> None:
+        """Send a command, wait for its result and print it.
+
+        Args:
+            action: what it does.
+            question: asked first, if the action takes something away.
+            about: the other fields of the command.
+        """
         import uuid  # noqa: PLC0415
         from datetime import UTC, datetime  # noqa: PLC0415
 
         from schemas import SkillCommand  # noqa: PLC0415
         from streams.rights.commander import Commander  # noqa: PLC0415
+        from streams.rights.holdings import look  # noqa: PLC0415
 
         chosen = reachable(settings(bootstrap=self.bootstrap))
         command = SkillCommand.model_validate(
@@ -63,9 +93,18 @@ class Change:
                 **about,
             }
         )
+        held = look(chosen, self.user, self.domain)
+        doubtful = doubt(held, chosen, self.domain)
+        if self.dry_run:
+            _preview(command, held, chosen, doubtful, self.as_json)
+            return
+        if doubtful:
+            question = f"{doubtful} This would start a new skill. Go on?"
+        if question:
+            confirm(question, yes=self.yes)
         with Commander(chosen, self.user) as commander:
             diff = commander.carry_out(command, self.wait)
-        _tell(command.event_id, diff, chosen, self.wait, self.as_json)
+        _tell(command, diff, held, chosen, self.wait, self.as_json)
 
 
 def register(group: typer.Typer) -> None:
@@ -104,8 +143,8 @@ def add(
     change: Change,
     dimension: Annotated[str, typer.Argument(help="What it is about, such as genre.", metavar="DIMENSION")],
     value: Annotated[str, typer.Argument(help="What draws them, in a few words.", metavar="VALUE")],
-    tier: Annotated[str, typer.Option(help="low, medium or high.")] = "high",
-    kind: Annotated[str, typer.Option(help="preference, pattern or criterion.")] = "preference",
+    tier: Annotated[TierName, typer.Option(help="How sure to be of it.")] = TierName.HIGH,
+    kind: Annotated[KindName, typer.Option(help="What it is.")] = KindName.PREFERENCE,
 ) -> None:
     """Add a line that the person states."""
     change.carry_out("add", line={"kind": kind, "dimension": dimension, "value": value, "tier": tier})
@@ -116,17 +155,17 @@ def reword(
     attribute: Line,
     value: Annotated[str, typer.Argument(help="What the line is to say.", metavar="VALUE")],
 ) -> None:
-    """Say a line in other words; it keeps its tier and its evidence."""
+    """Reword a line; it keeps its tier and its evidence."""
     change.carry_out("reword", attribute_id=attribute, value=value)
 
 
 def remove(change: Change, attribute: Line) -> None:
-    """Take a line out. Later choices may bring it back."""
+    """Remove a line; later choices may bring it back."""
     change.carry_out("remove", attribute_id=attribute)
 
 
 def set_tier(change: Change, attribute: Line, tier: AtTier) -> None:
-    """Say how sure to be of a line."""
+    """Set how sure to be of a line."""
     change.carry_out("set-tier", attribute_id=attribute, tier=tier)
 
 
@@ -136,12 +175,12 @@ def pin(change: Change, attribute: Line) -> None:
 
 
 def unpin(change: Change, attribute: Line) -> None:
-    """Let a line go its way again."""
+    """Let a line change again."""
     change.carry_out("unpin", attribute_id=attribute)
 
 
 def freeze(change: Change) -> None:
-    """Stop a skill from learning. What is chosen meanwhile is not made up for later."""
+    """Stop a skill from learning. Choices made meanwhile are not learned later."""
     change.carry_out("freeze")
 
 
@@ -154,7 +193,10 @@ def roll_back(
     change: Change,
     version: Annotated[int, typer.Argument(help="The version to go back to; 0: the seed.", min=0, metavar="VERSION")],
 ) -> None:
-    """Go back to the lines of an earlier version: as a new version, with all that was between in the log."""
+    """Go back to the lines of an earlier version.
+
+    They become a new version; what was between stays in the log. Asks first; scripts confirm with --yes.
+    """
     from operators.history import at_version  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
@@ -163,7 +205,8 @@ def roll_back(
         then = at_version(read.diffs(con, user, domain), version)
     if then is None:
         raise NoSuchVersion(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` has them all")
-    change.carry_out("roll-back", to_version=version, lines=then.attributes)
+    question = f"Roll the skill of {user} in {domain} back to version {version}?"
+    change.carry_out("roll-back", question, to_version=version, lines=then.attributes)
 
 
 def signed_in() -> str:
@@ -178,26 +221,59 @@ def signed_in() -> str:
         raise StreamsError("nobody is signed in here: say with --actor who changes the skill") from error
 
 
-def _tell(event_id: str, diff: "SkillDiff | None", chosen: "Settings", wait: float, as_json: bool) -> None:
-    from streams.cli.policy.log import change_of  # noqa: PLC0415
+def _preview(command: "SkillCommand", held: "Holdings", chosen: "Settings", doubtful: str, as_json: bool) -> None:
+    """Print what the command would do to the newest skill that was seen; nothing is sent."""
+    from operators.merge import resolve_command  # noqa: PLC0415
+    from streams.privacy import privacy_of  # noqa: PLC0415
 
+    if doubtful:
+        note(doubtful)
+    skill = held.skill(command.domain)
+    diff = None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen))
+    if as_json:
+        print_json({"dry_run": True, "diff": diff and diff.model_dump(mode="json")})
+        return
+    if diff is None:
+        print("the skill would start, from the person's history or the domain's template, with this command")
+        return
+    _print_changes(diff)
+    print(f"would be version {diff.version}; nothing was sent")
+    _note_refusals(diff, held)
+
+
+def _tell(
+    command: "SkillCommand", diff: "SkillDiff | None", held: "Holdings", chosen: "Settings", wait: float, as_json: bool
+) -> None:
     if diff is None:
         note(
-            f"sent as {event_id}; not waited for"
+            f"sent as {command.event_id}; not waited for"
             if not wait
-            else f"sent as {event_id}; no worker of {chosen.app_id} has carried it out within {wait:g} s. It is kept "
-            "and will be: `sager doctor` tells what the workers do"
+            else f"sent as {command.event_id}; no worker of {chosen.app_id} has carried it out within {wait:g} s. "
+            "It is kept and will be: `sager doctor` shows what the workers do"
         )
         raise typer.Exit(FAILED if wait else 0)
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
-        for change in diff.changes:
-            print(printable(change_of(change)))
-        if diff.frozen is not None:
-            print("frozen" if diff.frozen else "learns again")
+        _print_changes(diff)
         print(f"version {diff.version}")
-    for refused in diff.refused:
-        note(f"refused: {refused.attribute_id}: {refused.why.value}")
+    _note_refusals(diff, held)
     if diff.refused:
         raise typer.Exit(FAILED)
+
+
+def _print_changes(diff: "SkillDiff") -> None:
+    from streams.cli.policy.log import change_of  # noqa: PLC0415
+
+    for change in diff.changes:
+        print(printable(change_of(change)))
+    if diff.frozen is not None:
+        print("frozen" if diff.frozen else "learns again")
+
+
+def _note_refusals(diff: "SkillDiff", held: "Holdings") -> None:
+    """Say what was refused; of a line that is not there, the nearest that are."""
+    for refused in diff.refused:
+        skill = held.skill(diff.domain) if refused.why.value == "unknown-attribute" else None
+        names = [line.attribute_id for line in skill.attributes] if skill else []
+        note(f"refused: {refused.attribute_id}: {refused.why.value}{near(refused.attribute_id, names)}")

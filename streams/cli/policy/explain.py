@@ -38,10 +38,11 @@ def register(group: typer.Typer) -> None:
 
 
 def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = False) -> None:
-    """Explain one line of a skill in plain sentences: the history, choices and commands behind it, oldest first.
+    """Explain one line of a skill in plain sentences.
 
-    A line that is gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking
-    and place of each choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
+    They tell the history, choices and commands behind it, oldest first. A line that is gone or was reworded is
+    explained too. --json adds what the sentences leave out: ids, the ranking and place of each choice, reasoner,
+    reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
     from operators.history import at_version, steps  # noqa: PLC0415
     from streams.materializer import evidence  # noqa: PLC0415

@@ -6,16 +6,13 @@ import typer
 
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
-from streams.cli.output import note, print_json
+from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.change import WAIT_SECONDS, Actor, Wait, signed_in
-from streams.exceptions import StreamsError
+from streams.cli.policy.confirm import DryRun, Yes, confirm, doubt
 
 if TYPE_CHECKING:
     from schemas import Receipt
-
-
-class NotConfirmed(StreamsError):
-    """Somebody is to be forgotten, and nobody has said that it is meant so."""
+    from streams.settings import Settings
 
 
 def register(group: typer.Typer) -> None:
@@ -25,7 +22,8 @@ def register(group: typer.Typer) -> None:
         epilog=examples(
             "sager policy forget ann --line preference:genre:noir --domain films",
             "sager policy forget ann --domain films",
-            "sager policy forget ann --everything",
+            "sager policy forget ann --everything --dry-run",
+            "sager policy forget ann --everything --yes",
         ),
     )(forget)
 
@@ -39,26 +37,30 @@ def forget(
     everything: Annotated[bool, typer.Option(help="The whole person, in every domain.")] = False,
     actor: Actor = None,
     wait: Wait = WAIT_SECONDS,
+    yes: Yes = False,
+    dry_run: DryRun = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
     """Forget a line, a domain, or the whole person. There is no way back.
 
-    What happened until now is never learned from again. Events that apps sent stay on Kafka's topics until their
-    retention has passed; docs/rights.md has the table. What remains is a receipt that says nothing of the person.
+    Asks first; scripts confirm with --yes. --dry-run counts what is held in every store. What happened until now is
+    never learned from again. Events that apps sent stay on Kafka's topics until their retention has passed;
+    docs/rights.md has the table. What remains is a receipt that says nothing of the person.
     """
     import uuid  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from schemas import ForgetRequest, line_of  # noqa: PLC0415
     from streams.rights.commander import Commander  # noqa: PLC0415
+    from streams.rights.holdings import look  # noqa: PLC0415
 
     if line is not None and domain is None:
-        raise NotConfirmed("a line is forgotten within a domain: say which with --domain")
+        raise typer.BadParameter("--line needs its --domain")
     if domain is None and not everything:
-        raise NotConfirmed("say --everything to forget the whole person, or a --domain")
+        raise typer.BadParameter("say --everything to forget the whole person, or a --domain")
     if domain is not None and everything:
-        raise NotConfirmed("--everything is every domain: leave --domain out, or --everything")
+        raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
     chosen = reachable(settings(bootstrap=bootstrap))
     request = ForgetRequest.model_validate(
         {
@@ -70,9 +72,63 @@ def forget(
             "actor": actor or signed_in(),
         }
     )
+    if dry_run:
+        _preview(chosen, user, domain, line, as_json)
+        return
+    doubtful = doubt(look(chosen, user, domain, line), chosen, domain, line)
+    what = f"the line {line} of {user} in {domain}" if line else f"{user} in {domain}" if domain else f"all of {user}"
+    if doubtful and yes:
+        note(doubtful)
+    confirm(f"{doubtful} Forget {what}? There is no way back.".strip(), yes=yes)
     with Commander(chosen, user) as commander:
         receipt = commander.forget(request, wait)
     _tell(request, receipt, wait, as_json)
+
+
+def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
+    """Print how much each store holds of what would be forgotten."""
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.rights.holdings import count  # noqa: PLC0415
+
+    with Stages() as stages:
+        held = count(chosen, user, lambda done, total: stages.at("topics", done, total))
+    if doubtful := doubt(held, chosen, domain, line):
+        note(doubtful)
+    if line is not None and domain is not None:
+        found = {"versions of the skill that name the line": held.versions_with(domain, line)}
+    else:
+        found = {
+            f"{kind} {name}": number
+            for kind, counted in (("topic", held.topics), ("table", held.tables))
+            for name, counts in counted.items()
+            if (number := counts.total() if domain is None else counts[domain])
+        }
+    if as_json:
+        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": found,
+                    "unread": held.unread})  # fmt: skip
+        return
+    made = table(
+        "store", "records", "what happens", title=printable(f"held of {user}" + (f" in {domain}" if domain else ""))
+    )
+    for name, number in found.items():
+        row(made, [name, f"{number:,}", _fate(name)])
+    console().print(made)
+    if held.unread:
+        note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
+    note("nothing was forgotten")
+
+
+def _fate(store: str) -> str:
+    """What forgetting does to a store of a preview."""
+    from schemas import TOPICS, Receipt  # noqa: PLC0415
+
+    base = store.removeprefix("topic ")
+    topic = TOPICS.get(base) if base != store else None
+    if base == Receipt.TOPIC:
+        return "stays: it names nobody"
+    if topic is None or topic.compact or topic.retention is None:
+        return "goes"
+    return f"is read no more, and goes within {topic.retention.days} days"
 
 
 def _tell(request: Any, receipt: "Receipt | None", wait: float, as_json: bool) -> None:

@@ -53,11 +53,12 @@ def log(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the history of a user's skill: what each event changed, on which evidence and by which reasoner.
+    """Print the history of a user's skill, version by version.
 
-    Versions made by LLM calls show their cost, at the materializer's prices; versions made by a command show its actor.
-    Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with
-    cost_dollars and actor.
+    Each version shows what its event changed, on which evidence and by which reasoner. Versions made by LLM calls
+    show their cost, at the materializer's prices; versions made by a command show its actor. Read from the newest
+    DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with cost_dollars and
+    actor.
     """
     from streams.materializer import read  # noqa: PLC0415
 
@@ -87,7 +88,7 @@ def log(
 
 
 def diff(user: User, first: Version, second: Version, domain: InDomain, as_json: AsJson = False) -> None:
-    """Print what differs between two versions of a skill: lines that came, went, or say something else.
+    """Compare two versions of a skill, line by line.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind.
     """

@@ -9,6 +9,7 @@ from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.change import WAIT_SECONDS, Actor, Reason, Wait, signed_in
+from streams.cli.policy.confirm import Yes, confirm
 
 if TYPE_CHECKING:
     from streams.rights.portable import Imported, Manifest
@@ -32,7 +33,7 @@ def export(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write everything that is held about a user into a folder, for them to take with them.
+    """Write everything held about a user into a folder.
 
     One JSON-lines file per topic, internal ones too, and one file per table of the newest DuckDB snapshot; of records
     that tell of others only the user's part. manifest.json tells what is in it, from when to when, and how long each
@@ -66,21 +67,27 @@ def import_(
     actor: Actor = None,
     reason: Reason = "",
     wait: Wait = WAIT_SECONDS,
+    yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take an exported policy in: per domain a command, after which the skill has the exported lines.
+    """Import an exported policy.
 
-    What the skill had before stays in its log. Every line of the folder is checked before anything is sent. What is
-    personal or sensitive here is left out, and a skill has no more lines here than others have.
+    One command per domain gives the skill the exported lines. Asks before it replaces the lines of a skill that is
+    there; they stay in its log. Every line of the folder is checked before anything is sent. What is personal or
+    sensitive here is left out, and a skill has no more lines here than others have.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.rights import portable  # noqa: PLC0415
+    from streams.rights import holdings, portable  # noqa: PLC0415
 
     with Stages() as stages:
         bundle = portable.load(folder, stages.at)
     chosen = reachable(settings(bootstrap=bootstrap))
     user = as_user or bundle.manifest.user_id
+    held = holdings.skills(chosen, user)
+    replaced = [name for name in bundle.skills if domain in (None, name) and held.skill(name) is not None]
+    if replaced:
+        confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
     done = portable.take_in(
         chosen, bundle, user, actor or signed_in(), reason, wait, domain=domain, interactions=interactions
     )

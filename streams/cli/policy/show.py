@@ -58,7 +58,7 @@ def show(
     ] = Format.TEXT,
     as_json: AsJson = False,
 ) -> None:
-    """Print a user's skill: what draws them, how sure that is, and the id of each line, which other commands take.
+    """Print a user's skill, with the id of each line.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """

@@ -25,11 +25,11 @@ def verify(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify that nothing was edited or left out: every version by its seal, every skill by folding its log.
+    """Verify that nothing was edited or left out.
 
-    Reads the topics skill-diffs and skills, and compares what the newest DuckDB snapshot has of them, byte for byte.
-    SAGER_CHAIN_KEY has to be the workers'. Somebody who was forgotten has a receipt instead of a log. Workers may go on
-    meanwhile.
+    Every version is checked by its seal, every skill by folding its log. Reads the topics skill-diffs and skills,
+    and compares what the newest DuckDB snapshot has of them, byte for byte. SAGER_CHAIN_KEY has to be the workers'.
+    Somebody who was forgotten has a receipt instead of a log. Workers may go on meanwhile.
 
     Exit code 1: something is not as it was written.
     """

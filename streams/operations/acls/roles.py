@@ -133,7 +133,7 @@ ROLES: dict[Role, Access] = {
         "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "receipts"),
         writes=("skill-commands", "forget-requests"),
-        asks=(unused_group("commands"),),
+        asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
         "`sager serve`: the same for holders of a token",

@@ -90,6 +90,7 @@ class Listing:
         replayed: the ids of the replayed ones.
         unreadable: the number of records on the topic that are not dead letters.
         forgotten: the number of dead letters of forgotten people, which nothing else here counts.
+        there: the reasons, stages and topics of all that were read, matching or not.
     """
 
     newest: list[Found] = field(default_factory=list)
@@ -97,6 +98,7 @@ class Listing:
     replayed: set[str] = field(default_factory=set)
     unreadable: int = 0
     forgotten: int = 0
+    there: dict[str, set[str]] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
@@ -112,6 +114,7 @@ class Letters:
     Attributes:
         unreadable: how many of the records read so far are not dead letters.
         forgotten: how many of them are letters of forgotten people.
+        there: the reasons, stages and topics read so far.
     """
 
     def __init__(self, settings: Settings, scanner: Scanner) -> None:
@@ -119,6 +122,7 @@ class Letters:
         self._barrier = _barrier(scanner)
         self.unreadable = 0
         self.forgotten = 0
+        self.there: dict[str, set[str]] = {"reason": set(), "stage": set(), "topic": set()}
 
     def all(self, since_ms: int = 0, tell: Tell = lambda *_: None) -> Iterator[Found]:
         """Every dead letter, repeated ones included, oldest first within a partition.
@@ -140,6 +144,9 @@ class Letters:
             if self._barrier.covers(letter):
                 self.forgotten += 1
                 continue
+            self.there["reason"].add(letter.reason)
+            self.there["stage"].add(letter.stage)
+            self.there["topic"].add(letter.source.topic)
             yield Found(
                 letter,
                 sent_at_ms(message),
@@ -190,7 +197,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
             heapq.heappush(kept, (found.refused_ms, next(order), found))
             if len(kept) > limit:
                 heapq.heappop(kept)
-        done.unreadable, done.forgotten = letters.unreadable, letters.forgotten
+        done.unreadable, done.forgotten, done.there = letters.unreadable, letters.forgotten, letters.there
     done.replayed &= seen
     done.newest = [found for _, _, found in sorted(kept, reverse=True)]
     return done

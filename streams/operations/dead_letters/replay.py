@@ -63,12 +63,14 @@ class Plan:
         hindered: why others cannot be replayed, by id.
         unnoted: those that an interrupted replay sent without marking their dead letters, with where it sent them.
         unknown: requested ids that do not exist.
+        there: the reasons, stages and topics of all dead letters that were read.
     """
 
     ready: dict[str, Letter] = field(default_factory=dict)
     hindered: dict[str, Hindrance] = field(default_factory=dict)
     unnoted: dict[str, tuple[Letter, str]] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
+    there: dict[str, set[str]] = field(default_factory=dict)
 
 
 def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Plan:
@@ -89,7 +91,9 @@ def plan(settings: Settings, chosen: Chosen, tell: Tell = lambda *_: None) -> Pl
 def _choose(settings: Settings, scanner: Scanner, chosen: Chosen, tell: Callable[[int, int], None]) -> Plan:
     found, replayed = Plan(), set[str]()
     partitions: dict[str, int] = {}
-    for each in Letters(settings, scanner).all(chosen.since_ms, tell):
+    letters = Letters(settings, scanner)
+    found.there = letters.there
+    for each in letters.all(chosen.since_ms, tell):
         letter = each.letter
         if each.replayed_to is not None:
             replayed.add(letter.event_id)

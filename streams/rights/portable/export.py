@@ -92,7 +92,7 @@ def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, te
     file = _private(topic_file(folder, topic.base))
     records, first, last = 0, 0, 0
     with file.open("wb") as out:
-        for message, line in _lines(scanner, topic, owner, tell):
+        for message, line in lines_of(scanner, topic, owner, tell):
             out.write(line + b"\n")
             sent = sent_at_ms(message)
             records, first, last = records + 1, min(first or sent, sent), max(last, sent)
@@ -109,7 +109,7 @@ def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, te
     )
 
 
-def _lines(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
+def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
     """Their records as lines in the topic's order; of a compacted topic, only the newest per key."""
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in _messages(scanner, topic, owner, tell):

@@ -1,4 +1,4 @@
-"""What a worker knows of itself: does its event loop turn, has it joined its group, does the group still know it?"""
+"""Liveness and readiness of a worker: its event loop, its group membership, its watchdog."""
 
 import asyncio
 import threading
@@ -17,7 +17,7 @@ LOOP_SECONDS = 30.0
 
 
 def standing_of(app: Any) -> Hashable:
-    """Where a worker stands in its group and the recovery of its tables: another value as soon as that has moved."""
+    """Snapshot of a worker's assignment and table recovery: it changes whenever one of them moves on."""
     recovery = getattr(app.tables, "_recovery", None)
     recovered = sum(recovery.active_offsets.values()) if recovery is not None else 0
     settled = bool(app.rebalancing), bool(app.tables.actives_ready), bool(app.flow_control.is_active())
@@ -25,7 +25,7 @@ def standing_of(app: Any) -> Hashable:
 
 
 class WorkerHealth:
-    """Told by the worker as it comes up and goes down; asked by the HTTP server's threads.
+    """Updated by the worker as it starts and stops; read by the HTTP server's threads.
 
     Args:
         loop_seconds: how long the event loop may stand still.
@@ -44,23 +44,23 @@ class WorkerHealth:
         self.beats = 0
 
     def starts(self, doing: str) -> None:
-        """What is done before there is a group to join."""
+        """Set what the worker does before it joins its group."""
         self._doing = doing
 
     def runs(self, pipeline: "Pipeline") -> None:
-        """All is read that has to be read before the group is joined."""
+        """The worker is about to join its group."""
         self._pipeline, self._doing = pipeline, ""
 
     def ends(self) -> None:
-        """From here on no new event is begun."""
+        """Shutdown has begun: no new event is started."""
         self._is_ending = True
 
     def guarded_by(self, watchdog: threading.Thread) -> None:
-        """The watchdog is on guard; its thread ends when it has found the worker stuck, or by a defect."""
+        """Set the running watchdog; its thread ends only if the worker is stuck or the watchdog has failed."""
         self._guard = watchdog
 
     def beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Feel the pulse of the event loop from now on, every second."""
+        """Measure the event loop's delay every second from now on."""
         now = time.monotonic()
         if self._beat_at is not None:
             metrics.LOOP_DELAY.observe(max(0.0, now - self._beat_at - BEAT_SECONDS))
@@ -69,7 +69,7 @@ class WorkerHealth:
         loop.call_later(BEAT_SECONDS, self.beat, loop)
 
     def why_not_live(self) -> list[str]:
-        """Why this worker should be started again."""
+        """Reasons to restart this worker; empty if it is live."""
         reasons = []
         if self._beat_at is not None and (still := time.monotonic() - self._beat_at) > self._loop_seconds:
             reasons.append(f"the event loop has not turned for {still:.0f} s")
@@ -78,7 +78,7 @@ class WorkerHealth:
         return reasons
 
     def why_not_ready(self) -> list[str]:
-        """Why it works on no events."""
+        """Reasons why it processes no events; empty if it is ready."""
         reasons = self.why_not_live()
         if self._is_ending:
             reasons.append("shutting down")

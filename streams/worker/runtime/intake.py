@@ -1,4 +1,4 @@
-"""Every record's way in: decoded, checked against its user's partition, or refused with its bytes kept.
+"""Intake of records: decodes each one and checks its partition, or dead-letters it with its bytes.
 
 An agent hands each event to `Intake.submit` with a handler per topic; what comes to the handler is an event of
 the right type on the right partition. What does not is re-routed (invariant 11) or dead-lettered (invariant 9).
@@ -26,7 +26,7 @@ SMALL_BYTES = 4_096
 
 
 class Intake:
-    """The way in of one agent.
+    """The intake of one agent.
 
     Args:
         pipeline: the worker's parts.
@@ -44,13 +44,13 @@ class Intake:
         self._in_flight = in_flight
 
     def attach(self, name: str = "") -> None:
-        """Make it an agent of the app, named as its stage if not otherwise, over all topics that it handles."""
+        """Register it as an agent of the app over all topics that it handles; the default name is its stage."""
         source = self._pipeline.source(*self._handlers)
         metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
         self._pipeline.app.agent(source, name=name or self._stage)(self._run)
 
     async def _run(self, stream: Any) -> None:
-        """Take every event of a stream; never raises on account of an event."""
+        """Process every event of a stream; no event makes it raise."""
         manual = stream.noack()
         ordered = self._pipeline.ordered(manual, self._stage, self._in_flight, self._on_error)
         async for event in manual.events():
@@ -81,7 +81,7 @@ class Intake:
         metrics.EVENTS.labels(self._stage, outcome).inc()
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
-        """Send a record on to its user's partition: its producer hashes otherwise than murmur2."""
+        """Forward a record to its user's partition: its producer does not hash with murmur2."""
         await self._pipeline.send(event, base, owner.encode(), event.value, partition=right)
         metrics.REROUTED.labels(self._stage).inc()
         metrics.EVENTS.labels(self._stage, "rerouted").inc()
@@ -89,7 +89,7 @@ class Intake:
     async def dead_letter(
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
-        """Keep a record that cannot be processed, with its bytes, its position and what is wrong with it."""
+        """Dead-letter a record with its bytes, its position and the reason."""
         original = event.value if value is None else value
         key: bytes | None = event.message.key
         try:
@@ -107,7 +107,7 @@ class Intake:
         await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
     async def _on_error(self, event: Any, error: Exception) -> None:
-        """A handler failed in a way that nobody foresaw: keep the event, and go on."""
+        """Dead-letter an event whose handler failed unexpectedly."""
         detail = f"{type(error).__name__}: {error}"
         try:
             await self.dead_letter(event, position_of(event.message), "internal-error", detail)

@@ -1,4 +1,4 @@
-"""Finding keys of a table by whose they are, or by what their values hold: tables know no order and no index."""
+"""Finds keys of a table by owner or by content, with a scan: tables have neither order nor index."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Whether this worker is still a member of its group: a frozen one that comes back must not write what is stale.
+"""Group membership as a fence: a frozen worker that comes back must write nothing stale.
 
 A worker that stood still for longer than its session (a paused machine, a lost network) has been replaced without
 knowing it. Kafka refuses its commits, but not what it produces: in the second until its next heartbeat is refused it
@@ -31,7 +31,7 @@ class NoMember(KafkaError):  # type: ignore[misc]
 
 
 class Membership:
-    """What is known of our membership. Told by the consumer's thread, asked by the others.
+    """What is known of our membership. Updated by the consumer's thread, read by the others.
 
     Args:
         session_seconds: after so long without a heartbeat the group forgets a member.
@@ -44,13 +44,13 @@ class Membership:
         self._lost = False
 
     def confirm(self, asked_at: float, *, rebalancing: bool = False) -> None:
-        """The group has said so in answer to a question of that time, perhaps while it rebalances."""
+        """The group confirmed a request that was sent at that time, perhaps during a rebalance."""
         self._confirmed_at, self._lost = asked_at, False
         if not rebalancing:
             self._settled_at = asked_at
 
     def lose(self) -> None:
-        """The group has forgotten us, until we have joined again."""
+        """The group has removed us; we are no member until we join again."""
         self._lost = True
 
     @property
@@ -62,7 +62,7 @@ class Membership:
         return at - self._confirmed_at < self._session and at - self._settled_at < self._rebalance
 
     async def confirmed(self) -> bool:
-        """Wait until it is certain either way; false if the group has forgotten us."""
+        """Wait until it is certain; false if the group has removed us."""
         while not self.is_sure:
             if self._lost:
                 return False
@@ -76,7 +76,7 @@ def now() -> float:
 
 
 def watch(consumer: Any, membership: Membership) -> None:
-    """Let a started aiokafka consumer tell what its coordinator hears of the group."""
+    """Report the heartbeats and joins of a started aiokafka consumer to `membership`."""
     coordinator = consumer._coordinator
     beat, rejoin, reset = coordinator._do_heartbeat, coordinator._do_rejoin_group, coordinator.reset_generation
 
@@ -103,7 +103,7 @@ def watch(consumer: Any, membership: Membership) -> None:
 
 
 def fence(producer: Any, membership: Membership) -> None:
-    """Let an aiokafka producer send a request only while we are a member.
+    """Make an aiokafka producer send requests only while we are a member.
 
     What waits in the producer when the process freezes would otherwise be sent first thing when it comes back.
     """
@@ -114,7 +114,7 @@ def fence(producer: Any, membership: Membership) -> None:
         if await membership.confirmed():
             await send(node_id, batches)
             return
-        logger.warning("not a member of the group any more: %d batches are not sent", len(batches))
+        logger.warning("no longer a member of the group: %d batches dropped", len(batches))
         for batch in batches.values():
             batch.failure(NoMember())
         _renew(sender._txn_manager)
@@ -126,7 +126,7 @@ def fence(producer: Any, membership: Membership) -> None:
 
 
 def _renew(idempotence: Any) -> None:
-    """Have the producer ask for a new id: the numbers of what was dropped are missing under the old one."""
+    """Make the producer request a new id: under the old one, the dropped sequence numbers would be missing."""
     if idempotence is not None:
         idempotence._pid_and_epoch = PidAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
         idempotence._pid_waiter = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""How old the oldest record is that no worker has finished: asked of the broker, for the metrics."""
+"""Age of the oldest unprocessed record, read from the broker for the metrics."""
 
 import time
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ WAIT_SECONDS = 2.0
 
 
 class Oldest:
-    """Reads the one record at which each late partition stands. It never joins the group.
+    """Reads the first unprocessed record of each late partition, without joining the group.
 
     Args:
         settings: the deployment.
@@ -37,7 +37,7 @@ class Oldest:
         )
 
     def timestamps(self, late: Sequence[TopicPartition]) -> dict[tuple[str, int], float]:
-        """The Kafka timestamps of the records at these offsets, in seconds since 1970; of those that came in time.
+        """Kafka timestamps of the records at these offsets, in seconds since 1970; of those read within the deadline.
 
         Args:
             late: topic, partition, and the offset that the workers have committed.

@@ -17,13 +17,13 @@ logger = logging.getLogger("sager.ordered")
 
 
 class Stale(Exception):
-    """The event's partition has moved: another worker does it again, and this one must not write."""
+    """The event's partition has moved: another worker processes it, and this one must not write."""
 
 
 class Abandoned(Exception):
-    """The event is left unfinished although its partition has not moved yet: it must not be acknowledged.
+    """The event is unfinished and must not be acknowledged, although its partition has not moved yet.
 
-    It comes again, to this worker or to another one.
+    It is delivered again, to this worker or to another one.
     """
 
 

@@ -43,16 +43,16 @@ from streams.worker import metrics
 from streams.worker.runtime.membership import Membership, fence, watch
 
 HIGH_WATERMARK_SECONDS = 10.0
-SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.2, 1.3
+SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
 
 
 class QuietRecovery(Recovery):
-    """Repair 1: nothing is fetched between the end of recovery and the clearing of the queues. And it is timed."""
+    """Repair 1: fetches nothing between the end of recovery and the clearing of the queues; measures its duration."""
 
     _given_at = 0.0
 
     async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
-        """Note when partitions were given to us, and let Faust recover their tables."""
+        """Record when partitions were assigned, then let Faust recover their tables."""
         self._given_at = time.monotonic()
         metrics.REBALANCES.inc()
         await super().on_rebalance(*args, **kwargs)
@@ -82,12 +82,12 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
     """Repairs 3 and 7: a partition without a committed offset is read again from its beginning."""
 
     async def on_start(self) -> None:
-        """Start the consumer, and have it tell of its membership."""
+        """Start the consumer and watch its group membership."""
         await super().on_start()
         watch(self._consumer, self.app.membership)
 
     async def seek_to_committed(self) -> Mapping[Any, int]:
-        """Seek every partition to where its group stands, which for a fresh one is the beginning."""
+        """Seek every partition to its committed offset, or to its beginning if there is none."""
         consumer = self._ensure_consumer()
         committed: Mapping[Any, int] = await self.call_thread(consumer.seek_to_committed)
         fresh = [tp for tp, offset in committed.items() if not offset and not self.consumer._is_changelog_tp(tp)]
@@ -96,10 +96,10 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         return committed
 
     def verify_event_path(self, now: float, tp: Any) -> None:
-        """Repair 7: look for no stream that stands still."""
+        """Repair 7: Faust's livelock detector is off."""
 
     def verify_recovery_event_path(self, now: float, tp: Any) -> None:
-        """Repair 7: the same while tables are recovered."""
+        """Repair 7: off during recovery too."""
 
 
 class SeekingConsumer(driver.Consumer):
@@ -119,7 +119,7 @@ class FencedProducer(driver.Producer):
 
 
 class IdempotentProducer(FencedProducer):
-    """Repair 5: the broker drops what the client sends a second time."""
+    """Repair 5: the broker drops duplicates of a request that the client sends again."""
 
     def _settings_extra(self) -> Mapping[str, Any]:
         return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
@@ -206,13 +206,13 @@ class TrueEndTransport(driver.Transport):
 
 
 class RoomyQueue(ThrowableQueue[Any]):
-    """Repair 6: a stream's buffer that asks for less when it is full, and never makes the others wait.
+    """Repair 6: a stream's buffer that pauses its own partitions when it is full and never blocks other streams.
 
-    It holds at most what one fetch brought beyond its size, which is in memory at that time in any case.
+    It exceeds its size by at most one fetch, which is in memory at that time in any case.
     """
 
     def full(self) -> bool:
-        """Whether a put has to wait: never. From four fifths of its size on, its partitions are not fetched."""
+        """Never: a put does not wait. From four fifths of its size on, its partitions are paused."""
         return False
 
 
@@ -246,26 +246,26 @@ class DeliveredTable(faust.Table):
     """Repair 4: a table that never holds what its changelog does not."""
 
     async def send_change(self, key: bytes, value: bytes | None) -> Any:
-        """Send a value, or a tombstone, to the changelog, and wait until the broker has it; where it stands."""
+        """Send a value or a tombstone to the changelog and wait for the broker's acknowledgement; its metadata."""
         return await self.send_changelog(self.partition_for_key(key), key, value)
 
     def hold(self, key: bytes, value: bytes, sent: Any) -> None:
-        """Hold a value that the changelog has, and note up to where what is on disk has come."""
+        """Hold a value once it is in the changelog, and record its offset as persisted."""
         self.data[key] = value
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
     def drop(self, key: bytes, sent: Any) -> None:
-        """Hold a value no more of which the changelog has the tombstone."""
+        """Drop a value once its tombstone is in the changelog."""
         self.data.pop(key, None)
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
     async def scrub(self) -> None:
-        """Leave nothing on disk of what is held no more: RocksDB only marks it, until it compacts."""
+        """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
             await asyncio.to_thread(_compact, database)
 
     def _on_changelog_sent(self, fut: Any) -> None:
-        """Faust would note that on disk before the value is there."""
+        """Do nothing: Faust would persist the offset before the value."""
 
 
 def _compact(database: Any) -> None:

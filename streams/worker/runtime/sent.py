@@ -1,4 +1,4 @@
-"""What of a user's newest version is on an output topic already: asked when a worker may have died before sending it.
+"""Which version of a skill is on an output topic already: read when a worker may have died before sending it.
 
 A skill is written before its diff is sent. Whoever takes over finds the skill with the diff in it, and cannot tell
 from the table whether the diff went out. So the end of the log is read, once per partition and generation, and only
@@ -32,7 +32,7 @@ NOTES = 50_000
 
 @dataclass(frozen=True)
 class Newest:
-    """The newest version on a topic, and of a slim skill what it says."""
+    """The newest version on a topic, with the text of a slim skill."""
 
     version: int
     text: str = ""
@@ -43,7 +43,7 @@ Tail = dict[bytes, Newest]
 
 
 class Sent:
-    """The ends of skill-diffs and slim-skills, as far as they were needed.
+    """Reads the ends of skill-diffs and slim-skills, as far back as needed.
 
     Args:
         settings: the deployment.
@@ -58,7 +58,7 @@ class Sent:
         self._here: LruCache[bytes, int] = LruCache(NOTES)
 
     def note(self, skill: PolicySkill) -> None:
-        """This process has sent all of the skill's newest version."""
+        """Remember that this process has sent all of the skill's newest version."""
         self._here.put(compound_key(skill.user_id, skill.domain), skill.version)
 
     def is_noted(self, skill: PolicySkill) -> bool:
@@ -66,7 +66,7 @@ class Sent:
         return (self._here.get(compound_key(skill.user_id, skill.domain)) or 0) >= skill.version
 
     def forget(self, key: bytes) -> None:
-        """The skill under this key is no more; versions begin anew."""
+        """Drop a deleted skill: its versions start again at 1."""
         self._here.drop(key)
 
     async def newest(self, topic: str, partition: int, skill: PolicySkill) -> Newest | None:

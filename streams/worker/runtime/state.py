@@ -1,4 +1,4 @@
-"""How much a worker holds: entries and bytes of its share of each table, for the metrics."""
+"""Size of the worker's share of each table, in entries and bytes, for the metrics."""
 
 import asyncio
 import logging
@@ -16,12 +16,12 @@ _ROCKSDB_KEYS, _ROCKSDB_BYTES = "rocksdb.estimate-num-keys", "rocksdb.estimate-l
 
 
 async def measure(tables: dict[str, DeliveredTable]) -> None:
-    """Tell the sizes every few seconds, for ever. In the event loop, where no table changes meanwhile."""
+    """Update the metrics every few seconds. Runs in the event loop, so that no table changes meanwhile."""
     while True:
         try:
             _tell(tables)
         except Exception as error:  # a task that raises ends the worker, and a figure is not worth that
-            logger.warning("the tables' sizes cannot be told: %s", error)
+            logger.warning("cannot measure the tables: %s", error)
         await asyncio.sleep(SECONDS)
 
 

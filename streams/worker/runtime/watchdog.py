@@ -1,4 +1,4 @@
-"""Against the silent zombie: a worker with work before it that finishes nothing ends itself.
+"""The watchdog: a worker that has work and finishes nothing ends itself.
 
 Faust can stop fetching without a word (aiokafka #625, #720, #1187; faust-streaming #175, #594). Lag is asked of
 the broker by a client of our own, so that the watchdog does not depend on what it watches.
@@ -30,7 +30,7 @@ REQUEST_SECONDS = 10.0
 
 
 def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED_OFF) -> dict[TopicPartition, int]:
-    """How many records of each source partition the workers have not committed yet.
+    """Consumer lag: the uncommitted records of each source partition.
 
     Returns:
         Records by partition; the keys' offset is the committed one.
@@ -89,7 +89,7 @@ class Watchdog(threading.Thread):
             metrics.OLDEST.labels(base).set_function(partial(self._oldest_of, base))
 
     def run(self) -> None:
-        """Look every few seconds, until the process ends."""
+        """Check every few seconds until the process ends."""
         while not self.is_stuck():
             time.sleep(self._pause)
         logger.critical(
@@ -126,7 +126,7 @@ class Watchdog(threading.Thread):
         return self._patience.is_over((now, committed), time.monotonic(), self._beats())
 
     def _tell(self, ours: dict[TopicPartition, int]) -> None:
-        """How many records wait on our partitions, and since when."""
+        """Set the metrics: lag of our partitions, and the age of the oldest record."""
         for base in WORKED_OFF:
             metrics.LAG.labels(base).set(sum(n for tp, n in ours.items() if tp.topic == self._settings.topic(base)))
         stamps = self._oldest.timestamps([tp for tp, records in ours.items() if records])

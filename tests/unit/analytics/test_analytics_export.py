@@ -94,7 +94,7 @@ def test_one_that_ends_early_leaves_what_was_there(tmp_path, snapshot):
     assert run(tmp_path / "out", "--table", "skills").exit_code == 0
     steps = export(snapshot, tmp_path / "out", ["items", "skills"], replace=True)
     next(steps)
-    steps.close()
+    steps.close()  # type: ignore[attr-defined]
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"skills", "manifest.json"}
     assert list(tmp_path.iterdir()) == [tmp_path / "out"]
 

@@ -1,6 +1,7 @@
 """What people read of a skill: sentences without ids, tables that fit a terminal, ids that can be copied."""
 
 import re
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -87,7 +88,13 @@ def test_an_explanation_counts_what_was_left_without_the_line(ask):
     assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}." in shown
 
 
-STEP = {"kind": "reinforced", "actor": None, "reason": "", "title": "Arrival", "ranking": {"shown": "abcdefghij"}}
+STEP: dict[str, Any] = {
+    "kind": "reinforced",
+    "actor": None,
+    "reason": "",
+    "title": "Arrival",
+    "ranking": {"shown": "abcdefghij"},
+}
 STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
 
 

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -60,11 +61,16 @@ def as_record(receipt):
     return Record(TOPICS["receipts"], 0, 0, 0, receipt.subject.encode(), encode(receipt))
 
 
+def happened(record):
+    event: Any = decode(record.topic.model, record.value)
+    return event.occurred_at
+
+
 @pytest.mark.parametrize("domain", [None, "films"])
 @pytest.mark.parametrize("order", ["receipt last", "receipt first", "receipt between"])
 def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, domain, order):
     records = build().records
-    until = max(decode(r.topic.model, r.value).occurred_at for r in records if r.topic.base == "selections")
+    until = max(happened(r) for r in records if r.topic.base == "selections")
     record = as_record(receipt_of(domain, until + timedelta(days=1)))
     middle = {"receipt last": len(records), "receipt first": 0, "receipt between": len(records) // 2}[order]
     with Store(tmp_path / "whole.duckdb", "sager.") as store:
@@ -95,7 +101,7 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, do
 
 def test_what_happens_after_is_kept(tmp_path):
     records = build().records
-    first = min(decode(r.topic.model, r.value).occurred_at for r in records if r.topic.base == "selections")
+    first = min(happened(r) for r in records if r.topic.base == "selections")
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *records], Barrier())
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
@@ -134,7 +140,7 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
 @pytest.mark.parametrize("first", ["rows", "receipt"])
 def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_come(tmp_path, first):
     records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]
-    until = max(decode(r.topic.model, r.value).occurred_at for r in records)
+    until = max(happened(r) for r in records)
     line = line_of(WHO, "films", "preference:genre:noir")
     request = ForgetRequest(event_id="r", occurred_at=until, user_id=WHO, domain="films", line=line, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=until, subject=subject_of(WHO))

@@ -17,12 +17,12 @@ from operators.evolve import RulesReasoner, validate
 from operators.evolve.question import question
 from operators.llm.replies import BadReply, read
 from operators.merge import merge, resolve, start
+from operators.privacy.orders import is_suspicious
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, hear, on_touch, signal_to, touches, with_taken
 from operators.rank.deterministic import rank, words
 from operators.render import render
 from operators.retrieve import Preset, retrieve
-from operators.retrieve.quality import is_suspicious
 from operators.slim import slim
 from operators.statinit import facts_of, observe, statinit
 from operators.statinit.parsers import BUILT_IN

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from operators.asks import CORRECTION_TOKENS
 from operators.evolve.choice import Choice
-from operators.evolve.draft import CORRECTION_TOKENS, MAX_COMMUNITY, MAX_LEFT
+from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.llm import MIN_PROMPT_TOKENS
 from operators.evolve.question import Question, question
 from operators.llm.client import CORRECTION
@@ -135,9 +136,9 @@ def test_names_of_lines_are_safe_words_and_distinct() -> None:
 
 BREAKOUTS = ["</chosen>", "\u2028\u3000", "<|im_end|>", "[INST]", "$profile", "${new}", "\u202e", "\uff1c/left\uff1e"]
 NASTY = st.sampled_from([*BREAKOUTS, "ﷺ" * 40, "𒐫𒈙" * 60, "aB3" * 300, "\n- genre: x"])
-FACETS = st.lists(st.builds(Facet, facet=st.deferred(lambda: VALUE), confidence=st.floats(0, 1)), max_size=10)
 TEXT = st.one_of(st.text(max_size=60), NASTY, st.tuples(NASTY, st.text(max_size=20), NASTY).map("".join))
 VALUE = TEXT.map(lambda text: "".join(c for c in text if unicodedata.category(c) not in ("Cc", "Cs"))[:120] or "x")
+FACETS = st.lists(st.builds(Facet, facet=VALUE, confidence=st.floats(0, 1)), max_size=10)
 DIMENSION = st.sampled_from(["genre", "mood", "author", "era", "d" * 40])
 
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from materializer_builders import NOON, batch_of, record
 
 from operators.merge import resolve_command
 from operators.privacy import DEFAULT, OFF
@@ -12,6 +11,7 @@ from streams.materializer.batch import Batch
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.builders import a_skill
+from tests.unit.materializer.materializer_builders import NOON, batch_of, record
 
 PHONE, DIGITS = "call +49 151 23456789", b"23456789"
 REFUSED: list[dict[str, Any]] = [

@@ -204,4 +204,5 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
 
 
 def test_the_materializer_owns_the_topics_that_no_agent_reads():
-    assert set(OWNED) == {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}
+    of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}
+    assert set(OWNED) == of_people | {"receipts", "shadow-outcomes"}

@@ -136,7 +136,7 @@ def test_a_reader_cannot_write(publisher, settings):
 
 
 def test_a_failed_copy_is_counted_and_tried_again(store, publisher, clock, settings, monkeypatch, caplog):
-    monkeypatch.setattr(snapshot.shutil, "which", lambda _: "/bin/false")
+    monkeypatch.setattr("streams.materializer.snapshot.shutil.which", lambda _: "/bin/false")
     assert not publisher.publish_if_due()
     assert "could not publish" in caplog.text
     assert not settings.duckdb_file.exists()
@@ -146,7 +146,7 @@ def test_a_failed_copy_is_counted_and_tried_again(store, publisher, clock, setti
 
 
 def test_without_cp_python_copies_in_a_child_process(store, publisher, settings, monkeypatch):
-    monkeypatch.setattr(snapshot.shutil, "which", lambda _: None)
+    monkeypatch.setattr("streams.materializer.snapshot.shutil.which", lambda _: None)
     write(store, skill(1))
     publisher.publish()
     assert versions(settings) == [(1,)]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from operators.attributes import from_fact
 from operators.evolve import Proposal, RulesReasoner
 from operators.merge import MergeLimits, fit_seed, fold, merge, resolve_command, start
+from operators.merge.limits import DEFAULT_LIMITS
 from schemas import (
     Action,
     Attribute,
@@ -30,7 +31,7 @@ from tests.builders import (
     line,
     texts,
 )
-from tests.unit.operators.test_op_invariants import DEFAULT_LIMITS, FACT, FEW_LINES, HISTORY, MANY, Stream, Told
+from tests.unit.operators.test_op_invariants import FACT, FEW_LINES, HISTORY, MANY, Stream, Told
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 LOW, MEDIUM, HIGH = Tier.LOW, Tier.MEDIUM, Tier.HIGH
@@ -179,6 +180,8 @@ def test_for_any_history_only_what_is_unconfirmed_loses_patience(
         confirmed |= {c.attribute_id for c in diff.changes if c.kind in OWN}
         back = [c.discovered for c in diff.changes if c.kind is ChangeKind.RESTORED and c.discovered]
         confirmed |= {a.attribute_id for a in back if a.support or a.source is not Source.GLOBAL}
+        # A version from before anything confirmed it has been restored: it has to be confirmed anew.
+        confirmed -= {a.attribute_id for a in back if not a.support and a.source is Source.GLOBAL}
         unpinned = {a.attribute_id for a in skill.attributes if not a.pinned}
         if diff.is_contrast and contrasts >= limits.global_patience:
             assert unpinned <= confirmed

@@ -152,12 +152,12 @@ class Odd:
 )
 async def test_an_answer_that_is_not_the_candidates_is_an_error_that_names_the_arm(world, answer):
     with pytest.raises(ArmFailed, match="the arm odd answered user u"):
-        await run(Odd(answer), *world, SETTING)
+        await run(Odd(answer), *world, setting=SETTING)
 
 
 async def test_what_an_arm_raises_is_told_with_arm_and_user(world):
     with pytest.raises(ArmFailed, match=r"the arm odd failed on user u.*ZeroDivisionError"):
-        await run(Odd(lambda case: 1 / 0), *world, SETTING)
+        await run(Odd(lambda case: 1 / 0), *world, setting=SETTING)
 
 
 async def test_a_run_measures_counts_and_bounds_what_is_under_way(world):

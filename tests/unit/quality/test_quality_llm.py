@@ -40,7 +40,7 @@ async def server(monkeypatch):
 
 async def result(world, replies=None, name="sager-llm", concurrency=4, **options):
     arm = make(name, ArmOptions(tau=1, replies=replies, concurrency=concurrency, **options))
-    return await run(arm, *world, SETTING, concurrency=concurrency)
+    return await run(arm, *world, setting=SETTING, concurrency=concurrency)
 
 
 async def test_every_call_of_warm_up_and_ranking_is_counted(world, server):
@@ -102,7 +102,7 @@ async def test_a_budget_stops_the_run_and_the_next_one_finishes_it(world, server
     assert found.places == (await result(world)).places
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 async def test_what_fails_for_a_moment_is_asked_again_and_counted(world, server):
     server.then(Do.FAIL, Do.ANSWER, Act(Do.RATE_LIMIT, retry_after="0"), Do.ANSWER, Do.RESET)
 
@@ -129,7 +129,7 @@ async def test_an_endpoint_that_stays_away_is_told_with_what_is_kept(world, serv
     assert len(server.bodies) - asked == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.seldom
 async def test_answers_of_which_nothing_can_be_made_are_chance_and_are_not_asked_again(world, server):
     server.always = Act(Do.REFUSE)
     replies = Replies()

@@ -127,7 +127,7 @@ def test_hosts_tau_and_budget_have_their_tables(document):
 
 
 def test_every_command_that_is_told_is_one_of_sager(document):
-    command = typer.main.get_command(app).commands["eval"]
+    command = typer.main.get_group(app).commands["eval"]
     options = {option for parameter in command.params for option in parameter.opts}
     told = re.findall(r"`(sager eval [^`]+)`", markdown(document))
 

@@ -71,8 +71,8 @@ def test_a_file_that_another_process_holds_is_waited_for_and_then_told(tmp_path,
     monkeypatch.setattr(stores, "PATIENCE_SECONDS", 0.2)
     store = Store(tmp_path / "quality.duckdb")
     code = "import duckdb, sys; db = duckdb.connect(sys.argv[1]); print('held', flush=True); sys.stdin.read()"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen([sys.executable, "-c", code, str(store.path)], **pipes) as holder:
+    command = [sys.executable, "-c", code, str(store.path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline()
         with pytest.raises(BadResults, match="another process holds"):
             store.add(a_result(), "f1", {})

@@ -1,6 +1,7 @@
 """The arms that train a network: what they say without their libraries, and what they learn with them."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -79,7 +80,7 @@ async def test_what_was_never_met_comes_last_and_a_stranger_gets_chance(name, sp
 
 async def test_a_batch_of_one_short_history_trains_too(split, short, monkeypatch):
     monkeypatch.setattr("evaluation.arms.trained.sasrec.BATCH", 1)
-    arm = make("sasrec", ArmOptions())
+    arm: Any = make("sasrec", ArmOptions())
 
     await arm.train(split, lambda *_: None)
 

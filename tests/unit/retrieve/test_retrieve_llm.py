@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from operators.asks import CORRECTION_TOKENS
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import LlmClient
 from operators.llm.client import CORRECTION
@@ -15,7 +16,6 @@ from operators.llm.replies import assert_supported
 from operators.retrieve import Neighbours, Reason, RetrieveLimits, domain_prune
 from operators.retrieve.llm import (
     CONFIDENCES,
-    CORRECTION_TOKENS,
     MIN_PROMPT_TOKENS,
     FacetRequest,
     LlmFacets,

@@ -2,6 +2,7 @@
 
 import math
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -263,7 +264,8 @@ def test_bounds_hold_and_nothing_depends_on_order(
     assert len(found.items) + len(found.users) == len(found.names) <= LIMITS.k
     assert len(found.items) >= min(LIMITS.min_items, len(items))
     assert len(found.items) + len(found.users) >= min(10, len(items)) if users else True
-    for one in (*found.items, *found.users):
+    kept: tuple[Any, ...] = (*found.items, *found.users)
+    for one in kept:
         assert math.isfinite(one.score)
         seen = one.signals
         assert all(0 <= value <= 1 for value in (seen.edge, seen.metadata, seen.similarity, seen.degree))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.privacy.orders import is_suspicious
 from operators.retrieve import Reason, RetrieveLimits, quality_filter
-from operators.retrieve.quality import is_suspicious
 from schemas import Facet
 from tests.unit.retrieve.retrieve_builders import ATTRIBUTE, TEXT
 

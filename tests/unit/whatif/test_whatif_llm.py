@@ -52,4 +52,4 @@ def test_an_arm_has_a_client_of_its_own() -> None:
     shared = llm.shared_client(own)
     reasoner, replacer = llm.arm_reasoner(own, "shadow")
 
-    assert shared not in (getattr(reasoner, "inner", reasoner)._client, replacer._client)
+    assert shared not in [getattr(each, "_client", None) for each in (getattr(reasoner, "inner", reasoner), replacer)]

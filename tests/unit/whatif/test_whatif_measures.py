@@ -37,6 +37,8 @@ def test_the_error_counts_users_and_not_choices() -> None:
 
     narrow, wide = many.differences()["hit_at_1"], few.differences()["hit_at_1"]
     assert narrow.delta == wide.delta == 0
+    assert narrow.margin is not None
+    assert wide.margin is not None
     assert narrow.margin < 0.3 < wide.margin
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas import Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill
-from tests.builders import a_time
+from operators.chain import breaks
+from operators.merge import fold
+from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SlimSkill, Stated, Tier
+from tests.builders import a_command, a_time
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.faults.oracle import (
     assert_one_version_each,
@@ -104,6 +106,33 @@ async def test_a_worker_may_die_after_any_effect(
         if not has_died:
             break
     assert after > 30, "it died after every effect that there is"
+
+
+async def test_a_worker_may_die_with_a_command_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands and contrasts are two topics: a successor may read the later event before the earlier one."""
+    made = [choice(number, "ann") for number in range(3)]
+    for after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        line = Stated(dimension="music", value="waltzes", tier=Tier.HIGH)
+        command = a_command(Action.ADD, line=line, event_id="add", user_id="ann", domain="films")
+        deployment.log.put(command)
+        put(deployment.log, made)
+        first = deployment.worker(after, dies_after=after, commits=False, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+
+        await deployment.worker(100 - after).quiet()
+
+        log = deployment.log
+        assert [diff.version for diff in log.diffs] == [1, 2, 3, 4]
+        assert {diff.event_id for diff in log.diffs} == {"add", *(each.event_id for each in log.values(Contrast))}
+        assert breaks(log.diffs) == []
+        assert fold(log.diffs) == {(s.user_id, s.domain): s for s in log.newest(PolicySkill).values()}
+        await deployment.close()
+        if not has_died:
+            break
+    assert after > 20, "it died after every effect that there is"
 
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])

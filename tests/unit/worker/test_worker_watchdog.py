@@ -1,7 +1,9 @@
 """The watchdog's verdict: a worker that stands still ends, and how busy its machine is plays no part."""
 
 import random
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -107,7 +109,8 @@ class World:
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
         patch.setattr(watchdog, "Oldest", Unhurried)
-        patch.setattr(watchdog.time, "monotonic", lambda: self.now)
+        clock = SimpleNamespace(monotonic=lambda: self.now, time=time.time)
+        patch.setattr("streams.worker.runtime.watchdog.time", clock)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
         self.dog = watchdog.Watchdog(
             more,
@@ -142,6 +145,14 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
 def test_a_request_to_be_forgotten_that_nobody_carries_out_ends_the_worker(world: World) -> None:
     """A dead fetcher: the event loop turns, and nothing comes."""
     assert world.is_stuck_within(MINUTES)
+
+
+def test_the_first_record_after_hours_of_rest_does_not_end_a_worker(world: World) -> None:
+    world.waiting = 0
+    assert not world.is_stuck_within(100 * MINUTES)
+    world.waiting = 1
+
+    assert not world.is_stuck_within(0.8 * MINUTES)
 
 
 def test_lag_of_a_partition_that_is_not_ours_is_not_our_affair(world: World) -> None:

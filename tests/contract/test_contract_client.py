@@ -1,0 +1,138 @@
+"""The client's distribution: the event models as they are, one namespace, few dependencies, nothing heavy."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from sager_client import Connection
+
+ROOT = Path(__file__).parents[2]
+CLIENT = ROOT / "clients" / "python"
+SCHEMAS = {path.name: path.read_bytes() for path in (ROOT / "schemas").iterdir() if path.is_file()}
+DEPENDENCIES = {"confluent_kafka", "pydantic", "pydantic_core"}
+HEAVY = ("duckdb", "faust", "typer", "aiokafka", "pydantic_settings", "orjson", "rich", "operators", "streams")
+
+
+def build(source: Path, target: str, to: Path) -> Path:
+    """The archive that hatchling makes of a folder."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(to)],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (made,) = to.iterdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source distribution, unpacked far away from the repository."""
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(build(CLIENT, "sdist", folder / "made")) as archive:
+        archive.extractall(folder, filter="data")
+    return next(folder.glob("sager_client-*"))
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    """What the source distribution gives where nothing else of the repository is."""
+    return zipfile.ZipFile(build(sdist, "wheel", tmp_path_factory.mktemp("wheel") / "made"))
+
+
+def test_the_wheel_has_the_event_models_byte_for_byte(wheel: zipfile.ZipFile) -> None:
+    within = "sager_client/schemas/"
+
+    assert {
+        name.removeprefix(within): wheel.read(name) for name in wheel.namelist() if name.startswith(within)
+    } == SCHEMAS
+
+
+def test_the_wheel_brings_one_package_and_its_types(wheel: zipfile.ZipFile) -> None:
+    top = {name.partition("/")[0] for name in wheel.namelist()}
+
+    assert {name for name in top if not name.endswith(".dist-info")} == {"sager_client"}
+    assert "sager_client/py.typed" in wheel.namelist()
+    assert not any(name.endswith(".so") for name in wheel.namelist())
+
+
+def test_the_sdist_carries_its_licence(sdist: Path) -> None:
+    assert (sdist / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert not any(path.is_symlink() for path in sdist.rglob("*"))
+
+
+def test_the_wheel_needs_librdkafka_and_pydantic_only(wheel: zipfile.ZipFile) -> None:
+    metadata = wheel.read(next(name for name in wheel.namelist() if name.endswith("/METADATA"))).decode()
+
+    assert set(re.findall(r"^Requires-Dist: ([\w-]+)", metadata, re.MULTILINE)) == {"confluent-kafka", "pydantic"}
+
+
+@pytest.mark.parametrize("file", sorted((CLIENT / "sager_client").glob("*.py")), ids=lambda file: file.name)
+def test_a_module_imports_the_client_relatively_and_nothing_else_of_ours(file: Path) -> None:
+    absolute = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+    }
+
+    assert absolute - set(sys.stdlib_module_names) <= DEPENDENCIES
+
+
+def test_an_app_with_a_package_schemas_of_its_own_can_import_it(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    installed, app = tmp_path / "site", tmp_path / "app"
+    wheel.extractall(installed)
+    (app / "schemas").mkdir(parents=True)
+    (app / "schemas" / "__init__.py").write_text("MINE = True\n")
+    (app / "main.py").write_text(
+        "import sys\nimport schemas\nimport sager_client\nassert schemas.MINE\n"
+        "assert sager_client.Ranking.__module__ == 'sager_client.schemas.events'\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(app / "main.py")],
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=app,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_every_setting_is_told_in_the_clients_own_readme() -> None:
+    told = set(re.findall(r"SAGER_[A-Z_]*[A-Z]", (CLIENT / "README.md").read_text(encoding="utf-8")))
+
+    assert told - {"SAGER_CONFIG"} == {f"SAGER_{each.name.upper()}" for each in fields(Connection)}
+
+
+def test_it_is_of_the_same_release_as_the_pipeline() -> None:
+    versions = [
+        tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+        for folder in (ROOT, CLIENT)
+    ]
+
+    assert versions[0] == versions[1]
+
+
+@pytest.mark.parametrize("package", ["schemas", "operators", "streams", "evaluation", "clients/python/sager_client"])
+def test_a_package_that_is_typed_says_so(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()

@@ -1,0 +1,296 @@
+"""The app's client against a real broker: restarts under it, answers to rank requests, asyncio, foreign packages."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from benchmarks.surroundings import reached_as
+from sager_client import (
+    AsyncEventProducer,
+    AsyncSlimSkills,
+    Connection,
+    EventProducer,
+    Misconfigured,
+    NoAnswer,
+    NotDelivered,
+    SlimSkill,
+    SlimSkills,
+    Undelivered,
+)
+from schemas import Interaction, Ranking, Selection, compound_key
+from streams.kafka import topics
+from streams.kafka.clients import partition_of, producer_config
+from streams.local.broker import EmbeddedBroker
+from streams.settings import Settings
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 60.0
+
+
+def put(settings: Settings, user: str, version: int, text: str | None = "likes: noir") -> None:
+    """A slim skill, as the worker writes it; without a text its tombstone."""
+    value = None
+    if text is not None:
+        skill = {
+            "event_id": uuid.uuid4().hex,
+            "occurred_at": datetime.now(UTC),
+            "user_id": user,
+            "domain": "films",
+            "skill_version": version,
+            "text": text,
+            "tokens": 3,
+        }
+        value = SlimSkill.model_validate(skill).model_dump_json().encode()
+    producer = Producer(producer_config(settings))
+    key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
+    producer.produce(settings.topic("slim-skills"), value, key, partition)
+    assert producer.flush(SECONDS) == 0
+
+
+def until(done: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    give_up = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < give_up, f"waited for {SECONDS:.0f} s"
+        time.sleep(0.05)
+
+
+def cause(events: EventProducer) -> str:
+    """Why events are not delivered."""
+    with pytest.raises(NotDelivered) as told:
+        events.flush(0.2)
+    return told.value.cause
+
+
+def crash(broker: EmbeddedBroker) -> None:
+    """End it without a good-bye, and with all that it held."""
+    assert broker._process is not None
+    broker._process.kill()
+    broker.stop()
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[EmbeddedBroker, Settings]]:
+    """A broker that a test may restart, with the topics of a deployment."""
+    with EmbeddedBroker(tmp_path / "broker.log") as broker:
+        settings = Settings(bootstrap=broker.bootstrap, embedded=True, data_dir=tmp_path)
+        topics.ensure(settings)
+        yield broker, settings
+
+
+# --- a broker that is restarted
+
+
+def test_a_producer_goes_on_after_the_broker_was_restarted_and_has_forgotten_all(
+    own: tuple[EmbeddedBroker, Settings],
+) -> None:
+    broker, settings = own
+    with EventProducer(broker.bootstrap) as events:
+        events.interaction("ann", "films", slate(0)[0], event_id="before")
+        events.flush(SECONDS)
+        crash(broker)
+        for number in range(50):
+            events.interaction("ann", "films", slate(0)[0], event_id=f"while-{number}")
+        until(lambda: cause(events) == f"broker unreachable at {broker.bootstrap}: connection refused")
+        broker.start()
+        until(lambda: cause(events).startswith(f"there is no topic sager.interactions at {broker.bootstrap}"))
+        topics.ensure(settings)
+        events.interaction("ann", "films", slate(0)[0], event_id="after")
+        events.flush(SECONDS)
+
+    with Harness(settings) as harness:
+        outputs = harness.count(Interaction, 51)
+    arrived = list(dict.fromkeys(event.event_id for event in outputs.values(Interaction)))
+    assert arrived == [*(f"while-{number}" for number in range(50)), "after"]
+    partitions = {message.partition() for message in outputs.records["interactions"]}
+    assert partitions == {partition_of("ann", settings.partitions)}
+
+
+def test_slim_skills_read_anew_after_the_broker_was_restarted(own: tuple[EmbeddedBroker, Settings]) -> None:
+    broker, settings = own
+    put(settings, "ann", 3)
+    put(settings, "bob", 2)
+    removed: list[str] = []
+    with SlimSkills(broker.bootstrap, on_removed=lambda skill: removed.append(skill.user_id)) as skills:
+        assert len(skills) == 2
+        crash(broker)
+        assert skills.get("ann", "films") == "likes: noir", "what was read can still be asked for"
+        broker.start()
+        topics.ensure(settings)
+        put(settings, "ann", 1, "likes: westerns")
+
+        until(lambda: removed == ["bob"])
+
+        found = skills.skill("ann", "films")
+        assert found is not None
+        assert (found.text, found.skill_version, len(skills)) == ("likes: westerns", 1, 1)
+        put(settings, "cem", 1)
+        until(lambda: bool(skills.get("cem", "films")))
+
+
+# --- what the broker has
+
+
+def test_a_number_of_partitions_that_the_broker_does_not_have_is_refused(settings: Settings) -> None:
+    topics.ensure(settings)
+    told: list[str] = []
+    wrong = Connection(bootstrap=settings.bootstrap, prefix=settings.prefix, partitions=settings.partitions + 1)
+    events = EventProducer(connection=wrong, on_error=lambda undelivered: told.append(undelivered.cause))
+
+    events.interaction("ann", "films", slate(1)[0])
+    with pytest.raises(Misconfigured) as refused:
+        events.flush(SECONDS)
+
+    assert "has 4 partitions, but SAGER_PARTITIONS is 5: a wrong number breaks the joins" in str(refused.value)
+    assert len(told) == 1
+    with pytest.raises(Misconfigured):
+        events.interaction("ann", "films", slate(1)[0])
+    events.end()
+
+
+def test_a_record_that_the_broker_refuses_is_told_and_the_others_go_on(settings: Settings) -> None:
+    topics.ensure(settings)
+    told: list[Undelivered] = []
+    large = [{"item_id": f"i{n}", "metadata": {f"k{m}": "\N{DOG}" * 500 for m in range(60)}} for n in range(100)]
+    with EventProducer(connection=reached_as(settings), on_error=told.append) as events:
+        events.interaction("ann", "films", slate(1)[0])
+        refused = events.ranking("ann", "films", large)
+        events.ranking("ann", "films", slate(1))
+        with pytest.raises(NotDelivered, match=r"1 event given up: rankings: .*size too large"):
+            events.flush(SECONDS)
+
+    assert [each.event for each in told] == [refused]
+    assert len(refused.model_dump_json().encode()) > 4 * 1024 * 1024
+    with Harness(settings) as harness:
+        assert len(harness.count(Ranking, 1).values(Ranking)) == 1
+
+
+# --- the pipeline answers
+
+
+async def test_an_app_ranks_chooses_and_forgets(harness: Harness) -> None:
+    """With asyncio and without, from the first request to the slim skill and its end."""
+    harness.worker()
+    connection = reached_as(harness.settings)
+    changed, removed = asyncio.Queue[SlimSkill](), asyncio.Queue[SlimSkill]()
+
+    async def on_change(skill: SlimSkill) -> None:
+        await changed.put(skill)
+        raise RuntimeError("an app's mistake")
+
+    async with (
+        AsyncSlimSkills(connection=connection, on_change=on_change, on_removed=removed.put) as skills,
+        AsyncEventProducer(connection=connection) as events,
+    ):
+        first = await events.rank("ann", "films", slate(1), "something calm", seconds=SECONDS)
+        again = await asyncio.gather(*(events.rank("ann", "films", slate(n), seconds=SECONDS) for n in range(5)))
+        assert {item.item_id for item in first.candidates} == {item["item_id"] for item in slate(1)}
+        for number, ranking in enumerate(again):
+            assert {item.item_id for item in ranking.candidates} == {item["item_id"] for item in slate(number)}
+        for _ in range(4):
+            ranking = await events.ranking("ann", "films", slate(2))
+            await events.selection(
+                user_id="ann", domain="films", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"]
+            )
+        while not skills.get("ann", "films"):
+            await asyncio.wait_for(changed.get(), SECONDS)
+        await events.forget("ann", actor="settings page")
+        gone = await asyncio.wait_for(removed.get(), SECONDS)
+        assert (gone.user_id, skills.get("ann", "films")) == ("ann", "")
+
+    with EventProducer(connection=connection) as blocking:
+        ranking = blocking.rank("bob", "films", slate(3), seconds=SECONDS)
+        blocking.selection(ranking, slate(3)[0]["item_id"])
+        (worker,) = harness.processes
+        harness.stop(worker)
+        with pytest.raises(NoAnswer, match="not answered within 1 s: is a `sager worker` running"):
+            blocking.rank("bob", "films", slate(3), seconds=1)
+    harness.quiet()
+    assert harness.outputs.dead_letters == []
+
+
+def test_a_follower_survives_its_callbacks(settings: Settings) -> None:
+    topics.ensure(settings)
+    put(settings, "ann", 1)
+    seen: list[str] = []
+
+    def fail(skill: SlimSkill) -> None:
+        seen.append(skill.user_id)
+        raise RuntimeError("an app's mistake")
+
+    with SlimSkills(connection=reached_as(settings), on_change=fail, on_removed=fail) as skills:
+        put(settings, "bob", 1)
+        put(settings, "ann", 2, None)
+        put(settings, "cem", 1)
+        until(lambda: len(seen) == 4)
+        assert sorted(seen) == ["ann", "ann", "bob", "cem"]
+        assert (skills.get("ann", "films"), len(skills)) == ("", 2)
+
+
+# --- an app of its own
+
+APP = """
+import schemas
+from sager_client import EventProducer, SlimSkills
+
+assert schemas.MINE
+with EventProducer() as events:
+    ranking = events.ranking("ann", "films", [{"item_id": "a"}, {"item_id": "b"}], "something calm")
+    events.selection(ranking, "a")
+with SlimSkills() as skills:
+    print(skills.get("ann", "films"))
+"""
+
+
+def test_an_app_with_packages_of_our_names_installs_the_wheel_and_runs(settings: Settings, tmp_path: Path) -> None:
+    """From a virtual environment without this repository; its dependencies are those that are installed here."""
+    topics.ensure(settings)
+    put(settings, "ann", 1)
+    made, environment, app = tmp_path / "made", tmp_path / "venv", tmp_path / "app"
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(made)]
+    subprocess.run(build, cwd=ROOT / "clients" / "python", check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    python = environment / "bin" / "python"
+    install = ["-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index", *made.iterdir()]
+    subprocess.run([sys.executable, *map(str, install)], check=True)
+    (site,) = environment.glob("lib/*/site-packages")
+    for name in ("schemas", "streams", "operators"):
+        (app / name).mkdir(parents=True)
+        (app / name / "__init__.py").write_text("MINE = True\n")
+    (app / "main.py").write_text(APP)
+    # Not the folder of this environment's packages itself, which may hold an editable installation of this repository.
+    dependencies = tmp_path / "dependencies"
+    dependencies.mkdir()
+    for package in Path(pytest.__file__).parents[1].iterdir():
+        if package.name.startswith(("confluent_kafka", "pydantic", "annotated_types", "typing_")):
+            (dependencies / package.name).symlink_to(package)
+    (site / "dependencies.pth").write_text(str(dependencies))
+
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SAGER_", "PYTHON"))}
+    done = subprocess.run(
+        [str(python), "main.py"],
+        cwd=app,
+        env={**inherited, "SAGER_BOOTSTRAP": settings.bootstrap, "SAGER_PREFIX": settings.prefix},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert done.stdout.strip() == "likes: noir", done.stderr
+    with Harness(settings) as harness:
+        (selection,) = harness.count(Selection, 1).values(Selection)
+    assert (selection.user_id, selection.item_id) == ("ann", "a")

@@ -1,0 +1,115 @@
+"""Before something is changed or forgotten: the right person, and meant so. Against a worker that would do it."""
+
+import json
+import os
+import pty
+import sys
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from schemas import ForgetRequest, SkillCommand, SkillDiff
+from streams.cli import app
+from streams.rights.holdings import look
+from streams.settings import Settings
+from tests.harness import Harness
+from tests.worlds import slate
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+USER, DOMAIN = "annabel", "films"
+IN = ("--domain", DOMAIN)
+
+
+def env(settings: Settings) -> dict[str, str]:
+    names = {"SAGER_BOOTSTRAP": settings.bootstrap, "SAGER_PREFIX": settings.prefix}
+    return {**names, "SAGER_DATA_DIR": str(settings.data_dir), "SAGER_APP_ID": settings.app_id}
+
+
+def policy(harness: Harness, *words: str) -> Any:
+    return CliRunner(env=env(harness.settings)).invoke(app, ["policy", *words])
+
+
+def at_a_terminal(harness: Harness, answer: str, *words: str) -> tuple[int, str, str]:
+    """The command with somebody at a terminal who gives this answer."""
+    ours, theirs = pty.openpty()
+    own = {**os.environ, **env(harness.settings), "PYTHONPATH": str(Path(__file__).parents[2])}
+    with Popen(
+        [sys.executable, "-P", "-m", "streams.cli", "policy", *words],
+        env=own, stdin=theirs, stdout=PIPE, stderr=PIPE, text=True,
+    ) as process:  # fmt: skip
+        os.write(ours, f"{answer}\n".encode())
+        out, err = process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode, out, err
+
+
+def choose(harness: Harness, user: str, number: int) -> None:
+    shown = slate(number)
+    ranking = harness.events.ranking(user, DOMAIN, shown)
+    harness.events.selection(ranking, shown[3]["item_id"])
+    harness.events.flush()
+
+
+def sent(harness: Harness, model: type[SkillCommand] | type[ForgetRequest]) -> int:
+    return len(harness.quiet(1).records.get(model.TOPIC, []))
+
+
+def test_nobody_is_changed_or_forgotten_by_a_slip(harness: Harness) -> None:
+    harness.worker()
+    harness.materializer()
+    for number in range(3):
+        choose(harness, USER, number)
+    line = harness.count(SkillDiff, 3).diffs[-1].changes[0].attribute_id
+    harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(3,)])
+
+    # A slip is told with the nearest names, and nothing is sent.
+    slips = {
+        ("forget", "anabel", "--everything"): (2, "The nearest: annabel"),
+        ("forget", USER, "--domain", "flims"): (2, "there is films"),
+        ("forget", USER, *IN, "--line", line[:-1]): (2, f"The nearest: {line}"),
+        ("add", "anabel", "genre", "noir", *IN): (2, "The nearest: annabel"),
+        ("freeze", USER, "--domain", "flims"): (2, "would start a new skill"),
+        ("roll-back", USER, "1", *IN): (2, "confirm with --yes"),
+        ("forget", USER, "--everything"): (2, "confirm with --yes"),
+        ("forget", USER): (2, "--everything"),
+    }
+    for words, (code, told) in slips.items():
+        done = policy(harness, *words)
+        assert (done.exit_code, done.stdout) == (code, ""), (words, done.stderr)
+        assert told in " ".join(done.stderr.replace("│", " ").split()), (words, done.stderr)
+    assert (sent(harness, SkillCommand), sent(harness, ForgetRequest)) == (0, 0)
+
+    # A line that is not there is the worker's to refuse; the nearest that are there come with it.
+    refused = policy(harness, "pin", USER, line[:-1], *IN)
+    assert (refused.exit_code, f"unknown-attribute The nearest: {line}" in refused.stderr) == (1, True), refused.stderr
+
+    # A dry run counts what is held where, and says what a command would change.
+    harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(4,)])
+    held = json.loads(policy(harness, "forget", USER, "--everything", "--dry-run", "--json").stdout)["held"]
+    assert held["table skill_diffs"] == 4
+    assert (held["topic selections"], held["topic slim-skills"], held["topic skills"]) == (3, 1, 1)
+    shown = policy(harness, "forget", USER, "--everything", "--dry-run").stdout
+    assert "is read no more, and goes within 30 days" in shown
+    would = policy(harness, "pin", USER, line, *IN, "--dry-run")
+    assert would.stdout.splitlines() == [f"* {line} pinned", "would be version 5; nothing was sent"]
+    assert (sent(harness, SkillCommand), sent(harness, ForgetRequest)) == (1, 0)
+
+    # Somebody who is newer than the snapshot is known from the topics.
+    fresh = harness.settings.model_copy(update={"data_dir": harness.settings.data_dir / "elsewhere"})
+    assert look(fresh, USER, DOMAIN, line).skill(DOMAIN) is not None
+    assert not look(fresh, "nobody").is_known
+
+    # At a terminal it is asked; in scripts --yes says it.
+    code, out, err = at_a_terminal(harness, "n", "forget", USER, *IN, "--line", line)
+    assert (code, out, "nothing was done" in err) == (1, "", True)
+    code, out, err = at_a_terminal(harness, "y", "forget", USER, *IN, "--line", line)
+    assert (code, out.startswith("forgotten until")) == (0, True), err
+    done = policy(harness, "forget", USER, "--everything", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "")
+    again = policy(harness, "add", "newcomer", "genre", "noir", *IN, "--yes")
+    assert (again.exit_code, again.stdout.splitlines()[-1]) == (0, "version 1"), again.stderr

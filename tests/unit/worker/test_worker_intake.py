@@ -1,0 +1,217 @@
+"""Every record's way in: what no agent can take, what comes on the wrong partition, early, late, twice or never."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from schemas import (
+    Candidate,
+    DeadLetter,
+    PolicySkill,
+    Profile,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillDiff,
+    encode,
+)
+from schemas.topics import WORKED_OFF
+from streams.kafka.clients import partition_of
+from tests.builders import a_candidate, a_command, a_time, an_interaction
+from tests.fake_log import PARTITIONS, FakeDeployment, Record, position
+from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
+
+POISON = [b"", b"\xff\xfe\x00", b"null", b'{"user_id": 7}', b'{"a":' * 2_000 + b"1" + b"}" * 2_000]
+
+
+@pytest.mark.parametrize("base", WORKED_OFF)
+async def test_bytes_that_are_no_event_are_kept_with_their_position_and_all_goes_on(
+    deployment: FakeDeployment, base: str
+) -> None:
+    log, made = deployment.log, choices(4)
+    bad: list[Record] = []
+    for number, (pair, value) in enumerate(zip([*made, made[0]], POISON, strict=True)):
+        bad.append(log.put_bytes(base, value, b"a key", number % PARTITIONS))
+        put(log, [pair] if number < len(made) else [])
+    worker = deployment.worker(slow=3)
+    worker.fail("dead-letters", 2)
+
+    await worker.quiet()
+
+    letters = {letter.source: letter for letter in log.values(DeadLetter)}
+    assert set(letters) == {position(record) for record in bad}
+    assert len(log.of("dead-letters")) == len(bad), "each once"
+    for record in bad:
+        letter = letters[position(record)]
+        assert (letter.value or b"", letter.key) == (record.value, b"a key")
+    assert len(log.diffs) == len(made)
+
+
+async def test_nothing_is_acknowledged_before_its_dead_letter_is_delivered(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    gate = worker.hold("dead-letters")
+    deployment.log.put_bytes("selections", b"no event")
+    await worker.until(lambda: gate.waiting > 0, "a dead letter")
+    await worker.settle()
+
+    assert worker.is_behind("selections")
+    gate.open()
+    await worker.quiet()
+
+
+async def test_a_record_on_the_wrong_partition_is_sent_on_once_and_joins(deployment: FakeDeployment) -> None:
+    """A producer that hashes otherwise (invariant 13)."""
+    made = choices(8)
+    for pair in made:
+        for event in pair:
+            deployment.log.put(event, partition=1 - partition_of(event.user_id, PARTITIONS))
+
+    await deployment.worker(slow=4).quiet()
+
+    for base in ("rankings", "selections"):
+        assert len(deployment.log.of(base)) == 2 * len(made), "each is there, and where it belongs"
+    assert_undisturbed(deployment.log, made)
+
+
+@pytest.mark.parametrize("key", [None, b"", b"\xff\xfe\x00", b"k" * 5_000])
+async def test_keys_do_not_matter_as_long_as_the_partition_is_right(
+    deployment: FakeDeployment, key: bytes | None
+) -> None:
+    made = choices(2)
+    for event in (each for pair in made for each in pair):
+        deployment.log.put_bytes(event.TOPIC, encode(event), key, partition_of(event.user_id, PARTITIONS))
+
+    await deployment.worker().quiet()
+
+    assert_undisturbed(deployment.log, made)
+
+
+def arrivals() -> dict[str, list[Any]]:
+    """Orders in which a ranking and its selection can come."""
+    ranking, selection = choice(1)
+    return {
+        "before": [selection, ranking],
+        "after": [ranking, selection],
+        "selected twice": [ranking, selection, selection],
+        "ranked twice": [ranking, ranking, selection],
+        "both twice": [selection, ranking, ranking, selection],
+    }
+
+
+@pytest.mark.parametrize("order", arrivals())
+async def test_a_selection_may_come_before_after_and_twice(deployment: FakeDeployment, order: str) -> None:
+    worker = deployment.worker()
+    for event in arrivals()[order]:
+        deployment.log.put(event)
+        await worker.quiet()
+
+    assert_undisturbed(deployment.log, [choice(1)])
+
+
+async def test_what_can_never_be_matched_is_dead_lettered_and_what_may_still_be_waits(
+    deployment: FakeDeployment,
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    ranking, selection = choice(1)
+    stranger = selection.model_copy(update={"item_id": "no such film", "event_id": "stranger"})
+    later = selection.model_copy(update={"item_id": ranking.candidates[0].item_id, "event_id": "second thoughts"})
+    never = choice(2, ranking.user_id)[1]
+    for event in (ranking, stranger, selection, later, never):
+        log.put(event)
+        await worker.quiet()
+
+    letters = {letter.reason: letter for letter in log.values(DeadLetter)}
+    assert set(letters) == {"not-in-ranking", "already-answered"}
+    assert letters["not-in-ranking"].value == encode(stranger)
+    assert letters["already-answered"].value == encode(later)
+    assert letters["not-in-ranking"].source.topic == "t.selections"
+    assert len(log.diffs) == 1
+
+
+async def test_a_handler_that_fails_in_an_unforeseen_way_keeps_its_event(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError("a defect of ours")
+
+    worker = deployment.worker()
+    monkeypatch.setattr(worker.pipeline.global_skills, "template", broken)
+    put(deployment.log, [choice(1)])
+
+    await worker.quiet()
+
+    [letter] = deployment.log.values(DeadLetter)
+    assert (letter.reason, letter.source.topic) == ("internal-error", "t.contrasts")
+    assert "a defect of ours" in letter.detail
+
+
+async def test_interactions_count_once_each_and_seed_the_first_version(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    past = [an_interaction(a_candidate(f"w{n}", genres=["Western"]), user_id="ann", domain="films") for n in range(8)]
+    log.put_all(past)
+    first = deployment.worker(dies_after=7, commits=False)
+    await first.quiet()
+    await first.kill()
+    worker = deployment.worker()
+    await worker.quiet()
+    [profile] = log.newest(Profile).values()
+    assert profile.interactions == len(past)
+
+    log.put_all(choice(0, "ann"))
+    await worker.quiet()
+
+    [diff] = log.diffs
+    assert "western" in {line.value for line in diff.seed or ()}
+
+
+async def test_a_command_is_carried_out_once_and_in_its_users_order(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    worker = deployment.worker()
+    log.put_all(choice(0, "ann"))
+    await worker.quiet()
+    [line, *_] = next(iter(log.newest(PolicySkill).values())).attributes
+    command = a_command(attribute_id=line.attribute_id, user_id="ann", domain="films")
+
+    log.put_all([command, command])
+    await worker.quiet()
+
+    assert [diff.version for diff in log.diffs] == [1, 2]
+    [skill] = log.newest(PolicySkill).values()
+    assert next(each for each in skill.attributes if each.attribute_id == line.attribute_id).pinned
+
+
+async def test_a_rank_request_is_answered_for_whom_it_was_asked(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    shown = tuple(Candidate(item_id=f"i{n}", metadata={"genre": f"g{n}"}) for n in range(4))
+    asked = RankRequest(
+        event_id="please", occurred_at=a_time(), user_id="kim", domain="films", request_id="please", candidates=shown
+    )
+    log.put_all([asked, asked])
+
+    await deployment.worker().quiet()
+
+    rankings = log.values(Ranking)
+    assert {ranking.ranking_id for ranking in rankings} == {"please"}
+    assert {item.item_id for item in rankings[0].candidates} == {"i0", "i1", "i2", "i3"}
+    assert encode(rankings[0]) == encode(rankings[1]), "the same request has the same answer"
+    assert {record.partition for record in log.of("rankings")} == {partition_of("kim", PARTITIONS)}
+
+
+async def test_a_selection_of_a_forgotten_past_is_not_learned_from(deployment: FakeDeployment) -> None:
+    """A clock in the future does not bring it back: the log's own time counts too."""
+    from schemas import ForgetRequest  # noqa: PLC0415
+
+    log, worker = deployment.log, deployment.worker()
+    put(log, [choice(0, "ann")])
+    log.put(ForgetRequest(event_id="f", occurred_at=a_time(), user_id="ann", actor="ann"))
+    await worker.quiet()
+    so_far = len(log.values(SkillDiff))
+    ranking, selection = choice(1, "ann")
+    future = {"occurred_at": datetime(9_000, 1, 1, tzinfo=UTC)}
+    for event in (ranking, selection):
+        log.put(event.model_copy(update=future), timestamp_ms=1_000)
+    await worker.quiet()
+
+    assert len(log.values(SkillDiff)) == so_far
+    assert len(log.values(Selection)) == 2
