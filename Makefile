@@ -108,5 +108,5 @@ bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls ove
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) $(DOCS) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) $(DOCS) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
