@@ -19,7 +19,8 @@ LOOP_SECONDS = 30.0
 def standing_of(app: Any) -> Hashable:
     """Snapshot of a worker's assignment and table recovery: it changes whenever one of them moves on."""
     recovery = getattr(app.tables, "_recovery", None)
-    recovered = sum(recovery.active_offsets.values()) if recovery is not None else 0
+    # Copied at once: the event loop's thread goes on while the watchdog's reads.
+    recovered = sum(list(recovery.active_offsets.values())) if recovery is not None else 0
     settled = bool(app.rebalancing), bool(app.tables.actives_ready), bool(app.flow_control.is_active())
     return app.consumer_generation_id, settled, recovered, frozenset(app.consumer.assignment())
 
