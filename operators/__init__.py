@@ -1,1 +1,1 @@
-"""What happens: pure functions over `schemas`. No Kafka, Faust or DuckDB, no globals, no clock."""
+"""Pure functions over `schemas`. No Kafka, Faust or DuckDB, no globals, no clock."""

@@ -10,8 +10,8 @@ DAY_MS = 24 * 3_600_000
 def is_applied(applied: Sequence[Position], position: Position) -> bool:
     """Whether this record, or one after it on its partition, has been applied already.
 
-    The time stamp is compared too: where a topic was made anew its offsets start again at 0, and an offset
-    alone would silently drop everything up to the old position.
+    The timestamp is compared too: the offsets of a recreated topic start again at 0, and an offset alone would
+    silently drop everything up to the old position.
 
     >>> held = [Position(topic="t", partition=0, offset=7, timestamp_ms=50)]
     >>> is_applied(held, Position(topic="t", partition=0, offset=7, timestamp_ms=50))
@@ -31,8 +31,8 @@ def is_applied(applied: Sequence[Position], position: Position) -> bool:
 def with_applied(applied: Sequence[Position], position: Position | None) -> tuple[Position, ...]:
     """The fence after this record: the newest position per topic, in the order of the topics' names.
 
-    Producers' clocks go back: the time stamp does not, or a record from before would pass for one of a new topic. But
-    by more than a day only a wrong clock goes back, and what it said must not stand for ever.
+    Producers' clocks can go back, but the fence's timestamp must not, or an older record would pass for one of a new
+    topic. A step back of more than a day means that the earlier clock was wrong: then the new timestamp applies.
 
     >>> first = with_applied((), Position(topic="t", partition=0, offset=7, timestamp_ms=90))
     >>> with_applied(first, Position(topic="t", partition=0, offset=8, timestamp_ms=50))[0].timestamp_ms
@@ -50,7 +50,7 @@ def with_applied(applied: Sequence[Position], position: Position | None) -> tupl
 
 
 def remember(ids: Sequence[str], new: str, most: int) -> tuple[str, ...]:
-    """A ring of ids with one more, the oldest falling out.
+    """The ring of ids with one more; the oldest drops out.
 
     >>> remember(("a", "b"), "c", most=2)
     ('b', 'c')

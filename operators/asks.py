@@ -1,7 +1,6 @@
-"""What operators need of a client for a model. `operators.llm.LlmClient` is one.
+"""The model client that operators need. `operators.llm.LlmClient` is one.
 
-Said as protocols, so that without the extra `llm` everything here can be imported, and with a client of an app's own
-everything here can be used.
+They are protocols, so that everything here can be imported without the extra `llm`, and used with an app's own client.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,21 +9,21 @@ from typing import Any, ClassVar, Protocol
 from schemas import ReasonedBy
 
 CORRECTION_TOKENS = 100
-"""Kept free in every prompt for what the client adds to that of a corrective retry."""
+"""Tokens reserved in every prompt for what a corrective retry adds."""
 NO_LOGPROBS = "no-logprobs"
-"""The outcome of an endpoint that has answered, but without probabilities: only another form can help."""
+"""The outcome when an endpoint answers without probabilities: only another form of question helps."""
 
 
 def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int:
-    """The most that a reply may cost.
+    """The token limit of a reply.
 
-    Twice as much as we count: another tokenizer, and white space that some endpoints indent with.
+    Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
     """
     return 64 + 2 * count_tokens(longest_answer)
 
 
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
-    """The schema of an object that has all these properties and no other."""
+    """The schema of an object with exactly these properties, all required."""
     return {
         "type": "object",
         "properties": properties,
@@ -34,7 +33,7 @@ def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 class Recorded(Protocol):
-    """An answered question, with the record of what it cost."""
+    """An answered question, with the record of its cost."""
 
     def reasoned_by(self, prompt: str) -> ReasonedBy:
         """The record as events carry it, for the prompt of this name."""
@@ -60,7 +59,7 @@ class Choice(Recorded, Protocol):
 
 
 class Asks(Protocol):
-    """Can ask for JSON."""
+    """A client that can ask for JSON."""
 
     async def ask(self, prompt: str, schema: Mapping[str, object], *, name: str, max_tokens: int) -> Answer:
         """The model's answer to this prompt, fitting this schema."""
@@ -68,7 +67,7 @@ class Asks(Protocol):
 
 
 class Chooses(Protocol):
-    """Can ask for the first token."""
+    """A client that can ask for the first token."""
 
     async def first_token(self, prompt: str, choices: Sequence[str], *, name: str) -> Choice:
         """How probable each choice is as the first token of the answer."""
@@ -76,11 +75,11 @@ class Chooses(Protocol):
 
 
 class Client(Asks, Chooses, Protocol):
-    """Can ask for both."""
+    """A client that can do both."""
 
 
 class Question(Protocol):
-    """What is asked in JSON."""
+    """A question with a JSON answer."""
 
     @property
     def prompt(self) -> str:
@@ -94,25 +93,25 @@ class Question(Protocol):
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come."""
+        """The longest possible answer."""
         ...
 
 
 class Asker:
-    """The base of all that ask a model for JSON.
+    """The base of everything that asks a model for JSON.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
+        ValueError: `max_prompt_tokens` leaves no tokens for the input.
     """
 
     name = "llm"
     least_prompt_tokens: ClassVar[int]
-    """A prompt's own words, a corrective retry's, and the shortest input."""
+    """Tokens of a prompt's fixed text, of a corrective retry, and of the shortest input."""
 
     def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
         if max_prompt_tokens < self.least_prompt_tokens:
@@ -122,7 +121,7 @@ class Asker:
         self._max_prompt_tokens = max_prompt_tokens
 
     async def _ask(self, prompt: str, question: Question) -> Answer:
-        """The answer to a question put with the prompt of this name, such as `evolve.v2`."""
+        """The answer to a question asked with the prompt of this name, such as `evolve.v2`."""
         return await self._client.ask(
             question.prompt,
             question.schema,

@@ -8,7 +8,7 @@ from operators.unicode import nfkc
 from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
-"""Dimensions that say by what principle a user ranks, not what they like (paper 2.3)."""
+"""Dimensions that say how a user ranks, not what they like (paper 2.3)."""
 
 
 MAX_ID_CHARS = 200
@@ -18,7 +18,7 @@ _BETWEEN_WORDS = re.compile(r"[^\w$+&#]+")
 
 
 def normalise(text: str) -> str:
-    """The text as identity sees it: NFKC, casefolded, words joined by `-`. Empty if there is no word in it.
+    """The text in normal form: NFKC, casefolded, words joined by `-`. Empty if it has no word.
 
     Of a longer text the first 2,400 characters count.
 
@@ -41,7 +41,7 @@ def _in_a_word(character: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def attribute_id(kind: Kind, dimension: str, value: str) -> str:
-    """The id under which an attribute is known for ever: different values never share one by being cut short.
+    """The permanent id of an attribute; truncation never makes two values share one.
 
     >>> attribute_id(Kind.PREFERENCE, "genre", "Science Fiction")
     'preference:genre:science-fiction'
@@ -56,7 +56,7 @@ def kind_of(fact: Fact) -> Kind:
 
 
 def fact_id(fact: Fact) -> str:
-    """The id of the attribute that this fact would be.
+    """The id of the attribute for this fact.
 
     >>> fact_id(Fact(dimension="era", value="1990s"))
     'criterion:era:1990s'

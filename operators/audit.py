@@ -1,4 +1,4 @@
-"""Whether the log of a skill is what was written: by its seals, by what it folds to, and by the copies kept of it."""
+"""Audits a skill's log: its seals, the skill that it folds to, and copies of it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from schemas import PolicySkill, SkillDiff, encode
 
 
 def audit(diffs: Sequence[SkillDiff], skill: PolicySkill | None, key: bytes = b"") -> list[str]:
-    """What is wrong with the log of one skill, in words: by its seals, and by the record of the skill that it leads to.
+    """The faults of one skill's log, in words: broken seals, and a skill that differs from its record.
 
     Args:
         diffs: the newest record of each version, by version. There may be newer ones than the skill knows.
@@ -27,9 +27,9 @@ def audit(diffs: Sequence[SkillDiff], skill: PolicySkill | None, key: bytes = b"
 
 
 def copy_differs(versions: Mapping[int, bytes], version: int, copy: bytes) -> bool:
-    """Whether a copy that somebody keeps of a version is not what the log has.
+    """Whether a copy of a version differs from the log.
 
-    One from before the log was written anew to leave a line out is behind, and no edit.
+    A copy from before a rewrite of the log that removed a line is outdated, not edited.
 
     Args:
         versions: the log's records by version.
@@ -50,7 +50,7 @@ def _rewritten(record: bytes) -> int:
 
 
 def _broken(diffs: Sequence[SkillDiff], key: bytes) -> list[str]:
-    """The breaks of the chain; a run of versions that all break for one reason is told once."""
+    """The breaks of the chain; consecutive versions with the same reason are reported once."""
     runs: list[tuple[int, int, str]] = []
     for each in breaks(diffs, key):
         if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:

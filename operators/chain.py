@@ -1,7 +1,7 @@
-"""The chain of a skill's versions: each is sealed together with the seal before it, so that an edit shows.
+"""The chain of a skill's versions: each seal includes the seal before it, so that edits are detected.
 
-A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key nobody who only has the
-topics or the files can make one; without, a seal finds edits that were not followed up to the newest version.
+A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key, access to the topics or
+the files is not enough to make one; without a key, seals detect edits that were not carried on to the newest version.
 """
 
 import hmac
@@ -15,11 +15,11 @@ from schemas import PolicySkill, SkillDiff
 
 @dataclass(frozen=True)
 class Break:
-    """Where a chain does not hold.
+    """A version at which a chain is broken.
 
     Attributes:
-        version: of the diff that does not fit what stands before it.
-        why: in words.
+        version: the version whose diff does not follow from the one before it.
+        why: the reason, in words.
     """
 
     version: int
@@ -30,7 +30,7 @@ def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
     """The diff with its seal.
 
     Args:
-        diff: the next version; a seal that it bears is ignored.
+        diff: the next version; a seal on it is ignored.
         before: the seal of the version before; None for the first.
         key: the deployment's secret; empty for none.
     """
@@ -38,18 +38,18 @@ def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
 
 
 def unsealed(skill: PolicySkill) -> PolicySkill:
-    """The skill as it would be in a log without seals, to compare it with one that was not sealed."""
+    """The skill without seals, for comparison with one that was not sealed."""
     last = skill.last_diff
     bare = last.model_copy(update={"chain": None}) if last is not None else None
     return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
 def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
-    """Where the log of one skill does not hold: versions that are missing, not sealed, or not what was sealed.
+    """The breaks in the log of one skill: versions that are missing, unsealed or changed since they were sealed.
 
     Args:
         diffs: the whole log of one skill, in the order of its versions.
-        key: the secret that they were sealed with.
+        key: the key that they were sealed with.
     """
     found: list[Break] = []
     before: SkillDiff | None = None
@@ -66,7 +66,7 @@ def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
 
 
 def _seal(diff: SkillDiff, before: str | None, key: bytes) -> str:
-    # Without defaults: a field that a later release adds does not break the seals of today.
+    # Without defaults: a field added by a later release does not break existing seals.
     told = orjson.dumps(
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
     )

@@ -1,11 +1,11 @@
-"""Contrast (paper 2.5): a user's rankings joined with their selections, in whatever order they come.
+"""Contrast (paper 2.5): joins a user's rankings with their selections, whatever their order of arrival.
 
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
 answers a ranking; the same one again is a repeat, another one is refused.
 
-Both topics are read at once, and either may run ahead of the other. Whoever calls these operators holds an event
-back whose step `overflows` a ring while the other topic has more to come. The rings are cut into slots by the
-ranking's id, so that each event writes only its slot.
+Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
+`overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that
+each event writes only its slot.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from schemas import (
 
 
 class Outcome(StrEnum):
-    """What became of a ranking or a selection; a metric's label."""
+    """The outcome of a ranking or a selection, as a metric label."""
 
     OPENED = "opened"
     MATCHED = "matched"
@@ -47,7 +47,7 @@ class Outcome(StrEnum):
 
     @property
     def refused(self) -> bool:
-        """Whether the selection belongs into the dead letters."""
+        """Whether the selection becomes a dead letter."""
         return self in (Outcome.NOT_IN_RANKING, Outcome.ALREADY_ANSWERED, Outcome.NO_RANKING)
 
 
@@ -56,7 +56,7 @@ SLOTS = 8
 
 @dataclass(frozen=True)
 class RingLimits:
-    """How much of a user's open business one slot keeps (invariant 4); a user has `SLOTS` of them.
+    """How many open rankings and selections one slot keeps (invariant 4); a user has `SLOTS` of them.
 
     Attributes:
         rankings, waiting, answered: most entries per ring.
@@ -72,14 +72,14 @@ class RingLimits:
 
 @dataclass(frozen=True)
 class Step:
-    """What one event led to.
+    """The result of one event.
 
     Attributes:
         state: the user's rings afterwards.
-        outcome: what became of the event itself.
-        contrast: the contrast that is complete now, if any.
+        outcome: the event's own outcome.
+        contrast: the contrast that it completes, if any.
         refused: selections that can never be matched, each with the reason and its position.
-        expired: how many rankings fell out of the ring without a selection.
+        expired: how many rankings dropped out of the ring without a selection.
     """
 
     state: OpenRankings
@@ -90,7 +90,7 @@ class Step:
 
     @property
     def overflows(self) -> bool:
-        """Whether something falls out of a full ring that may yet be matched, if the other topic is only late."""
+        """Whether a full ring drops an entry that may still be matched if the other topic is merely late."""
         return self.expired > 0 or any(outcome is Outcome.NO_RANKING for _, outcome in self.refused)
 
 
@@ -109,7 +109,7 @@ def slot_of(ranking_id: str) -> int:
 
 
 def contrast_id(user_id: str, ranking_id: str) -> str:
-    """The id of the contrast that a user's answer to this ranking is, however often it is built."""
+    """The id of the contrast from a user's selection in this ranking, the same however often it is built."""
     return derived_id("contrast", user_id, ranking_id)
 
 
@@ -147,7 +147,7 @@ def on_ranking(
         step = _match(fenced.model_copy(update={"waiting": others}), opened, waiting, limits)
         if not step.outcome.refused:
             return step
-        # The selection named something that was never shown; the ranking is still open.
+        # The selection names an item that was never shown; the ranking stays open.
         reopened = _open(step.state, opened, limits)
         return replace(reopened, outcome=Outcome.OPENED, refused=((waiting, step.outcome),))
     return _open(fenced, opened, limits)

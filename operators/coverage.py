@@ -1,4 +1,4 @@
-"""How much a parser finds, and how much skills differ: makes the paper's silent failure visible (App. E.1).
+"""Measures how much a parser finds and how much skills differ, to reveal the paper's silent failure (App. E.1).
 
 There, a parser for one domain read another's items, found nothing, and gave every user the same empty template.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from schemas import Attribute, Fact, Tier
 
 MOST = 0.5
-"""More users than this share with the same skill, or with none, and the parser is the wrong one."""
+"""If more than this share of users have the same skill or none, the parser is the wrong one."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class DimensionCoverage:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a parser finds in a data set, and what priors come of it.
+    """What a parser finds in a data set, and the priors that follow.
 
     Attributes:
         items, users: how many there are.

@@ -1,4 +1,4 @@
-"""Forgetting, as pure functions: what a receipt says afterwards, and state without one of a person's lines."""
+"""Forgetting, as pure functions: the receipt after a request, and state without one of a person's lines."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -44,7 +44,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Re
 
 
 def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, Forgotten], list[Forgotten]]:
-    """As many of the newest as there is room for, and the others."""
+    """The newest ones within the limit, and the others."""
     names = sorted(scopes, key=lambda name: scopes[name].until, reverse=True)
     return {name: scopes[name] for name in names[:most]}, [scopes[name] for name in names[most:]]
 

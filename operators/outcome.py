@@ -7,7 +7,7 @@ from schemas import Injected
 
 
 class Arm(StrEnum):
-    """The arm of a ranking that names none: whether a skill had its say, and how it came about."""
+    """The arm of a ranking that names none: whether a skill was used, and how it was made."""
 
     NO_SKILL = "no-skill"
     """No word of a skill was injected."""

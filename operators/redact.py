@@ -8,7 +8,7 @@ FORGOTTEN = "forgotten"
 
 
 def placeholder(line: str) -> str:
-    """The attribute id that stands for a forgotten line.
+    """The attribute id that replaces a forgotten line's.
 
     >>> placeholder("0f" * 32)
     'forgotten:line:0f0f0f0f0f0f0f0f'

@@ -1,4 +1,4 @@
-"""Evolve (paper 2.5, C.1): a reasoner reads a contrast and proposes, one validation keeps it honest."""
+"""Evolve (paper 2.5, C.1): a reasoner proposes changes for a contrast, and one validation checks them."""
 
 from operators.evolve.gate import GatedReasoner, nothing_new
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable

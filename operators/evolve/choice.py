@@ -1,4 +1,4 @@
-"""What code reads off a contrast before anybody reasons: what is chosen, what the others share, what would be news."""
+"""What code extracts from a contrast before any reasoning: the chosen facts, those that others share, and new ones."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from operators.attributes import fact_id
 from schemas import Contrast, Fact, PolicySkill
 
 TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
-"""Dimensions in which a single choice tells most, the most telling first; the others follow."""
+"""Dimensions in which a single choice is most informative, most informative first; the others follow."""
 
 MAX_OFFERED = 12
 """How many of the chosen item's facts, the most telling ones, a model is offered for discovery."""

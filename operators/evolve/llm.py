@@ -32,13 +32,13 @@ class _Judges(Asker):
 
 
 class LlmReasoner(_Judges):
-    """Lets a model judge what a choice says about a skill; whether it explores, code counts."""
+    """Has a model judge what a choice says about a skill; exploration is counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """What this choice says about this skill. Without anything to judge there is no call.
 
         Raises:
-            ReasonerUnavailable: there is no usable answer; nothing has been changed.
+            ReasonerUnavailable: there is no usable answer; nothing has changed.
         """
         asked = question(
             contrast,
@@ -61,13 +61,13 @@ class LlmReasoner(_Judges):
 
 
 class LlmReplacer(_Judges):
-    """Lets a model write a skill anew from one choice (paper 3.4, Table 5)."""
+    """Has a model rewrite a skill from one choice (paper 3.4, Table 5)."""
 
     async def replace(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
         """The skill that this choice gives; of a chosen item without facts an empty one, without a call.
 
         Raises:
-            ReasonerUnavailable: there is no usable answer; nothing has been changed.
+            ReasonerUnavailable: there is no usable answer; nothing has changed.
         """
         asked = rewrite(
             contrast,

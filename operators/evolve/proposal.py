@@ -1,4 +1,4 @@
-"""What a reasoner hands over: a proposal, not yet a diff. The merge decides what becomes of it."""
+"""A reasoner's output: a proposal, not yet a diff. The merge decides what is applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Proposal:
         weakened: ids of the skill's attributes that the chosen item clearly contradicts.
         reasons: a short reason per attribute id, where there is one.
         analysis: the reasoning in a few sentences, for people; never used by code.
-        reasoned_by: the record of how it came about.
+        reasoned_by: the record of how it was made.
     """
 
     reinforced: tuple[str, ...] = ()
@@ -48,13 +48,13 @@ class Reasoner(Protocol):
 
     @property
     def name(self) -> str:
-        """The word under which diffs and metrics know it."""
+        """Its name in diffs and metrics."""
         ...
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """What this choice says about this skill.
 
         Raises:
-            ReasonerUnavailable: there is no answer to be had; nothing has been changed.
+            ReasonerUnavailable: there is no answer; nothing has changed.
         """
         ...

@@ -29,7 +29,7 @@ MAX_DISCOVERED = 2
 
 @dataclass(frozen=True)
 class Question:
-    """What the model is asked, and what its answer's words stand for.
+    """A question to the model, with the meaning of its answer's words.
 
     Attributes:
         prompt: the text.
@@ -47,7 +47,7 @@ class Question:
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come, to reckon the reply's token limit from."""
+        """The longest possible answer, for the reply's token limit."""
         fact = max(self.facts, key=len, default=NONE)
         answer: dict[str, Any] = {"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11)}
         answer |= {key: {"fact": fact, "verdict": "contradicts"} for key in self.attributes}

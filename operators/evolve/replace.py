@@ -1,4 +1,4 @@
-"""Full replacement (paper 3.4, Table 5): a skill written anew from one choice, to be measured against diffs."""
+"""Full replacement (paper 3.4, Table 5): rewrites a skill from one choice, for comparison with diffs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ MAX_LINES = 12
 
 @dataclass(frozen=True)
 class Replacement:
-    """A whole skill from one choice: what it does not name is forgotten. The merge decides what becomes of it.
+    """A whole skill from one choice: lines that it does not name are dropped. The merge decides what is applied.
 
     Attributes:
         facts: facts of the chosen item and how sure the choice makes of them, the most telling first.
         kept: tiers of old lines to keep beside them, by attribute id.
         reasons: a short reason per attribute id, where there is one.
         analysis: the reasoning in a few sentences, for people; never used by code.
-        reasoned_by: the record of how it came about.
+        reasoned_by: the record of how it was made.
     """
 
     facts: tuple[tuple[Fact, Tier], ...] = ()
@@ -32,18 +32,18 @@ class Replacement:
 
 
 class Replacer(Protocol):
-    """Turns a contrast into a skill written anew."""
+    """Turns a contrast into a rewritten skill."""
 
     @property
     def name(self) -> str:
-        """The word under which diffs and metrics know it."""
+        """Its name in diffs and metrics."""
         ...
 
     async def replace(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
         """The skill that this choice alone gives.
 
         Raises:
-            ReasonerUnavailable: there is no answer to be had; nothing has been changed.
+            ReasonerUnavailable: there is no answer; nothing has changed.
         """
         ...
 

@@ -20,7 +20,7 @@ TIERS = tuple(str(tier) for tier in reversed(Tier))
 
 @dataclass(frozen=True)
 class Rewrite:
-    """What the model is asked, and what its answer's words stand for.
+    """A question to the model, with the meaning of its answer's words.
 
     Attributes:
         prompt: the text.
@@ -36,7 +36,7 @@ class Rewrite:
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come, to reckon the reply's token limit from."""
+        """The longest possible answer, for the reply's token limit."""
         line = max([*self.facts, *self.lines], key=len)
         skill = [{"line": line, "tier": "medium"}] * MAX_LINES
         return orjson.dumps({"analysis": "many words " * (MAX_ANALYSIS_CHARS // 11), "skill": skill}).decode()

@@ -1,4 +1,4 @@
-"""Evidence or nothing (invariant 8): what any reasoner says goes through here before the merge sees it."""
+"""Evidence or nothing (invariant 8): validates every reasoner's proposal before the merge."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
 
 @dataclass(frozen=True)
 class Validated:
-    """The part of a proposal that stands on evidence, and what was refused."""
+    """The part of a proposal that has evidence, and what was refused."""
 
     proposal: Proposal
     refused: tuple[Refused, ...]
@@ -35,12 +35,12 @@ def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | N
 
 
 def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
-    """What a model wrote for people, as the log may hold it."""
+    """A model's text for people, as the log may hold it."""
     return privacy.told(encodable(text), domain, most)
 
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
-    """What is private in an id that somebody made up, if anything."""
+    """The kind of private data in an invented id, if any."""
     return privacy.refuses(domain, "id", attribute_id[:MAX_ID_CHARS].replace(":", " "))
 
 
@@ -95,5 +95,5 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         reasons={name: free_text(reason, domain, told, 300) for name, reason in proposal.reasons.items()},
         analysis=free_text(proposal.analysis, domain, told, 4_000),
     )
-    # A lying model can name thousands of ids; the log keeps enough of them to see it.
+    # A faulty model can name thousands of ids; the log keeps enough of them to show it.
     return Validated(honest, tuple(refused[:64]))

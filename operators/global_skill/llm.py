@@ -29,12 +29,12 @@ class LlmGlobalSkill(Asker):
     """Lets a model choose and word a domain's template.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
+        ValueError: `max_prompt_tokens` leaves no tokens for the input.
     """
 
     least_prompt_tokens = MIN_PROMPT_TOKENS
@@ -54,7 +54,7 @@ class LlmGlobalSkill(Asker):
 
 @dataclass(frozen=True)
 class Question:
-    """What the model is asked, and what its answer's words stand for.
+    """A question to the model, with the meaning of its answer's words.
 
     Attributes:
         prompt: the text.
@@ -70,7 +70,7 @@ class Question:
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come, to reckon the reply's token limit from."""
+        """The longest possible answer, for the reply's token limit."""
         answer: dict[str, Any] = {"medium": list(self.lines), "low": list(self.lines)}
         answer |= dict.fromkeys(self.personas, "many words " * (MAX_STRATEGY_CHARS // 11))
         answer |= {"guidance": "many words " * (MAX_GUIDANCE_CHARS // 11)}

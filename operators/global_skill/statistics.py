@@ -101,7 +101,7 @@ class Population:
         return len(self._held)
 
     def add(self, profile: Profile) -> None:
-        """Count one more user. One without interactions is nobody yet. Each user may be added once only.
+        """Counts one more user. A user without interactions is skipped. Each user may be added only once.
 
         Raises:
             ValueError: the profile is of another domain.

@@ -1,4 +1,4 @@
-"""What stands in the body of a chat completion: any field may be missing, of another type, or a lie."""
+"""Reads the body of a chat completion, in which any field may be missing, mistyped or wrong."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Finders of what tells who somebody is or opens their doors: each gives places in a text, in bounded time.
+"""Finders of identifying data and credentials: each yields spans of a text, in bounded time.
 
 The text is as `reading.seen` gives it. Where a hostile text holds more numbers than are worth a look, what is left
 of them counts as found: a filter that gives up must not let through.

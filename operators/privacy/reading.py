@@ -10,7 +10,7 @@ MAX_CHARS = 16_000
 
 
 def seen(text: str) -> str:
-    r"""The text without characters that nobody sees, in NFKC.
+    r"""The text in NFKC, without invisible characters.
 
     >>> seen("an\u200bna\uff20example.org")
     'anna@example.org'

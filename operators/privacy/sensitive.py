@@ -1,4 +1,4 @@
-"""Sensitive categories: what nobody wants to be known for by a machine (compare Article 9 of the GDPR).
+"""Sensitive categories of personal data (compare Article 9 of the GDPR).
 
 Two questions with two answers. A *fact*, once liked, is a line about a person: any word of a category in it counts.
 A *text* is about many things: only what it says about a person counts, "I am diabetic" and not "a book on diabetes".

@@ -27,9 +27,9 @@ class FirstTokenRanker:
     candidate happened to stand well would outvote the other.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that are asked; 2 are an order and its reverse.
 
     Raises:

@@ -25,9 +25,9 @@ class ListwiseRanker(Asker):
     all count: where the candidates stood in both an order and its reverse, that leaves ties, which the seed breaks.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that are asked in any case; one more if their answers all were copies.
         with_reasons: have the model give a few words per candidate, as the paper does. For people; it costs some
             twenty tokens per candidate.

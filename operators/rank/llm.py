@@ -31,10 +31,10 @@ class LlmRanker:
     out the probabilities three times in a row is not asked for them again by this ranker.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
         form: the form that is wanted.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
             cheap, and 1 else. A grade per candidate is always asked in one.
 

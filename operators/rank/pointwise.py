@@ -22,12 +22,12 @@ class PointwiseRanker(Asker):
     """Lets a model grade each candidate; equal grades are put into an order by the seed.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
+        ValueError: `max_prompt_tokens` leaves no tokens for the input.
     """
 
     least_prompt_tokens = MIN_PROMPT_TOKENS

@@ -50,13 +50,13 @@ class LlmFacets(Asker):
     """Lets a model say what a user's neighbours have in common.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
         limits: how many facets, and what the quality filter lets through.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
+        ValueError: `max_prompt_tokens` leaves no tokens for the input.
     """
 
     least_prompt_tokens = MIN_PROMPT_TOKENS
@@ -87,7 +87,7 @@ class LlmFacets(Asker):
 
 @dataclass(frozen=True)
 class FacetRequest:
-    """What the model is asked, and what its answer's words stand for.
+    """A question to the model, with the meaning of its answer's words.
 
     Attributes:
         prompt: the text.
@@ -115,7 +115,7 @@ class FacetRequest:
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come, to reckon the reply's token limit from."""
+        """The longest possible answer, for the reply's token limit."""
         entry = {
             "attribute": max([*self.attributes, NONE], key=len),
             "supporting_neighbors": list(self.shown)[-MAX_SUPPORTERS:],

@@ -20,9 +20,9 @@ class Reason(StrEnum):
     TOO_LONG = "too-long"
     LOW_CONFIDENCE = "low-confidence"
     NO_NEIGHBOUR = "no-neighbour"
-    """It cites nobody of the given neighbourhood."""
+    """It cites no one in the given neighbourhood."""
     REPEATED = "repeated"
-    """A surer facet has the same words or speaks of the same attribute."""
+    """A facet with more confidence has the same words or names the same attribute."""
     TOO_MANY = "too-many"
 
 

@@ -39,12 +39,12 @@ class LlmExtract(Asker):
     """Lets a model choose the likes and the style of a slim skill. It can say nothing that is not a line of the skill.
 
     Args:
-        client: how to reach the model; whoever made it closes it.
-        count_tokens: how many tokens a text has.
-        max_prompt_tokens: no prompt is longer, whatever the input, a corrective retry included.
+        client: the model's client; its creator closes it.
+        count_tokens: counts a text's tokens.
+        max_prompt_tokens: limit of every prompt, a corrective retry included.
 
     Raises:
-        ValueError: `max_prompt_tokens` leaves no room for the input.
+        ValueError: `max_prompt_tokens` leaves no tokens for the input.
     """
 
     least_prompt_tokens = MIN_PROMPT_TOKENS
@@ -91,7 +91,7 @@ class LlmExtract(Asker):
 
 @dataclass(frozen=True)
 class Question:
-    """What the model is asked, and what its answer's words stand for.
+    """A question to the model, with the meaning of its answer's words.
 
     Attributes:
         prompt: the text.
@@ -123,7 +123,7 @@ class Question:
 
     @property
     def longest_answer(self) -> str:
-        """An answer as long as they come, to reckon the reply's token limit from."""
+        """The longest possible answer, for the reply's token limit."""
         longest = sorted(self.likes, key=len)[-self.most :]
         return orjson.dumps({"likes": longest, "style": max(self.styles, key=len, default=NONE)}).decode()
 

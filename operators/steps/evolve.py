@@ -113,8 +113,8 @@ class Evolve:
     Attributes:
         limits: of the merge.
         privacy: what no skill may hold.
-        warmup_rounds: a skill learns no more after so many choices; None: it always does.
-        slim_tokens: the slim skill's budget; None where nobody is told.
+        warmup_rounds: a skill stops learning after this many choices; None: never.
+        slim_tokens: the slim skill's budget; None: no slim skill.
         chain_key: the secret of the log's seals, empty for none; None for a log without seals.
         graph: of the user-item graph; None where choices are not remembered.
     """

@@ -73,7 +73,12 @@ def load(settings: Settings) -> Loaded | None:
         records=sum(map(len, rest.records.values())),
         skills=_count(settings, rest, PolicySkill.TOPIC),
         interactions=_count(settings, rest, Interaction.TOPIC),
-        waiting=sum(max(0, rest.ends.get(partition, 0) - at) for partition, at in rest.commits.items()),
+        waiting=sum(
+            record.offset >= rest.commits.get(partition, 0)
+            for partition, held in rest.records.items()
+            if by_name(partition[0], settings.prefix).worked_off
+            for record in held
+        ),
         unread=sum(
             record.offset >= starts.get(partition, 0)
             for partition, held in rest.records.items()

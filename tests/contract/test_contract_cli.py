@@ -16,7 +16,7 @@ from streams.cli.policy.change import KindName, TierName
 from streams.http.tokens import Scope
 from streams.settings import Settings
 
-ROOT = typer.main.get_command(app)
+ROOT = typer.main.get_group(app)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,10 @@ from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
-    *(ROOT / page for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *(
+        ROOT / page
+        for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "clients/python/README.md")
+    ),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]

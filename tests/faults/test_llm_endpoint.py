@@ -39,7 +39,7 @@ class Load:
 
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
-        self.chosen: dict[str, Candidate] = {}
+        self.chosen: dict[str, Any] = {}
 
     def choose(self, times: int, *, users: int = USERS, hostile: bool = False) -> int:
         """So many more selections, by users in turn; how many there are by now."""

@@ -87,6 +87,7 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
     loaded = load(settings)
 
     assert loaded is not None
+    assert loaded.waiting == 3
     assert by_librdkafka(settings, SELECTIONS, 5) == [(9, b"v9"), (700, b"v700"), (701, b"v701")]
     assert by_aiokafka(settings, SELECTIONS, 3)[-3:] == [9, 700, 701]
     assert by_librdkafka(settings, SKILLS, 0) == [(0, b"v41")], "the only one of its partition"

@@ -168,9 +168,8 @@ async def test_what_happened_before_is_learned_of_no_more_and_what_comes_after_b
     known.log.put(an_interaction(a_candidate("film-1"), user_id=ANN, domain="films"))
     await worker.quiet()
     assert len(known.log.diffs) == so_far
-    kinds: tuple[Any, ...] = (Profile, Memory)
-    for kind in kinds:
-        assert ANN not in (each.user_id for each in known.log.newest(kind).values())
+    assert ANN not in {profile.user_id for profile in known.log.newest(Profile).values()}
+    assert ANN not in {memory.user_id for memory in known.log.newest(Memory).values()}
 
     later = datetime.now(UTC) + timedelta(seconds=1)
     ranking, selection = choice(60, ANN)

@@ -102,7 +102,7 @@ def idle_for_minutes(thread_class: Any, app: faust.App) -> Any:
     state = SimpleNamespace(highwater=7, position=3, timestamp=600_000.0, has_valid_position=True)
     assignment = SimpleNamespace(active=True, state_value=lambda _: state)
     subscriptions = SimpleNamespace(subscription=SimpleNamespace(assignment=assignment))
-    thread = thread_class.__new__(thread_class)
+    thread: Any = object.__new__(thread_class)
     thread.consumer = SimpleNamespace(app=app)
     thread.log = SimpleNamespace(error=logging.getLogger("a thread").error)
     thread.time_started = 0.0

@@ -38,10 +38,11 @@ async def all_acknowledged(worker: FakeWorker) -> None:
     await worker.until(lambda: not any(worker.is_behind(source) for source in WORKED_OFF), "the rest")
 
 
-def contrasts_of(log: FakeLog) -> tuple[dict[str, int], dict[str, int]]:
+def contrasts_of(log: FakeLog) -> tuple[dict[Any, int], dict[Any, int]]:
     """How many choices each user's live skill and shadow have learned from."""
-    live = {skill.user_id: skill.contrasts for skill in log.newest(PolicySkill).values()}
-    return live, {each.user_id: each.skill.contrasts for each in log.newest(ShadowSkill).values()}
+    live: dict[str, int] = {skill.user_id: skill.contrasts for skill in log.newest(PolicySkill).values()}
+    other: dict[str, int] = {each.user_id: each.skill.contrasts for each in log.newest(ShadowSkill).values()}
+    return live, other
 
 
 async def test_it_learns_from_the_same_choices_and_compares_at_each(followed: FakeDeployment) -> None:

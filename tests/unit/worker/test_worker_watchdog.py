@@ -1,7 +1,9 @@
 """The watchdog's verdict: a worker that stands still ends, and how busy its machine is plays no part."""
 
 import random
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -107,7 +109,8 @@ class World:
         self.assigned = {self.where}
         patch.setattr(watchdog, "lag", self.lag)
         patch.setattr(watchdog, "Oldest", Unhurried)
-        patch.setattr("streams.worker.runtime.watchdog.time.monotonic", lambda: self.now)
+        clock = SimpleNamespace(monotonic=lambda: self.now, time=time.time)
+        patch.setattr("streams.worker.runtime.watchdog.time", clock)
         more = settings.model_copy(update={"watchdog_seconds": MINUTES})
         self.dog = watchdog.Watchdog(
             more,
