@@ -137,8 +137,8 @@ def test_the_watchdogs_verdict_is_that_the_worker_is_dead(harness: Harness) -> N
     harness.events.flush()
     impatient = harness.settings.model_copy(update={"watchdog_seconds": 0.4})
     ours = {(harness.settings.topic("rankings"), p) for p in range(harness.settings.partitions)}
-    health, may_end = WorkerHealth(), threading.Event()
-    watchdog = Watchdog(impatient, lambda: time.monotonic() - 10, lambda: ours if may_end.is_set() else set(), print)
+    health, may_end, progressed = WorkerHealth(), threading.Event(), time.monotonic()
+    watchdog = Watchdog(impatient, lambda: progressed, lambda: ours if may_end.is_set() else set(), print)
     watchdog.start()
     health.guarded_by(watchdog)
     assert health.why_not_live() == []
