@@ -145,7 +145,7 @@ class TestDoctor:
         done = sager("doctor", env=env)
 
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stdout
-        assert "as they must be" in done.stdout
+        assert " as required, " in done.stdout
         assert "start `sager worker`" in done.stdout
         assert "0 errors, 2 warnings" in done.stdout
 

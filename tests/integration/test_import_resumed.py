@@ -11,19 +11,21 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-USERS, VISITS = 300, 60
+USERS, VISITS, TRIES = 300, 60, 6
+INTERRUPTED = 130
 
 
-def data_set(folder: Path) -> Path:
+def data_set(folder: Path, users: int) -> Path:
     folder.mkdir()
     with gzip.open(folder / "items.jsonl.gz", "wt") as out:
         for number in range(VISITS):
             out.write(json.dumps({"item_id": f"f{number}", "title": f"Film {number}", "domain": "films"}) + "\n")
     with gzip.open(folder / "interactions.jsonl.gz", "wt") as out:
-        for user in range(USERS):
+        for user in range(users):
             for number in range(VISITS):
                 row = {"user_id": f"user-{user}", "item_id": f"f{number}", "timestamp": 1_700_000_000 + number}
                 out.write(json.dumps(row) + "\n")
@@ -46,21 +48,40 @@ def on_kafka(harness: Harness) -> list[str]:
     return [json.loads(m.value())["event_id"] for m in harness.outputs.records.get("interactions", [])]
 
 
-def test_an_import_that_was_interrupted_goes_on_where_it_stopped(harness: Harness, tmp_path: Path) -> None:
-    data = data_set(tmp_path / "data")
+def interrupted(harness: Harness, folder: Path) -> tuple[Path, int, list[str]]:
+    """The data of an import that was interrupted half-way, its users, and what is on Kafka of it.
 
-    with start(harness, data) as first:
-        harness.until(lambda out: len(out.records.get("interactions", [])) > 500, "the import to be under way")
-        first.send_signal(signal.SIGINT)
-        _, told = first.communicate(timeout=60)
-    assert (first.returncode, "Traceback" in told) == (130, False), told
-    some = on_kafka(harness)
-    assert 500 < len(some) < USERS * VISITS
+    One that was done before the signal came is followed by a larger one: no verdict depends on how fast it is.
+    """
+    there = 0
+    for attempt in range(TRIES):
+        users = USERS << attempt
+        data = data_set(folder / f"data-{attempt}", users)
+        enough = there + 500
+        with start(harness, data) as first:
+            harness.until(
+                lambda out, enough=enough: len(out.records.get("interactions", [])) > enough,
+                "the import to be under way",
+            )
+            first.send_signal(signal.SIGINT)
+            _, told = first.communicate(timeout=PATIENCE_SECONDS)
+        assert "Traceback" not in told
+        some = on_kafka(harness)
+        if first.returncode == INTERRUPTED:
+            assert enough < len(some) < users * VISITS
+            return data, users, some
+        assert first.returncode == 0, told
+        there = len(some)
+    raise AssertionError(f"{TRIES} imports were done before they could be interrupted")
+
+
+def test_an_import_that_was_interrupted_goes_on_where_it_stopped(harness: Harness, tmp_path: Path) -> None:
+    data, users, some = interrupted(harness, tmp_path)
 
     with start(harness, data) as second:
-        out, told = second.communicate(timeout=120)
+        out, told = second.communicate(timeout=PATIENCE_SECONDS)
     assert second.returncode == 0, told
     counts = json.loads(out)
     assert counts["already_there"]["interactions"] == len(some)
     everything = on_kafka(harness)
-    assert len(everything) == len(set(everything)) == USERS * VISITS
+    assert len(everything) == len(set(everything)) == users * VISITS

@@ -149,7 +149,10 @@ class Paced:
         if came:
             self._pause = SHORTEST_PAUSE_SECONDS
         else:
-            await asyncio.sleep(self._pause)
+            try:
+                await asyncio.sleep(self._pause)
+            except asyncio.CancelledError:
+                return False  # as aiokafka's own fetch answers: whoever closes the fetcher awaits it
             self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * PAUSE_GROWTH)
         return came
 
