@@ -112,7 +112,8 @@ class EmbeddedBroker:
         if self._process is not None:
             self._process.terminate()
             try:
-                self._process.wait(5)
+                # With clients it does not end by itself; there is nothing for it to save.
+                self._process.wait(1)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait(5)

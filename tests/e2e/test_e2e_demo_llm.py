@@ -19,6 +19,7 @@ def env(server, folder, **more):
     return {"OPENAI_BASE_URL": server.base_url, "SAGER_LLM_MODEL": "fake", "TMPDIR": str(folder), **prices, **more}
 
 
+@pytest.mark.thorough
 def test_simulated_users_and_what_each_call_cost(tmp_path):
     with threaded(OpenAiServer()) as server:
         # The check, and then a first reply that has to be corrected.

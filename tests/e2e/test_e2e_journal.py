@@ -90,6 +90,7 @@ def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(t
         assert up.ends() == 0, up.told()
 
 
+@pytest.mark.thorough
 def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         accepted = choose(up, 40)
@@ -103,6 +104,7 @@ def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
         assert (up.data / "journal").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.thorough
 def test_who_was_forgotten_is_in_no_segment(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         choose(up, 3)
@@ -138,6 +140,7 @@ def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> 
     assert "set SAGER_PARTITIONS=4" in refused.stderr
 
 
+@pytest.mark.thorough
 def test_a_second_interrupt_ends_at_once_and_the_next_start_does_what_was_left(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         [worker] = [

@@ -142,6 +142,7 @@ def test_a_worker_can_be_ended_at_any_moment_of_its_start(harness: Harness) -> N
     assert len(seen) > 1, seen
 
 
+@pytest.mark.thorough
 def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Path) -> None:
     with EmbeddedBroker(tmp_path / "broker.log") as broker:
         own = settings.model_copy(

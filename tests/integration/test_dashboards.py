@@ -138,6 +138,7 @@ def answered(prometheus: Prometheus, since: float, asked: Asked, values: dict[st
     return Answer(asked, len(newest), max(newest, default=math.nan))
 
 
+@pytest.mark.thorough
 def test_every_query_has_data_on_a_worker_under_load(watched: tuple[Prometheus, float]) -> None:
     prometheus, since = watched
     values = dict(RANGES)

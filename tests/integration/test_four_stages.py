@@ -120,6 +120,7 @@ def test_a_rankings_facets_go_with_the_contrast_into_the_models_question(harness
     assert ranking.injected.facets[0].facet in prompts[0]
 
 
+@pytest.mark.thorough
 def test_a_model_ranks_writes_facets_and_picks_the_slim_skill(harness: Harness) -> None:
     with threaded(OpenAiServer()) as server:
         harness.worker(
