@@ -344,7 +344,7 @@ class TestRebuild:
         }  # fmt: skip
         told = {each.finding: (each.user_id, each.detail) for each in report.examples}
         assert told[Case.GAP] == ("gap", "version 3 follows 1")
-        assert told[Case.CONFLICT] == ("twice", "version 2; the first holds")
+        assert told[Case.CONFLICT] == ("twice", "version 2; the first one is kept")
         wanted = fold([*fine, *twice, *late])
         assert harness.quiet().newest(PolicySkill) == {compound_key(*key): encode(s) for key, s in wanted.items()}
 
