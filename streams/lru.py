@@ -1,5 +1,6 @@
 """Bounded LRU cache."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
@@ -19,24 +20,25 @@ class LruCache(Generic[KeyT, ValueT]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: dict[KeyT, ValueT] = {}
+        # A plain dict looks past all keys that were evicted since it last grew to find its first.
+        self._held: OrderedDict[KeyT, ValueT] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._held)
 
     def get(self, key: KeyT) -> ValueT | None:
         """The value, now the most recently used; None where there is none."""
-        value = self._held.pop(key, None)
+        value = self._held.get(key)
         if value is not None:
-            self._held[key] = value
+            self._held.move_to_end(key)
         return value
 
     def put(self, key: KeyT, value: ValueT) -> None:
         """Hold a value as the most recently used."""
-        self._held.pop(key, None)
         self._held[key] = value
+        self._held.move_to_end(key)
         if len(self._held) > self._most:
-            del self._held[next(iter(self._held))]
+            self._held.popitem(last=False)
 
     def drop(self, key: KeyT) -> None:
         """Evict a value; nothing happens where there is none."""
