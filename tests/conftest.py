@@ -1,6 +1,7 @@
 """What all tests share: a real broker, one per session, and a pipeline on a prefix of its own."""
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,10 @@ from infra.kafka.kafka import Kafka, KafkaUnavailable
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
 from tests.harness import Harness
+
+# What a shell starts in the background ignores Ctrl-C, and so would the commands under test.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure: time is measured in benchmarks, never in tests. Nor is chance: everybody tries the same
 # examples, until somebody wants others.

@@ -8,7 +8,7 @@ import typer
 
 from streams.cli.errors import Misconfigured
 from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import print_json_line, printable
+from streams.cli.output import note, print_json_line, printable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def slim(
                 raise NoSlimSkill(_nothing(user, domain, held.values()))
             for skill in found:
                 _print(skill, bare, as_json)
+        if follow:
+            note(f"following {chosen.topic(SlimSkill.TOPIC)}, {len(found)} slim skills so far; Ctrl-C ends it")
         while follow:
             # With a time limit, because a wait without one cannot be interrupted on every platform.
             try:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -36,15 +35,17 @@ def following(env):
         [sys.executable, "-P", "-m", "streams.cli", "slim", "--follow"],
         env={**BASE, **env},
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)  # until it has read what there is
+    assert process.stderr.readline().startswith("following "), "it tells when it has read what there is"
     try:
         yield process.stdout.readline
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_SECONDS) == 130
         process.stdout.close()
+        process.stderr.close()
 
 
 def stored_versions(up, user, domain):
