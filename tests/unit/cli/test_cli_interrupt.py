@@ -1,0 +1,42 @@
+"""Ctrl-C ends a command with 130 and no traceback, also before it runs and after it has."""
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from streams import cli
+from streams.cli.errors import INTERRUPTED
+
+
+@pytest.fixture(autouse=True)
+def _handler() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupted(prog_name: str) -> None:
+    raise KeyboardInterrupt
+
+
+def done(prog_name: str) -> None:
+    raise SystemExit(0)
+
+
+def test_an_interrupt_outside_of_a_command_is_an_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "app", interrupted)
+
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+
+    assert ended.value.code == INTERRUPTED
+
+
+def test_an_interrupt_after_a_command_meets_no_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "app", done)
+
+    with pytest.raises(SystemExit):
+        cli.main()
+
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
