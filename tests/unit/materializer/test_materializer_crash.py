@@ -30,6 +30,8 @@ while True:
         interaction(f"x{{n}}"), diff(n + 1), skill(n // 20 + 1, user=f"u{{n % 20}}"))]
     at += 50
     store.write(batch_of(*events), {{("sager.interactions", 0): Progress(at, "id-1")}})
+    if at == 50:
+        print("wrote", flush=True)
 """
 
 
@@ -42,8 +44,10 @@ def start(path):
 
 def test_kill_9_loses_and_doubles_nothing(tmp_path):
     path, chance = tmp_path / "live.duckdb", random.Random(7)
-    for _ in range(5):
+    for round_ in range(5):
         writer = start(path)
+        if not round_:
+            assert writer.stdout.readline() == b"wrote\n", "however slow it is, there is something to lose"
         time.sleep(chance.uniform(0.1, 0.6))
         writer.kill()
         writer.wait()
