@@ -44,5 +44,7 @@ class Kind(StrEnum):
     """A row that differs only in words that the privacy filter may withhold: another release may have."""
     ROW_MISSING = "row-missing"
     DERIVED_DIFFERS = "derived-differs"
+    SNAPSHOT_BEHIND = "snapshot-behind"
+    """The snapshot says that it has not read records which it should have long since: their rows are not compared."""
     LAYOUT_DIFFERS = "layout-differs"
     """A table, view or macro in DuckDB that is not as this release makes it."""

@@ -260,6 +260,12 @@ class _Verification:
     def _compare_anchor(self, anchor: Anchor, receipts: Receipts) -> None:
         """What the anchor knows and nobody has met."""
         by_person = {self._names.person(receipt.subject): receipt for receipt in receipts.found.values()}
+        # Whoever has left a trace elsewhere can be named.
+        named = {
+            self._names.skill(subject_of(each.user_id), each.domain): (each.user_id, each.domain)
+            for each in self._done.findings
+            if each.user_id
+        }
         asked = None if self._user is None else self._names.person(subject_of(self._user))
         for mark in self._unmatched.values():
             if asked is not None and mark.person != asked:
@@ -272,7 +278,8 @@ class _Verification:
                     f"the anchor knows version {mark.version} of a skill of the person whom it calls {mark.person}; "
                     "there is neither a log nor a receipt of it"
                 )
-                self._done.note(Finding(Kind.VANISHED, self._user or "", self._domain or "", what))
+                user, domain = named.get(mark.skill, (self._user or "", self._domain or ""))
+                self._done.note(Finding(Kind.VANISHED, user, domain, what))
         for known in anchor.receipts.values():
             if asked is not None and known.person != asked:
                 continue

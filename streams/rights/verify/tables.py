@@ -3,6 +3,7 @@
 The rows are made by the materializer's own code, of the records up to where the snapshot says that it has read them.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -40,6 +41,9 @@ _FILTERED = {
 """Columns with words of apps and people, which the privacy filter withholds. What is sealed is never filtered."""
 _MAY_BE_GONE = frozenset({"items"})
 """Compacted topics that only apps write: one that was recreated does not have all of it."""
+
+BEHIND_SECONDS = 3_600.0
+"""A snapshot that has not read a record after this time is held back, or the materializer does not run."""
 
 Pend = Callable[[Finding, datetime | None], None]
 """Receives a finding that a receipt excuses if it covers this moment (in UTC)."""
@@ -94,6 +98,7 @@ class Tables:
         self._topics: dict[str, Topic] = {}
         self._partitions: dict[str, set[int]] = {}
         self._next: dict[tuple[str, int], int] = {}
+        self._late = 0
 
     def close(self) -> None:
         """Ends the connection."""
@@ -145,6 +150,12 @@ class Tables:
 
     def finish(self) -> None:
         """Compares what belongs to no partition: rows of partitions that there are not, lost children, derived rows."""
+        if self._late:
+            what = (
+                f"the snapshot has not read {self._late:,} records that are older than {BEHIND_SECONDS / 3_600:g} h; what "
+                "they changed is not compared. Does `sager materialize` run?"
+            )
+            self._note(Kind.SNAPSHOT_BEHIND, what)
         for topic in self._topics.values():
             table = rows.table_of(topic)
             if self._user is not None and "user_id" not in table.names:
@@ -193,6 +204,7 @@ class Tables:
             found.first.setdefault(name, (record.offset, from_ms(record.timestamp_ms)))
             is_ahead = record.offset >= self._next.get((name, number), 0)
             self._done.behind += is_ahead
+            self._late += is_ahead and record.timestamp_ms < 1_000 * (time.time() - BEHIND_SECONDS)
             try:
                 change = rows.read(record, self._privacy, self._barrier)
             except (BadRecord, ValueError):
