@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from operators.privacy import Privacy
 from schemas import Receipt
+from streams import private
 from streams.materializer import analytics, cleaning, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
@@ -61,7 +62,7 @@ class Store:
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private.make(path.parent)
         try:
             self._db = _open(path)
         except duckdb.Error as error:
@@ -317,7 +318,8 @@ class Store:
 
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(config=_CONFIG)
+    # Rows that do not fit into memory: not into the folder that the process happens to be started in.
+    con = duckdb.connect(config={**_CONFIG, "temp_directory": str(path.parent / "spill")})
     try:
         con.execute(f"ATTACH {analytics.quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
         con.execute("USE live")

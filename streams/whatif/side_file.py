@@ -7,6 +7,7 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
+from streams import private
 from streams.exceptions import StreamsError
 from streams.materializer.analytics import quoted
 from streams.materializer.columns import Table, flag, moment, number, real, text
@@ -136,7 +137,7 @@ class SideFile:
     """
 
     def __init__(self, path: Path, run: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private.make(path.parent)
         self._path, self._run = path, run
         self._is_new = not path.exists()
         self._con = duckdb.connect(config=_CONFIG)
