@@ -41,6 +41,7 @@ from streams.materializer import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -164,7 +165,9 @@ class _Restorer:
             if (short.user_id, short.domain) not in forward:
                 yield _slim_record(short)
         for skill in forward.values():
-            yield _slim_record(slim(skill, count_tokens, self._settings.slim_tokens))
+            yield _slim_record(
+                slim(skill, count_tokens, self._settings.slim_tokens, vouching=vouching_of(self._settings))
+            )
 
     def _interactions(self) -> Iterator[Record]:
         """In the order in which they were logged. The catalogue's metadata are the newest, not those of the day."""

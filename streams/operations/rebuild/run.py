@@ -20,6 +20,7 @@ from streams.operations.rebuild.compare import compared, version_in
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, how much is done, and about how much there is."""
@@ -220,7 +221,8 @@ class _Rebuild:
                 self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
             if differs or version_in(topics.slim_skills.get(key, b"")) > each.skill.version:
                 population = shares.get(each.skill.domain)
-                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population)
+                gate = vouching_of(self._settings)
+                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
                 self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, encode(short))
         self._writer.flush()
 
