@@ -95,6 +95,7 @@ class Receipt(Event):
         max_length=MAX_KNOWN,
         description="Forgotten events that are not learned from again, whatever their times say; newest last.",
     )
+    seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
     @property
     def scopes(self) -> tuple[Forgotten, ...]:
