@@ -21,6 +21,7 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
 from streams.operations.rebuild import receipts, slims
 from streams.operations.rebuild.compare import compared, version_in
+from streams.operations.rebuild.pseudonyms import rotate
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
@@ -157,6 +158,8 @@ class _Rebuild:
                     write(encode(each.skill))
             if apply:
                 self._apply(log.partition, folded, topics, shares)
+        if apply:
+            self._report.rotated = rotate(self._settings, self._scanner, self._writer)
         return self._report
 
     def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
