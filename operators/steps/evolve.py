@@ -23,6 +23,7 @@ from operators.merge import (
 )
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
+from operators.seals import sealed
 from operators.slim import eligible, slim
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
@@ -117,7 +118,7 @@ class Evolve:
         privacy: what no skill may hold.
         warmup_rounds: a skill stops learning after this many choices; None: never.
         slim_tokens: the slim skill's budget; None: no slim skill.
-        chain_key: the secret of the log's seals, empty for none; None for a log without seals.
+        chain_key: the secret of all seals, empty for none; None for no seals.
         graph: of the user-item graph; None where choices are not remembered.
         vouching: what a slim skill may say.
     """
@@ -231,7 +232,8 @@ class Evolve:
         """The skill as an app injects it; None where nobody is told."""
         if self.slim_tokens is None:
             return None
-        return slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
+        short = slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
+        return short if self.chain_key is None else sealed(short, self.chain_key)
 
     @staticmethod
     def _may_change(skill: PolicySkill) -> bool:
