@@ -259,6 +259,9 @@ class Settings(BaseSettings):
     vouched: FilePath | None = Field(
         default=None, description="File of values that may reach models whatever they look like, one a line."
     )
+    vouched_by_shape: bool = Field(
+        default=True, description="Short noun phrases and names may reach models by their shape alone."
+    )
     vouched_items: int = Field(
         default=3, ge=1, le=3, description="Different items behind a line that vouch for an odd value, but no order."
     )
