@@ -270,6 +270,14 @@ class Settings(BaseSettings):
     http_failures: float = Field(
         default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
     )
+    http_request_seconds: float = Field(
+        default=10.0, gt=0, description="How long a client may take to send a request; then 408."
+    )
+    http_idle_seconds: float = Field(
+        default=30.0, gt=0, description="A connection without a request, or whose client does not read, is closed then."
+    )
+    http_connections: int = Field(default=512, ge=1, description="Connections at once, in all; then 503.")
+    http_connections_per_address: int = Field(default=64, ge=1, description="Connections at once from an address.")
     http_wait_seconds: float = Field(
         default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
     )
