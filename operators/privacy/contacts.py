@@ -42,11 +42,21 @@ _EMAIL: Final = re.compile(
 )
 _SIGNS: Final = frozenset(patterns("at"))
 _UNSPACED_SIGN: Final = re.compile("アット|艾特|골뱅이")
+_AT_NETWORK: Final = re.compile(
+    rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
+    r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник|логин)"
+    r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
+    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?(?:id|아이디)?[是は는은:：]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
+    re.IGNORECASE,
+)
 _HANDLE: Final = re.compile(
     rf"\b(?:{'|'.join(patterns('networks'))})(?:\W{{1,3}}(?:is|name|handle|account|id|ist|est|es|è|é|user(?:name)?)\b)*"
     r"(?P<sign>\W{1,4})(?P<name>[A-Za-z0-9][\w.]{2,30})",
     re.IGNORECASE,
 )
+
+
+_NAMED_SO: Final = frozenset({"handle", "username", "nickname", "benutzername", "pseudo", "usuario"})
 
 
 def emails(text: str) -> Iterator[Span]:
@@ -57,6 +67,11 @@ def emails(text: str) -> Iterator[Span]:
 
 def handles(text: str) -> Iterator[Span]:
     """What somebody is called in a network: `insta: @anna.s`."""
+    if digits_in(text) or "@" in text or not small_words_of(text).isdisjoint(_NAMED_SO):
+        for found in _AT_NETWORK.finditer(text):
+            name = found["name"] or found["told"] or found["id"]
+            if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
+                yield next(found.span(group) for group in ("name", "told", "id") if found[group])
     if "@" not in text and ":" not in text:
         return
     for found in _HANDLE.finditer(text):
@@ -76,7 +91,7 @@ _LENGTHS: Final = range(7, 18)
 _LONGEST_DATE: Final = 8
 _REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX")
 _CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
-_NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}")
+_NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u00b7\u2022-]\d{4}")
 _DATES: Final = re.compile(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
 _BOOK: Final = re.compile(r"(?:\d{1,7}[- ]){3}\d")
 _BOOK_LENGTHS: Final = (10, 13)
@@ -85,7 +100,7 @@ _OF_NOBODY: Final = (3, 4, 5)
 
 
 _SPELLED: Final = {word: n for row in patterns("digits") for n, word in enumerate(row.split(", "))}
-_SPELLED_WORD: Final = re.compile(r"[^\W\d_]+")
+_SPELLED_WORD: Final = re.compile(r"[^\W\d_]+|\d+")
 _FEWEST_SPELLED: Final = 7
 _FEWEST_DIFFERENT: Final = 2
 _GAP: Final = 3
@@ -97,14 +112,16 @@ def _spelled(text: str) -> Iterator[Span]:
         return
     run: list[re.Match[str]] = []
     for word in (*_SPELLED_WORD.finditer(text), None):
-        if word is not None and word[0].casefold() in _SPELLED and (not run or word.start() - run[-1].end() <= _GAP):
+        is_digit = word is not None and (word[0].isdigit() or word[0].casefold() in _SPELLED)
+        if word is not None and is_digit and (not run or word.start() - run[-1].end() <= _GAP):
             run.append(word)
             continue
-        digits = [_SPELLED[each[0].casefold()] % 10 for each in run]
-        steps = {b - a for a, b in zip(digits, digits[1:], strict=False)}
-        if len(run) >= _FEWEST_SPELLED and not steps <= {1, -9}:
+        digits = "".join(each[0] if each[0].isdigit() else str(_SPELLED[each[0].casefold()] % 10) for each in run)
+        steps = {int(b) - int(a) for a, b in zip(digits, digits[1:], strict=False)}
+        spelled = sum(not each[0].isdigit() for each in run)
+        if len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
             yield run[0].start(), run[-1].end()
-        run = [word] if word is not None and word[0].casefold() in _SPELLED else []
+        run = [word] if word is not None and is_digit else []
 
 
 def phones(text: str) -> Iterator[Span]:
@@ -115,7 +132,7 @@ def phones(text: str) -> Iterator[Span]:
     text = plain(text)
     looks = taken = 0
     for begun in _NUMBER_BEGINS.finditer(text):
-        if begun.start() and text[begun.start() - 1].isalpha() and text[begun.start()].isdigit():
+        if begun.start() and _is_latin(text[begun.start() - 1]) and text[begun.start()].isdigit():
             continue
         run = _NUMBER.match(text, begun.start()) if begun.start() >= taken else None
         if run is None:
@@ -133,6 +150,10 @@ def phones(text: str) -> Iterator[Span]:
             if looks > _MOST_LOOKS or _is_phone(raw):
                 yield run.start(), (taken := run.start() + len(raw))
                 break
+
+
+def _is_latin(character: str) -> bool:
+    return character.isalpha() and character < "\u0250"
 
 
 def _is_formed(raw: str) -> bool:

@@ -1,13 +1,15 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from operators.privacy import numbered
 from operators.privacy.acts import Text
+from operators.privacy.disguise import disguised, reading, readings
 from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
 from operators.privacy.reading import line
@@ -133,7 +135,17 @@ def _personal_in(said: str) -> str | None:
     for kind, find in FINDERS:
         if next(find(said), None) is not None:
             return kind
-    return numbered.ID if numbered.is_bare(said) else None
+    if numbered.is_bare(said):
+        return numbered.ID
+    return next(filter(None, map(_personal_in, _through_disguise(said))), None)
+
+
+def _through_disguise(said: str) -> Iterator[str]:
+    """Other readings of a text that is written so that it reads otherwise than it is stored."""
+    first = said.casefold()
+    for told in readings(said):
+        if told != first and (disguised(said) or told != reading(said)):
+            yield re.sub(r"\s+", " ", told).strip()
 
 
 def _of_a_work(text: str, most: int) -> Redacted:
@@ -162,8 +174,15 @@ def redact(
         return Redacted(text)
     found: Counter[str] = Counter()
     said = line(text)
+
+    def places(said: str) -> list[_Place]:
+        return _joined(_personal(said, IN_WORKS)) if of_a_work else _spans(said, allowed, of_a_person=of_a_person)
+
     for _ in range(_ROUNDS):
-        spans = _joined(_personal(said, IN_WORKS)) if of_a_work else _spans(said, allowed, of_a_person=of_a_person)
+        spans = places(said)
+        if not spans and (hidden := next(filter(None, map(places, _through_disguise(said))), None)):
+            # Where in the text as it stands nobody can say.
+            return Redacted(f"[{hidden[0][2]}]", {**found, hidden[0][2]: 1})
         if not spans:
             return Redacted(said if found else text, dict(found))
         found.update(kind for _, _, kind in spans)

@@ -13,7 +13,7 @@ _FILLER: Final = (
     r"|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code)\b|n[°ºo]|号码?|號碼?|番号|번호|is|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
 )
 _VALUE: Final = (
-    r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:[\s./_-]{1,2}(?=[A-Za-z]{0,3}\d|[A-Za-z]{1,3}\b)"
+    r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:[\s./_№#-]{1,3}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
 _NUMBER: Final = re.compile(
@@ -40,13 +40,14 @@ def ids(text: str) -> Iterator[Span]:
     >>> [text[a:b] for text in ("Passport no. C01X00T47", "Passport to Pimlico (1949)") for a, b in ids(text)]
     ['C01X00T47']
     """
-    if digits_in(text) < _FEWEST_DIGITS or not _LONG.search(text):
+    if digits_in(text) < 2 or not _LONG.search(text):  # noqa: PLR2004
         return
     for found in _NUMBER.finditer(plain(text)):
         value = found["value"]
         digits = sum(map(str.isdigit, value))
         size = sum(map(str.isalnum, value))
-        if digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS):
+        is_code = size > _SURE_DIGITS and digits > 1 and re.fullmatch(r"[A-Z0-9]+", value) is not None
+        if is_code or digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS):
             if not _YEARS.fullmatch(value):
                 yield found.span("value")
 

@@ -18,6 +18,7 @@ _PARTICLES: Final = frozenset(
     {"de", "del", "della", "di", "da", "do", "dos", "van", "von", "vom", "zu", "der", "den", "ter", "la", "le", "du",
      "al", "el", "bin", "ibn", "abu", "ben", "bint", "e", "y", "af", "av", "mc", "st", "o'"}
 )  # fmt: skip
+_TITLED: Final = r"(?:Mrs?|Ms|Miss|Dr|Prof|Frau|Herr|Mme|Mlle|Sra?|Sig(?:ra)?|Dhr|Mevr|Pan|Pani)\.?"
 _MOST_WORDS: Final = 5
 _NAME_WORD: Final = re.compile(r"\s?([^\W\d_][^\s,;:!?()\"\u060c\u3002\uff0c|]{0,30})")
 _UNSPACED_NAME: Final = re.compile(
@@ -33,7 +34,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
     return (
         re.compile(rf"(?:{_EDGE}(?:{'|'.join(patterns('called'))})(?![^\W_])|{'|'.join(patterns('called-unspaced'))})"
                    r"\s?[:,]?\s?", re.IGNORECASE),
-        re.compile(rf"{_EDGE}(?:{'|'.join(patterns('present'))})\s(?:[a-zäöü]{{3}}\s)?(?P<name>(?:{given})(?:[\s-]{_CASED})?)"
+        re.compile(rf"{_EDGE}(?:{'|'.join(patterns('present'))})\s(?:[a-zäöü]{{3}}\s)?(?P<name>(?:{given})(?:[\s-]{_CASED})?|{_TITLED}\s[A-ZÄÖÜ]{_CASED}(?:[\s-][A-ZÄÖÜ]{_CASED})?)"
                    r"(?!['\u2019]s|[^\W_])"),
         re.compile(rf"{_EDGE}(?:{'|'.join(patterns('kin'))})\s?[,(]?\s?"
                    rf"(?:(?P<told>(?:['\u2019]s name is|named|called|is called|heißt|namens|s'appelle|se llama|si chiama)\s)"
@@ -45,14 +46,16 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
 
 
 _LIKELY: Final = re.compile(
-    r"nam|nom|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]|adım|isim|اسم"
+    r"nam|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]|adım|isim|اسم"
     r"|नाम|名|叫|姓|申し|といい|이름|라고|nimeni|jmenuj|nevem|numesc|λένε|שמי|קוראים|nama|tên|ชื่อ|signed|regards",
     re.IGNORECASE,
 )
 
 
 _USERS: Final = frozenset({"user", "customer", "client", "reader", "viewer", "guest", "person"})
-_CALLED: Final = frozenset({"name", "named", "called", "heißt", "namens", "appelle", "llama", "chiama"})
+_CALLED: Final = frozenset(
+    {"name", "named", "called", "heißt", "namens", "appelle", "llama", "chiama", "Mr", "Mrs", "Ms", "Miss", "Dr", "Frau", "Herr",
+     "Mme", "Sra", "Sr"})  # fmt: skip
 
 
 @cache

@@ -14,7 +14,8 @@ from typing import Final
 
 from operators.privacy.digits import Span
 from operators.privacy.reading import folded
-from operators.privacy.statements import medicine, statements
+from operators.privacy.spoken import UNSPACED, is_of_a_person
+from operators.privacy.statements import medicine, stated, statements
 from operators.privacy.words import patterns
 
 
@@ -45,25 +46,8 @@ SUBJECTS: Final = frozenset(
 )  # fmt: skip
 """Dimensions that say what a work is about."""
 
-_CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_UNSPACED: Final = re.compile(f"[{_CJK}]")
 _ONE_WORD: Final = re.compile(r"\w+")
-_NOT_BETWEEN: Final = (
-    r"(?!about|on|for|after|read|reading|book|books|film|films|movie|movies|novel|looking|searching|seen|watched|watching"
-    r"|into|tired|fan|fans|lover|über|sur|sobre|su|про|about|friends|married)"
-)
-# Words are parted by what is no letter: `\b` fails at the vowel signs of Hindi.
-_BETWEEN: Final = rf"(?:(?: {_NOT_BETWEEN}\S{{1,20}}){{0,3}} ?|[{_CJK} ]{{0,4}}?)$"
-_PERSON: Final = re.compile(
-    rf"(?:(?:^|[^\w])(?<!\bon )(?<!about )(?<!über )(?<!sur )(?<!sobre )(?:{'|'.join((*patterns('person'), *patterns('is')))})(?=\s|$)"
-    rf"|{'|'.join(patterns('person-unspaced'))}){_BETWEEN}"
-)
-_IS: Final = re.compile(
-    rf"(?:(?:^|[^\w])(?:{'|'.join(patterns('is'))})(?=\s|$)|{'|'.join(patterns('person-unspaced'))}){_BETWEEN}"
-)
-_CLAUSE: Final = re.compile(r"[.!?;,。!?、]")
 _GOES_ON: Final = re.compile(r"\w|-(?:and|und|et)-")
-_LOOK_BACK: Final = 70
 _LOOK_AHEAD: Final = 40
 _FOR: Final = re.compile(r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$")
 _ON: Final = re.compile(r"(?: (?:पर|के बारे|hakkında|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
@@ -95,13 +79,20 @@ def _entries() -> tuple[Mapping[str, tuple[_Entry, ...]], tuple[tuple[re.Pattern
         for name, only_is in ((category.value, False), (f"{category.value}-said", True)):
             listed = sorted(set(filter(None, _listed(name))), key=lambda word: (-len(word), word))
             for phrase in listed:
-                if not _UNSPACED.search(phrase):
+                if not UNSPACED.search(phrase):
                     spaced.setdefault(_first(phrase), []).append(_Entry(phrase, category, only_is))
-            either = "|".join(re.escape(phrase) for phrase in listed if _UNSPACED.search(phrase))
+            either = "|".join(re.escape(phrase) for phrase in listed if UNSPACED.search(phrase))
             if either:
                 joined.append((re.compile(either), category, only_is))
     longest = {first: tuple(sorted(found, key=lambda e: -len(e.phrase))) for first, found in spaced.items()}
     return longest, tuple(joined)
+
+
+_ILLNESSES: Final = (
+    "krebs", "cancer", "kanker", "kræft", "kreft", "karzinom", "carcinoma", "sarcoma", "lymphoma", "lymphom", "melanom",
+    "leukämie", "itis", "sclerosis", "sklerose", "plegia", "dystrophy", "tumor", "tumour",
+)  # fmt: skip
+_SHORTEST_ILLNESS: Final = 6
 
 
 def _listed_in(said: str) -> Iterator[tuple[Category, int, int, bool]]:
@@ -110,7 +101,11 @@ def _listed_in(said: str) -> Iterator[tuple[Category, int, int, bool]]:
     taken = 0
     for word in _ONE_WORD.finditer(said):
         start = word.start()
-        if start < taken or word[0] not in spaced or said[max(0, start - 1) : start] == "-":
+        if start < taken or said[max(0, start - 1) : start] == "-":
+            continue
+        if word[0] not in spaced:
+            if word[0].endswith(_ILLNESSES) and len(word[0]) > _SHORTEST_ILLNESS:
+                yield Category.HEALTH, start, word.end(), True
             continue
         for entry in spaced[word[0]]:
             end = start + len(entry.phrase)
@@ -118,7 +113,7 @@ def _listed_in(said: str) -> Iterator[tuple[Category, int, int, bool]]:
                 yield entry.category, start, end, entry.only_is
                 taken = end
                 break
-    if _UNSPACED.search(said):
+    if UNSPACED.search(said):
         for pattern, category, only_is in joined:
             yield from ((category, *found.span(), only_is) for found in pattern.finditer(said))
 
@@ -136,8 +131,8 @@ def _fields() -> frozenset[str]:
 @cache
 def _things() -> tuple[frozenset[str], re.Pattern[str]]:
     listed = set(_listed("things"))
-    joined = "|".join(re.escape(word) for word in listed if _UNSPACED.search(word))
-    return frozenset(word for word in listed if not _UNSPACED.search(word)), re.compile(joined)
+    joined = "|".join(re.escape(word) for word in listed if UNSPACED.search(word))
+    return frozenset(word for word in listed if not UNSPACED.search(word)), re.compile(joined)
 
 
 @cache
@@ -165,13 +160,15 @@ def of_fact(dimension: str, value: str) -> Category | None:
     """
     if dimension in PLACES:
         return Category.LOCATION
-    stated = next((category for category, _, _ in claims(value)), None)
-    if stated is not None or dimension in NAMES:
-        return stated
+    told = next((category for category, _, _ in claims(value)), None)
+    if told is not None or dimension in NAMES:
+        return told
     # A dimension is the item's own key, and may say it all: `is_pregnant = yes`.
     said = folded(f"{dimension} {value}".replace("_", " "))
     if _medicines().search(said):
         return Category.HEALTH
+    if (left_out := stated(folded(value), frozenset(_ONE_WORD.findall(said)))) is not None:
+        return Category(left_out)
     begins = len(folded(dimension)) + 1
     for text in dict.fromkeys((said.replace("-", " "), said)):
         others = [found.span() for found in _others().finditer(text)]
@@ -191,7 +188,7 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
     said = text[start:end]
     if said in _BOUND or _FOR.search(text[:start]):
         return False
-    if _UNSPACED.search(said):
+    if UNSPACED.search(said):
         return joined.search(text, end) is not None
     before = _ONE_WORD.findall(text[begins:start])[-_FEW:]
     after = _ONE_WORD.findall(text[end:])[:_FEW]
@@ -217,24 +214,35 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     told = [(Category(category), start, end) for category, start, end in statements(said, words)]
     if of_a_person:
         told += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
-    told += _worded(said, of_a_person=of_a_person)
+    told += list(_worded(said, told, of_a_person=of_a_person))
     return sorted(told, key=lambda claim: (claim[1], -claim[2]))
 
 
-def _worded(said: str, *, of_a_person: bool) -> Iterator[tuple[Category, int, int]]:
+def _worded(said: str, told: list[tuple[Category, int, int]], *, of_a_person: bool) -> Iterator[tuple[Category, int, int]]:
     others: list[Span] | None = None
+    spoken = [end for _, _, end in told]
     for category, start, end, only_is in _listed_in(said):
         if said[max(0, start - 1) : start] == "[":
             continue  # a placeholder
         if of_a_person and not (only_is and category is Category.ORIGIN):
             yield category, start, end
             continue
-        clause = _CLAUSE.split(said[max(0, start - _LOOK_BACK) : start])[-1]
-        person = _IS if only_is and category is not Category.HEALTH else _PERSON
-        if person.search(clause) and not _of_a_wish(said, start, end):
+        acts = category in _DONE
+        goes_on = any(at <= start and _GOES_ON_FROM.fullmatch(said, at, start) for at in spoken)
+        speaks = goes_on or is_of_a_person(said, start, end, only_is=only_is and not acts, acts=acts)
+        if speaks and not _of_a_wish(said, start, end):
             others = [found.span() for found in _others().finditer(said)] if others is None else others
             if not any(a <= start < b for a, b in others):
+                spoken.append(end)
                 yield category, start, end
+
+
+_GOES_ON_FROM: Final = re.compile(
+    r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z|и|с|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
+)
+"""From one word of a person to the next: "I've been sober since rehab"."""
+_DONE: Final = frozenset({Category.HEALTH, Category.RECORD, Category.DEBTS})
+"""What people have, take and do, more than what they are."""
 
 
 def _of_a_wish(said: str, start: int, end: int) -> bool:
@@ -243,7 +251,7 @@ def _of_a_wish(said: str, start: int, end: int) -> bool:
     ahead = said[end : end + _LOOK_AHEAD]
     if _ON.match(ahead):
         return True
-    if _UNSPACED.search(said[start:end]):
+    if UNSPACED.search(said[start:end]):
         return joined.match(ahead) is not None
     after = _ONE_WORD.findall(ahead)[:2]
     if len(after) > 1 and after[1] in _LOVERS:

@@ -11,6 +11,8 @@ from operators.privacy.words import patterns
 _WHO: Final = (
     r"\b(?:i|we|he|she|they|(?:the )?(?:user|customer|client|reader|viewer|person|guest))(?:'(?:m|ve|re|d|ll|s)|m|ve)?"
 )
+_ICH: Final = r"(?:ich|wir|er|sie|man|(?:der|die) (?:nutzer|kunde|leser|kund|person)(?:in)?|weil)"
+_JE: Final = r"(?:je|j'ai|j'|nous|on|il|elle|(?:l'|le |la )(?:utilisateur|utilisatrice|client|cliente|lecteur|lectrice))"
 _MOST: Final = (
     r"(?:(?:am|are|is|was|were|been|be|have|has|had|do|did|will|would|also|still|now|just|always|usually|only|recently"
     r"|currently|really|once|never|regularly|often|proudly|both|already|used to|sometimes|a|an|to|not|get|got|getting"
@@ -56,7 +58,7 @@ def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _St
     for row in patterns("statements"):
         category, words, pattern = row.split(" | ", 2)
         filled = (
-            pattern.replace("{i}", _WHO).replace("{most}", _MOST).replace("{drug}", medicine())
+            pattern.replace("{i}", _WHO).replace("{ich}", _ICH).replace("{je}", _JE).replace("{most}", _MOST).replace("{drug}", medicine())
             .replace("{party}", _party()).replace("{x}", _NAMED)
         )  # fmt: skip
         statement = _Statement(category, re.compile(rf"(?<!\w)(?:{filled})" if _LETTER.match(words) else filled))
@@ -82,3 +84,11 @@ def statements(said: str, words: frozenset[str]) -> Iterator[tuple[str, int, int
         for found in statement.pattern.finditer(said):
             if found.end() > found.start():
                 yield statement.category, found.start(), found.end()
+
+
+def stated(said: str, words: frozenset[str]) -> str | None:
+    """The category of a line that leaves out of whom it speaks: "votes for the Greens"; None for most lines."""
+    spaced, _ = _index()
+    if words.isdisjoint(spaced.keys()):
+        return None
+    return next((found[0] for who in ("i ", "er ", "il ") for found in statements(who + said, words)), None)
