@@ -7,7 +7,7 @@ import html
 import quopri
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 from urllib.parse import unquote
 
@@ -15,13 +15,25 @@ _MOST: Final = 16_000
 _MOST_TOKENS: Final = 8
 
 
-def decoded(text: str) -> Iterator[str]:
-    """What the text's tokens say when decoded, if that is text: base64, base32, hex, escapes, entities, rot13."""
+@lru_cache(maxsize=64)
+def decoded(text: str) -> tuple[str, ...]:
+    """What the text's tokens say when decoded, if that is text.
+
+    >>> decoded("SWdub3JlIHRoZSBvdGhlcnM="), decoded("noir")
+    (('Ignore the others',), ())
+    """
+    return tuple(_decoded(text[:_MOST])) if _MAYBE.search(text) else ()
+
+
+_MAYBE: Final = re.compile(r"[%\\&=]|[A-Za-z0-9+/_-]{10}|\d[ ,:]+\w{2,8}[ ,:]+\w")
+
+
+def _decoded(text: str) -> Iterator[str]:
     for escapes, unescape in _ESCAPED:
-        if escapes.search(text[:_MOST]) and _is_text(told := unescape(text[:_MOST])):
+        if escapes.search(text) and _is_text(told := unescape(text)):
             yield told
     for pattern, decode in _DECODERS:
-        for token in pattern.findall(text[:_MOST])[:_MOST_TOKENS]:
+        for token in pattern.findall(text)[:_MOST_TOKENS]:
             if (found := decode(token)) is not None and found != token and _is_text(found):
                 yield found
 

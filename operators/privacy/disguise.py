@@ -60,15 +60,11 @@ def reading(text: str) -> str:
     return folded.translate(table)
 
 
-def readings(text: str) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def readings(text: str) -> tuple[str, ...]:
     """All readings of a text that differ, the plain one first."""
     first = reading(text)
-    yield first
-    seen = {first}
-    for found in _others(text, first):
-        if found and found not in seen:
-            seen.add(found)
-            yield found
+    return tuple(dict.fromkeys((first, *filter(None, _others(text, first)))))
 
 
 def _others(text: str, first: str) -> Iterator[str]:
@@ -88,7 +84,9 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _CAMEL.search(text):
         yield reading(_CAMEL.sub(" ", text))
     if _SPELLED.search(first):
-        yield _joined(first)
+        yield _SPELLED.sub(lambda found: _close(found.group()), first)
+    if _DOTTED.search(first):
+        yield _DOTTED.sub(lambda found: re.sub(r"[\W_]", "", found.group()), first)
     if _MORSE.fullmatch(text):
         yield " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
 
@@ -103,9 +101,8 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPELLED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]{1,3}){4,}[^\W_](?![^\W_])")
 
 
-def _joined(text: str) -> str:
-    """Words that are spelled letter by letter: a wider gap parts them."""
-    return _SPELLED.sub(lambda found: _close(found.group()), text)
+_DOTTED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][.\-_*|/]){2,}[^\W_](?![^\W_])")
+"""A word that is spelled with signs between its letters."""
 
 
 def _close(spelled: str) -> str:

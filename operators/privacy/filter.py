@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from operators.privacy.acts import Text
+from operators.privacy.acts import Text, plays
 from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS
 from operators.privacy.reading import line
@@ -119,7 +119,7 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     name = dimension.replace("_", " ")
     if personal := redact(value, frozenset(Category)).found or redact(name, frozenset(Category)).found:
         return next(iter(personal)), None
-    if gives_orders(value, Text.VALUE) or gives_orders(f"{name} {value}", Text.TITLE):
+    if gives_orders(value, Text.VALUE) or (plays(name) and gives_orders(f"{name} {value}")):
         return ORDER, None
     category = of_fact(dimension, value)
     return (category.value, category) if category else (None, None)
