@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from functools import lru_cache
+from itertools import combinations
 from typing import Final
 
 from operators.privacy.decode import decoded, turned
@@ -38,100 +39,40 @@ class Why(StrEnum):
     ORDER = "order"
 
 
-def _rules(*rules: str) -> tuple[int, ...]:
-    return tuple(sum(BIT[role] for role in rule.split()) for rule in rules)
+def _rules(rules: str) -> tuple[int, ...]:
+    return tuple(sum(BIT[role] for role in rule.split()) for rule in rules.split(","))
 
 
-def _pairs(**others: str) -> tuple[int, ...]:
-    return _rules(*(f"{role} {other}" for role, these in others.items() for other in these.split()))
-
-
-_SETS: Final = {
-    Text.VALUE: _pairs(
-        drop="all other this told rank soft users machine",
-        pick="must this other told rank soft users all first machine",
-        put="first this must all rank soft",
-        say="told rank users must this machine soft",
-        be="told rank must machine",
-        must="drop put told rank machine",
-        you="told rank machine",
-        first="rank",
-        other="rank",
-        all="told rank",
-        machine="this told",
-        soft="told peak",
+_INNOCENT: Final = frozenset(
+    _rules(
+        "you pick, you me, you say, you all, you must, you act, you put, you drop, you be, you soft, you"
+        " this, you best, you other, me drop, me pick, me must, me act, me all, me put, me say, me be, me"
+        " first, me this, me other, all first, all act, all other, all soft, all users, all must, all this,"
+        " all best, first act, first peak, first best, this other, soft users, soft machine, soft rank, soft"
+        " other, users machine, best other"
     )
-    + _rules(
-        "first all soft",
-        "first all users",
-        "say all soft",
-        "pick me must",
-        "pick me peak",
-        "put me first",
-        "put me peak",
-        "pick you must",
-        "say must this",
-        "act this must",
-        "act this first",
-        "act this peak",
-        "act this rank",
-        "act this users",
-        "act this best",
-        "act this soft",
-        "act this other",
-        "act rank",
-        "act told",
-        "act users",
-        "act other soft",
-        "act other must",
-        "act soft must",
-        "act best soft",
-        "act me peak",
-        "act me best",
-        "act me must first",
-        "best must",
-        "best this",
-        "best soft",
-        "drop me must",
-        "put me must",
-    ),
-    Text.TITLE: _rules(
-        "drop told",
-        "drop rank",
-        "drop other pick",
-        "drop pick this",
-        "pick this first",
-        "pick this must",
-        "pick this rank",
-        "pick this users",
-        "pick this other",
-        "pick rank must",
-        "pick first rank",
-        "put first rank",
-        "put this first",
-        "say told",
-        "say users other",
-        "say users all",
-        "told pick",
-        "must pick users",
-        "must rank this",
-        "rank this first",
-        "be told",
-        "first rank all",
-        "put first soft",
-        "machine pick",
-        "machine drop other",
-        "pick must soft",
-        "told best",
-        "best this must",
-        "machine must this",
-        "machine must act",
-        "put me peak",
-    ),
-    Text.REQUEST: _rules("drop told", "say told", "be told", "say users other", "say users all", "told you must"),
+)
+"""Parts that meet in names of works and things: only you, pick me, all others."""
+_ANY_TWO: Final = tuple(BIT[one] | BIT[other] for one, other in combinations(BIT, 2))
+_OF_A_VALUE: Final = tuple(rule for rule in _ANY_TWO if rule not in _INNOCENT) + _rules(
+    "first all soft, first all users, pick me must, put me must, drop me must, pick you must, act all soft,"
+    "act other soft, drop all other"
+)
+_OF_A_TITLE: Final = _rules(
+    "drop told, drop rank, drop other pick, drop pick this, pick this first, pick this must, pick this rank,"
+    "pick this users, pick this other, pick rank must, pick first rank, put first rank, put this first, say told,"
+    "say users other, say users all, told pick, must pick users, must rank this, rank this first, be told,"
+    "first rank all, put first soft, machine pick, machine drop other, pick must soft, told best, best this must,"
+    "machine must this, machine must act, put me peak"
+)
+_OF_A_REQUEST: Final = _rules("drop told, say told, be told, say users other, say users all, told you must")
+_SETS: Final = {
+    Text.VALUE: _OF_A_VALUE,
+    Text.TITLE: _OF_A_TITLE,
+    Text.DESCRIPTION: _OF_A_TITLE,
+    Text.REQUEST: _OF_A_REQUEST,
+    Text.REPLY: _OF_A_TITLE + _rules("you must pick, you must drop, you must rank, you must put"),
 }
-_SETS[Text.DESCRIPTION] = _SETS[Text.TITLE]
-_SETS[Text.REPLY] = _SETS[Text.TITLE] + _rules("you must pick", "you must drop", "you must rank", "you must put")
 _WINDOW: Final = 10
 """Words within which the parts of an order meet."""
 _LABEL: Final = re.compile(r"\s*([^\W\d_]+)\s*[:=]\s*\S")
@@ -144,7 +85,7 @@ _CONTACT: Final = re.compile(
 _SENTENCES: Final = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964\u2026]+(?:\s|$)|\n|[\u3002\uff01\uff1f]")
 _GLUED: Final = 12
 _MOST_TURNED: Final = 64
-_COVERED: Final = 0.8
+_COVERED: Final = 0.95
 _DEPTH: Final = 2
 
 

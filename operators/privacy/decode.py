@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Final
-from urllib.parse import unquote
 
 _MOST: Final = 16_000
 _MOST_TOKENS: Final = 8
@@ -67,17 +66,22 @@ def _escapes(token: str) -> str:
     return re.sub(r"\\[uUx]\{?0*([0-9a-fA-F]{2,6})\}?", lambda at: chr(min(int(at[1], 16), 0x10FFFF)), token)
 
 
+def _octets(text: str) -> str:
+    """Quoted-printable, read; percent encoding is the same with another sign."""
+    return quopri.decodestring(text.encode()).decode(errors="replace")
+
+
 def _numbers(base: int) -> Callable[[str], bytes]:
     return lambda token: bytes(int(each, base) for each in re.split(r"[\s,]+", token.strip()))
 
 
 _ESCAPED: Final = (
-    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), unquote),
+    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), lambda text: _octets(text.replace("=", "=3D").replace("%", "="))),
     (re.compile(r"(?:\\[uUx]\{?[0-9a-fA-F]{2,6}\}?.{0,3}?){3}"), _escapes),
     (re.compile(r"(?:&(?:#\w{1,7}|[a-z]{2,8});.{0,3}?){3}"), html.unescape),
     (
         re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}"),
-        lambda text: quopri.decodestring(text.encode()).decode(errors="replace"),
+        _octets,
     ),
 )
 _DECODERS: Final = (

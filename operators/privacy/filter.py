@@ -62,7 +62,9 @@ class Privacy:
 
     def told(self, text: str, domain: str, most: int) -> str:
         """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
-        return redact(text, self.allows(domain), most, of_a_person=True).text if self.on else text
+        if not self.on:
+            return text
+        return without_orders(redact(text, self.allows(domain), most, of_a_person=True).text, Text.REPLY)
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
