@@ -30,16 +30,21 @@ def at_version(now: int) -> AfterValidator:
     return AfterValidator(is_known)
 
 
-def _fail_fast(schema: Any) -> None:
+def _be_strict(schema: Any) -> None:
     if isinstance(schema, list | tuple):
         for part in schema:
-            _fail_fast(part)
+            _be_strict(part)
     elif isinstance(schema, dict):
-        if schema.get("type") in ("dict", "tuple"):
+        kind = schema.get("type")
+        if kind in ("dict", "tuple"):
+            # Validation of a collection stops at its first bad entry: a million errors would take 10 seconds.
             schema["fail_fast"] = True
+        elif kind in ("int", "float", "bool"):
+            # A number is no text and no truth value, and a whole number has no point: all readers read the same.
+            schema["strict"] = True
         for name, part in schema.items():
             if name != "metadata":
-                _fail_fast(part)
+                _be_strict(part)
 
 
 class Model(BaseModel):
@@ -58,9 +63,9 @@ class Model(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validation of a collection stops at its first bad entry: a million errors would take 10 seconds."""
+        """The schema, with numbers and truth values read strictly, wherever a class uses them."""
         schema = handler(source)
-        _fail_fast(schema)
+        _be_strict(schema)
         return schema
 
 

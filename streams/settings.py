@@ -163,6 +163,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
+    group: str | None = Field(
+        default=None, description="Group that may read what is in it, besides the processes' own user. [nobody]"
+    )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(default=5.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
@@ -270,6 +273,14 @@ class Settings(BaseSettings):
     http_failures: float = Field(
         default=30.0, gt=0, description="Requests a minute without a good token that an address may make; then 429."
     )
+    http_request_seconds: float = Field(
+        default=10.0, gt=0, description="How long a client may take to send a request; then 408."
+    )
+    http_idle_seconds: float = Field(
+        default=30.0, gt=0, description="A connection without a request, or whose client does not read, is closed then."
+    )
+    http_connections: int = Field(default=512, ge=1, description="Connections at once, in all; then 503.")
+    http_connections_per_address: int = Field(default=64, ge=1, description="Connections at once from an address.")
     http_wait_seconds: float = Field(
         default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
     )

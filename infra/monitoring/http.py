@@ -24,11 +24,13 @@ HTTP = (
     Panel(
         "Refused requests",
         "Of all processes with a tokens file. Much `unknown`: someone guesses tokens, or still uses one that "
-        "was revoked. Rate-limited by `token`: set a higher SAGER_HTTP_RATE, or find that app's loop.",
+        "was revoked. Rate-limited by `token`: set a higher SAGER_HTTP_RATE, or find that app's loop. `too-slow`, "
+        "`silent`, `full`: many clients that send nothing.",
         PER_SECOND,
         [
             Query(per_second("sager_http_auth_failures_total", "reason"), "{{reason}}"),
             Query(per_second("sager_http_rate_limited_total", "by"), "rate-limited by {{by}}"),
+            Query(per_second("sager_http_refused_total", "reason"), "refused: {{reason}}"),
         ],
     ),
 )

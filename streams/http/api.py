@@ -1,10 +1,11 @@
 """The API's routes: the scope that each requires, and its handler."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import orjson
 from aiohttp import web
@@ -14,31 +15,36 @@ from pydantic import Field, TypeAdapter, ValidationError
 from schemas import SkillDiff
 from schemas.fields import DomainField, UserIdField
 from streams.http import metrics
+from streams.http.bodies import body_of
 from streams.http.commands import Changes, command_of
 from streams.http.gate import Gate
 from streams.http.middleware import TOKEN, answering
 from streams.http.problems import Problem, not_valid
 from streams.http.snapshot import Snapshot
 from streams.http.tokens import Scope, Token
-from streams.http.work import Threads
+from streams.http.work import Share, Threads
 from streams.settings import Settings
 
 BODY_BYTES = 16 * 1024
 """Maximum size of a request body; a command takes a few hundred bytes."""
-BODY_SECONDS = 10.0
-"""Time limit for reading a request body."""
 LAST, MOST_LAST = 20, 200
 PAGE, MOST_PAGE = 100, 1_000
 READING, READING_WAITING = 4, 64
-CHANGING, CHANGING_WAITING = 8, 8
-"""Threads that carry out commands, and requests that may queue. Each waits for a worker, with its own consumer."""
+CHANGING, CHANGING_WAITING = 16, 0
+"""Threads that carry out commands; each waits for a worker, with its own consumer. None may queue behind them, because
+whoever waits longest for a worker would keep all others waiting."""
+OF_A_TOKEN, OF_A_PERSON = 1, 4
+"""At most half of all places are a token's, and a fifth a person's: see `Share`."""
 OUTDATED_SECONDS = 10.0
 """How often an outdated snapshot is closed."""
 
+_DIGITS = re.compile(r"[0-9]{1,6}")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
 _LAST: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_LAST)])
 _PAGE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_PAGE)])
+
+_Result = TypeVar("_Result")
 
 Allows = Callable[[Token, str], bool]
 """Whether a token may use the route for this user; the user is empty if the route names none."""
@@ -97,44 +103,49 @@ class Api:
             metrics.SECONDS.labels(route.path)
         app.cleanup_ctx.append(self._close_outdated_snapshots)
         app.on_cleanup.append(self._close)
+        app.on_response_prepare.append(_without_banner)
         return app
 
     async def _users(self, request: web.Request) -> web.Response:
-        after = _checked(_USER, request.query["after"], "after") if "after" in request.query else ""
-        most = _checked(_PAGE, request.query.get("limit", PAGE), "limit")
-        found = await self._reading.run(partial(self.snapshot.users, after, most))
+        query = _query(request, "after", "limit")
+        after = _checked(_USER, query["after"], "after") if "after" in query else ""
+        most = _number(_PAGE, query.get("limit", str(PAGE)), "limit")
+        found = await self._read(request, partial(self.snapshot.users, after, most))
         return _json({"users": found, "next": found[-1] if len(found) == most else None})
 
     async def _skills(self, request: web.Request) -> web.Response:
+        _query(request)
         user = _user_of(request)
-        found = await self._reading.run(partial(self.snapshot.skills, user))
+        found = await self._read(request, partial(self.snapshot.skills, user))
         if not found:
             raise Problem(404, "no skill of this user is in the snapshot")
         return _json({"skills": [_plain(skill) for skill in found]})
 
     async def _skill(self, request: web.Request) -> web.Response:
+        _query(request)
         user, domain = _user_of(request), _checked(_DOMAIN, request.match_info["domain"], "domain")
-        found = await self._reading.run(partial(self.snapshot.skills, user, domain))
+        found = await self._read(request, partial(self.snapshot.skills, user, domain))
         if not found:
             raise Problem(404, "no skill of this user in this domain is in the snapshot")
         return _json(_plain(found[0]))
 
     async def _log(self, request: web.Request) -> web.Response:
-        user = _user_of(request)
-        domain = _checked(_DOMAIN, request.query["domain"], "domain") if "domain" in request.query else None
-        last = _checked(_LAST, request.query.get("last", LAST), "last")
-        found = await self._reading.run(partial(self.snapshot.log, user, domain, last))
+        user, query = _user_of(request), _query(request, "domain", "last")
+        domain = _checked(_DOMAIN, query["domain"], "domain") if "domain" in query else None
+        last = _number(_LAST, query.get("last", str(LAST)), "last")
+        found = await self._read(request, partial(self.snapshot.log, user, domain, last))
         if not found:
             raise Problem(404, "no version of such a skill is in the snapshot")
         return _json({"diffs": [diff.model_dump(mode="json") for diff in found]})
 
     async def _command(self, request: web.Request) -> web.Response:
+        _query(request)
         user, token = _user_of(request), request[TOKEN]
-        async with asyncio.timeout(BODY_SECONDS):
-            body = await request.read()
-        making = partial(command_of, body, user, token.name, self.snapshot.history)
-        command = await self._reading.run(making)
-        diff = await self._changing.run(partial(self._changes.carry_out, command))
+        asked = body_of(request.headers.get("Content-Type"), await request.read())
+        making = partial(command_of, asked, user, token.name, self.snapshot.history)
+        command = await self._read(request, making)
+        person = Share("person-share", user, OF_A_PERSON)
+        diff = await self._changing.run(partial(self._changes.carry_out, command), _share_of(token), person)
         if diff is None:
             return _json({"event_id": command.event_id, "carried_out": False}, 202)
         refused = [each.model_dump(mode="json") for each in diff.refused]
@@ -143,9 +154,13 @@ class Api:
         told = {"event_id": command.event_id, "carried_out": True, "version": diff.version, "refused": refused}
         return _json({**told, **_what_changed(diff, token.may_read(user))})
 
-    async def _status(self, _: web.Request) -> web.Response:
-        found = await self._reading.run(self.snapshot.status)
+    async def _status(self, request: web.Request) -> web.Response:
+        _query(request)
+        found = await self._read(request, self.snapshot.status)
         return _json({"prefix": self._settings.prefix, "snapshot": found})
+
+    async def _read(self, request: web.Request, do: Callable[[], _Result]) -> _Result:
+        return await self._reading.run(do, _share_of(request[TOKEN]))
 
     async def _close_outdated_snapshots(self, _: web.Application) -> AsyncIterator[None]:
         """Closes outdated snapshots in the background, as there may be no request for hours."""
@@ -200,6 +215,29 @@ def _checked(adapter: "TypeAdapter[Any]", value: Any, name: str) -> Any:
         problem = not_valid(error)
         problem.more["errors"] = [{**each, "field": name} for each in problem.more["errors"]]
         raise problem from None
+
+
+def _number(adapter: "TypeAdapter[Any]", text: str, name: str) -> int:
+    """A number of a query. Its form is checked first, as `int` also reads "1_0", " 1 " and other scripts' digits."""
+    number: int = _checked(adapter, int(text) if _DIGITS.fullmatch(text) else text, name)
+    return number
+
+
+def _query(request: web.Request, *names: str) -> dict[str, str]:
+    """The query's parameters, each once and none but these; a proxy may read another one of two."""
+    given = request.query
+    if len(given) > len(set(given)) or not set(given) <= set(names):
+        may = f"{' and '.join(names)}, once" if names else "none"
+        raise Problem(422, f"the query has parameters that this path does not take: it takes {may}")
+    return dict(given)
+
+
+def _share_of(token: Token) -> Share:
+    return Share("token-share", token.sha256, OF_A_TOKEN)
+
+
+async def _without_banner(_: web.Request, response: web.StreamResponse) -> None:
+    response.headers.popall("Server", None)
 
 
 def _json(body: Any, status: int = 200) -> web.Response:

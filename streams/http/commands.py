@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import orjson
 from confluent_kafka import KafkaException
 from pydantic import ValidationError
 
@@ -21,16 +20,17 @@ from streams.settings import Settings
 OURS = {"event_id", "schema_version", "occurred_at", "user_id", "actor", "lines"}
 """Fields of a command that the server sets: the actor, the time, the user and what comes from the log."""
 THEIRS = frozenset(SkillCommand.model_fields) - OURS
+_MAY = f"You may set {', '.join(sorted(THEIRS))}"
 
 History = Callable[[str, str], list[SkillDiff]]
 """All diffs of a user in a domain."""
 
 
-def command_of(body: bytes, user: str, actor: str, history: History) -> SkillCommand:
+def command_of(asked: dict[str, Any], user: str, actor: str, history: History) -> SkillCommand:
     """Builds the command that a body asks for. Blocks, because it may read the log.
 
     Args:
-        body: the JSON body.
+        asked: the body.
         user: the user in the path.
         actor: the token's name.
         history: reads all diffs of a skill, to restore an earlier version.
@@ -38,12 +38,12 @@ def command_of(body: bytes, user: str, actor: str, history: History) -> SkillCom
     Raises:
         Problem: the body is not a valid command.
     """
-    asked = _fields(body)
+    asked = _fields(asked)
     if asked.get("action") == Action.ROLL_BACK:
         asked["lines"] = _lines(asked, user, history)
     envelope = {"event_id": uuid.uuid4().hex, "occurred_at": datetime.now(UTC), "user_id": user, "actor": actor}
     try:
-        return SkillCommand.model_validate({**asked, **envelope})
+        return SkillCommand.model_validate({**asked, **envelope}, extra="forbid")
     except ValidationError as error:
         raise not_valid(error) from None
 
@@ -76,23 +76,19 @@ class Changes:
             ) from error
 
 
-def _fields(body: bytes) -> dict[str, Any]:
-    try:
-        asked = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise Problem(400, "the body is not valid JSON") from None
-    if not isinstance(asked, dict):
-        raise Problem(422, "the body must be a JSON object")
-    if others := sorted(set(asked) - THEIRS):
-        told = ", ".join(name[:40] for name in others[:5])
-        raise Problem(422, f"the server sets these fields: {told}. You may set {', '.join(sorted(THEIRS))}")
-    return asked
+def _fields(asked: dict[str, Any]) -> dict[str, Any]:
+    others = set(asked) - THEIRS
+    if ours := sorted(others & OURS):
+        raise Problem(422, f"the server sets these fields: {', '.join(ours)}. {_MAY}")
+    if others:
+        raise Problem(422, f"there are fields that a command does not have. {_MAY}")
+    return dict(asked)
 
 
 def _lines(asked: dict[str, Any], user: str, history: History) -> list[Any]:
     """The lines of the version to go back to, from the log: a client must not supply its own."""
     domain, version = asked.get("domain"), asked.get("to_version")
-    if not isinstance(domain, str) or not isinstance(version, int):
+    if not isinstance(domain, str) or type(version) is not int:
         raise Problem(422, "roll-back needs domain and to_version")
     then = at_version(history(user, domain), version)
     if then is None:

@@ -2,6 +2,8 @@
 
 from prometheus_client import Counter, Histogram
 
+from streams.http.refusals import REFUSALS
+
 REQUESTS = Counter(
     "sager_http_requests", "Requests to the HTTP API, by route and status.", ["method", "route", "status"]
 )
@@ -16,13 +18,19 @@ AUTH_FAILURES = Counter(
     ["reason"],
 )  # fmt: skip
 RATE_LIMITED = Counter(
-    "sager_http_rate_limited", "Requests over the rate limit, by the limit that refused them.", ["by"]
+    "sager_http_rate_limited", "Requests over the rate limit or a share, by the limit that refused them.", ["by"]
 )
+REFUSED = Counter(
+    "sager_http_refused", "Requests refused for their form or pace, and connections turned away or ended, by reason.",
+    ["reason"],
+)  # fmt: skip
 
 NO_ROUTE = "other"
 """The route label of unknown paths."""
 
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
-for _by in ("token", "address"):
+for _by in ("token", "address", "token-share", "person-share"):
     RATE_LIMITED.labels(_by)
+for _reason in (*REFUSALS, "full", "full-address", "silent", "not-read", "tls"):
+    REFUSED.labels(_reason)

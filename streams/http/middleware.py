@@ -11,12 +11,13 @@ from aiohttp.typedefs import Handler, Middleware
 from streams.http import metrics
 from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
 from streams.http.gate import Gate
-from streams.http.problems import Problem, rate_limited, unauthorized
+from streams.http.problems import Problem, rate_limited, refused, unauthorized
+from streams.http.refusals import PATH, REFUSALS
 from streams.http.tokens import Token
 from streams.materializer.exceptions import MaterializerError
 
 TOKEN: "web.RequestKey[Token]" = web.RequestKey("token", Token)
-HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Server": "sager"}
+HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 logger = logging.getLogger("sager.http")
 
@@ -32,6 +33,8 @@ def answering(gate: Gate) -> Middleware:
     async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
         began = time.perf_counter()
         try:
+            if (refusal := REFUSALS.get(request.path.removeprefix(PATH))) and request.path.startswith(PATH):
+                raise refused(refusal)
             request[TOKEN] = gate.enter(request.headers.get("Authorization"), request.remote or "?")
             response = await handler(request)
         except Exception as error:
@@ -63,8 +66,6 @@ def _problem(error: Exception, request: web.Request) -> Problem:
         case web.HTTPException():
             headers = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
             told = Problem(error.status, _HTTP.get(error.status, error.reason), headers)
-        case TimeoutError():
-            told = Problem(408, "the request body did not arrive in time")
         case duckdb.Error():
             _tell(error, request)
             told = Problem(503, "the snapshot did not answer", {"Retry-After": "5"})

@@ -5,12 +5,16 @@ import ipaddress
 import logging
 import signal
 import ssl
+from collections.abc import Callable
+from typing import cast
 
 from aiohttp import web
 
 from streams import shutdown
-from streams.http.api import Api
+from streams.http.api import BODY_BYTES, Api
 from streams.http.api_health import ApiHealth
+from streams.http.connection import Bounds
+from streams.http.connections import Connections
 from streams.http.exceptions import CannotServe, TokensUnusable
 from streams.http.gate import Gate
 from streams.http.process_health import serve as tell_health
@@ -60,13 +64,11 @@ async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLCo
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, end)
-    # No access log: paths name users.
-    runner = web.AppRunner(api.application(), access_log=None, shutdown_timeout=settings.shutdown_seconds)
-    await runner.setup()
+    runner = await runner_of(api, settings)
+    connections = connections_of(runner, settings, tls)
     try:
-        site = web.TCPSite(runner, settings.http_host, settings.http_port, ssl_context=tls)
         try:
-            await site.start()
+            await connections.listen(settings.http_host, settings.http_port)
         except OSError as error:
             raise CannotServe(
                 f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
@@ -76,7 +78,45 @@ async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLCo
         logger.info("serving on %s:%s", settings.http_host, settings.http_port)
         await ended.wait()
     finally:
+        await connections.close()
         await runner.cleanup()
+
+
+async def runner_of(api: Api, settings: Settings) -> web.AppRunner:
+    """What runs the API's requests; `connections_of` brings it some."""
+    runner = web.AppRunner(
+        api.application(),
+        access_log=None,  # paths name users
+        logger=_server_logger(),
+        keepalive_timeout=settings.http_idle_seconds,
+        auto_decompress=False,
+        shutdown_timeout=settings.shutdown_seconds,
+    )
+    await runner.setup()
+    return runner
+
+
+def connections_of(runner: web.AppRunner, settings: Settings, tls: ssl.SSLContext | None = None) -> Connections:
+    """The connections of a runner that is set up."""
+    bounds = Bounds(settings.http_request_seconds, settings.http_idle_seconds, BODY_BYTES)
+    inner = cast("Callable[[], asyncio.Protocol]", runner.server)
+    return Connections(inner, bounds, settings.http_connections, settings.http_connections_per_address, tls)
+
+
+def _server_logger() -> logging.Logger:
+    """The logger of aiohttp's own errors: it says that there was one, and never what, which may quote a request."""
+    quiet = logging.getLogger("sager.http.server")
+    quiet.setLevel(logging.WARNING)
+    if not quiet.filters:
+        quiet.addFilter(_without_quotes)
+    return quiet
+
+
+def _without_quotes(record: logging.LogRecord) -> bool:
+    kind = record.exc_info[0] if record.exc_info else None
+    record.msg, record.args = "the HTTP server failed with %s", (kind.__name__ if kind else "no error",)
+    record.exc_info = record.exc_text = None
+    return True
 
 
 def _tls(settings: Settings) -> ssl.SSLContext | None:

@@ -1,10 +1,13 @@
-"""Runs blocking work in a bounded thread pool."""
+"""Runs blocking work in a bounded thread pool, of which nobody gets more than a share."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TypeVar
 
+from streams.http import metrics
 from streams.http.problems import Problem
 
 _Result = TypeVar("_Result")
@@ -12,8 +15,26 @@ _Result = TypeVar("_Result")
 BUSY_SECONDS = "1"
 
 
+@dataclass(frozen=True)
+class Share:
+    """What work is counted under, and how much of what is free that may take.
+
+    Attributes:
+        by: what it is a share of, as a metric label.
+        key: the token or the person.
+        part: it may hold at most one `part`th of the places that are free, but always one.
+    """
+
+    by: str
+    key: str
+    part: int
+
+
 class Threads:
-    """A thread pool with a bounded queue: callers wait when all threads are busy; a full queue answers 503.
+    """A thread pool with a bounded queue.
+
+    A share shrinks as places run out: whoever takes all they can leaves as many places free as they hold, and the next
+    one finds room. A share that is used up answers 429, a full queue 503.
 
     Args:
         name: prefix of the threads' names.
@@ -24,24 +45,43 @@ class Threads:
     def __init__(self, name: str, threads: int, waiting: int) -> None:
         self._pool = ThreadPoolExecutor(threads, name)
         self._room = threads + waiting
+        self._held = Counter[Share]()
 
-    async def run(self, do: Callable[[], _Result]) -> _Result:
+    async def run(self, do: Callable[[], _Result], *shares: Share) -> _Result:
         """The result of `do`, run in a thread.
 
+        Args:
+            do: blocks.
+            shares: all of them must have room.
+
         Raises:
-            Problem: the queue is full.
+            Problem: a share is used up, or the queue is full.
         """
         if not self._room:
             raise Problem(503, "the server is busy: try again", {"Retry-After": BUSY_SECONDS})
+        for share in shares:
+            if self._held[share] >= max(1, self._room // share.part):
+                metrics.RATE_LIMITED.labels(share.by).inc()
+                raise Problem(
+                    429,
+                    "too many requests at once: wait for the answers to those before",
+                    {"Retry-After": BUSY_SECONDS},
+                )
         self._room -= 1
+        self._held.update(shares)
         work = asyncio.wrap_future(self._pool.submit(do))
+
+        def is_done(_: object) -> None:
+            self._room += 1
+            self._held.subtract(shares)
+            for share in shares:
+                if not self._held[share]:
+                    del self._held[share]
+
         # The thread gives its place back, not the caller, who may be cancelled earlier.
-        work.add_done_callback(self._is_done)
+        work.add_done_callback(is_done)
         return await asyncio.shield(work)
 
     def close(self) -> None:
         """Cancels what is queued, without waiting for what runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-
-    def _is_done(self, _: object) -> None:
-        self._room += 1

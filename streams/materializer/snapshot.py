@@ -5,6 +5,7 @@ keeps it while the next one takes its name.
 """
 
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,10 @@ from pathlib import Path
 
 import duckdb
 
+from streams import private
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.read import strays
 from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
@@ -26,6 +29,9 @@ COPY_SECONDS = 600.0
 
 PAUSE = 2.0
 """Minimum pause after a publication, as a multiple of the time it took: meanwhile only rows are written."""
+
+READ_ONLY = private.FILE & 0o444
+"""A snapshot's mode. Its owner, too, only reads it."""
 
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
@@ -39,15 +45,25 @@ class Publisher:
     Args:
         target: the file that analysts open.
         clock: a monotonic clock, in seconds.
+        group: who may read the file besides its owner.
 
     Raises:
         MaterializerError: the target is the live file itself.
     """
 
-    def __init__(self, store: Store, target: Path, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        target: Path,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        group: str | None = None,
+    ) -> None:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock = store, target, seconds, clock
+        self._group = group
         self._newest: datetime | None = None
         # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
@@ -68,6 +84,7 @@ class Publisher:
         Raises:
             duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
         """
+        self._clear_strays()
         if not self._dirty or self._clock() < self._due:
             return False
         try:
@@ -81,6 +98,17 @@ class Publisher:
             return False
         self.is_failing = False
         return True
+
+    def _clear_strays(self) -> None:
+        """Removes what lies beside the snapshot and would be carried out by whoever opens it; readers refuse it."""
+        for stray in strays(self._target):
+            try:
+                remove_stray(stray)
+            except OSError as error:
+                self._count_failure()
+                log.error("%s lies beside the snapshot, nobody can read it, and it cannot be removed: %s", stray, error)  # noqa: TRY400
+            else:
+                log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)
 
     def _count_failure(self) -> None:
         self.is_failing = True
@@ -102,33 +130,45 @@ class Publisher:
         with metrics.PUBLISH_SECONDS.time():
             now = datetime.now(UTC)
             self._store.checkpoint(now.replace(tzinfo=None), self._newest)
-            copy_and_rename(self._store.path, self._target)
+            copy_and_rename(self._store.path, self._target, self._group)
         ended = self._clock()
         self._dirty, self._due = False, ended + max(self._seconds, PAUSE * (ended - began))
         metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
         _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
 
 
-def copy_and_rename(live: Path, target: Path) -> None:
-    """Copies the file in a child process and replaces the published one with the copy.
+def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
+    """Copies the file in a child process and replaces the published one with the copy, which others cannot read.
 
     Raises:
         MaterializerError: the copy failed; the published file is unchanged.
         OSError: the folder cannot be written.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private.make(target.parent, group)
     temporary = target.with_name(target.name + ".tmp")
     temporary.unlink(missing_ok=True)
     try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _copy(live, temporary)
+        if group:
+            private.give(temporary, group)
         # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
-        temporary.chmod(0o444)
-        _wal(target).unlink(missing_ok=True)
+        temporary.chmod(READ_ONLY)
+        for stray in strays(target):
+            remove_stray(stray)
         temporary.replace(target)
     finally:
         # A partial copy would take the space that the next one needs.
         temporary.unlink(missing_ok=True)
+
+
+def remove_stray(stray: Path) -> None:
+    """Removes a file, a link or an empty folder that has the name of a snapshot's write-ahead log."""
+    if stray.is_dir() and not stray.is_symlink():
+        stray.rmdir()
+    else:
+        stray.unlink(missing_ok=True)
 
 
 def _copy(live: Path, temporary: Path) -> None:

@@ -11,13 +11,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Self
 
-from aiohttp import web
-
 from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.gate import Gate
+from streams.http.run import connections_of, runner_of
 from streams.local.broker import free_port
 from streams.materializer.batch import Batch
 from streams.materializer.records import Record
@@ -121,7 +120,7 @@ class Served:
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -129,13 +128,20 @@ class Served:
     async def _start(self) -> None:
         settings = self._settings
         gate = Gate(tokens.TokensFile(settings.http_tokens or Path()), settings)
-        self._runner = web.AppRunner(Api(settings, gate).application(), access_log=None)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
+        self.api = Api(settings, gate)
+        self._runner = await runner_of(self.api, settings)
+        self._connections = connections_of(self._runner, settings)
+        await self._connections.listen("127.0.0.1", self.port)
+
+    async def _end(self) -> None:
+        await self._connections.close()
+        await self._runner.cleanup()
 
     def ask(self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
         if token:
             headers["Authorization"] = f"Bearer {token}"
+        if body is not None:
+            headers.setdefault("Content-Type", "application/json")
         connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             connection.request(method, path, body, headers)

@@ -253,7 +253,7 @@ def test_nobody_says_who_they_are_or_whom_they_mean_but_by_token_and_path(api, f
 
 def test_a_command_is_in_the_name_of_the_token_and_a_roll_back_takes_its_lines_from_the_log():
     diffs = history("ann", "films")[1]
-    body = b'{"action": "roll-back", "domain": "films", "to_version": 1, "reason": "so wished"}'
+    body = {"action": "roll-back", "domain": "films", "to_version": 1, "reason": "so wished"}
 
     made = command_of(body, "ann", "console", lambda *_: diffs)
 
