@@ -12,7 +12,9 @@ from operators.privacy.glance import digits_in
 
 _DOT: Final = r"(?:\s?[\[({]?\s?\.\s?[\])}]?\s?|\s(?:dot|punkt|point|punto|ponto)\s)"
 _V4: Final = re.compile(rf"(?<![\d.])\d{{1,3}}(?:{_DOT}\d{{1,3}}){{3}}(?![\d]|\.\d)", re.IGNORECASE)
-_VERSION: Final = re.compile(r"(?:\bv|version|build|release|firmware|driver|patch|§|section|kapitel)\s?\.?$", re.IGNORECASE)
+_VERSION: Final = re.compile(
+    r"(?:\bv|version|build|release|firmware|driver|patch|§|section|kapitel)\s?\.?$", re.IGNORECASE
+)
 _FEWEST_DIGITS: Final = 4
 _HIGHEST: Final = 255
 _V6: Final = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,8}[0-9A-Fa-f]{0,4}(?:/\d{1,3})?(?![\w:])")

@@ -18,7 +18,7 @@ MOST: Final = 34
 _GROUP: Final = re.compile(r"[A-Za-z]{1,12}(?=\d{9})|[A-Za-z0-9]{1,40}")
 _BETWEEN: Final = re.compile(r"(?:[^\w\n]|_){0,3}")
 _CROSS: Final = re.compile(r"(?<=\d)[xX*](?=\d)")
-_LETTERS: Final = {**dict.fromkeys(map(ord, "0123456789"), "9"), **{c: "A" for c in range(65, 91)}}
+_LETTERS: Final = {**dict.fromkeys(map(ord, "0123456789"), "9"), **dict.fromkeys(range(65, 91), "A")}
 _LONGEST_NEIGHBOUR: Final = 6
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from operators.privacy import numbered
-from operators.privacy.acts import Text
+from operators.privacy.acts import Text, plays
 from operators.privacy.disguise import disguised, reading, readings
 from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
@@ -66,7 +66,9 @@ class Privacy:
 
     def told(self, text: str, domain: str, most: int) -> str:
         """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
-        return redact(text, self.allows(domain), most, of_a_person=True).text if self.on else text
+        if not self.on:
+            return text
+        return without_orders(redact(text, self.allows(domain), most, of_a_person=True).text, Text.REPLY)
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
@@ -123,7 +125,7 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     name = dimension.replace("_", " ")
     if personal := _personal_in(line(value)) or _personal_in(line(name)):
         return personal, None
-    if gives_orders(value, Text.VALUE) or gives_orders(f"{name} {value}", Text.TITLE):
+    if gives_orders(value, Text.VALUE) or (plays(name) and gives_orders(f"{name} {value}")):
         return ORDER, None
     category = of_fact(dimension, value)
     return (category.value, category) if category else (None, None)

@@ -17,7 +17,8 @@ _VALUE: Final = (
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
 _NUMBER: Final = re.compile(
-    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('papers'))})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}", re.IGNORECASE
+    rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('papers'))})(?:[^\W\d_]{{0,12}}){_FILLER}{_VALUE}",
+    re.IGNORECASE,
 )
 _PLATE: Final = re.compile(
     rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('plates'))})(?:[^\W\d_]{{0,2}}){_FILLER}"

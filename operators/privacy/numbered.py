@@ -85,15 +85,29 @@ _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
     "9" * 11: tuple(
         (ID, _and(_one, _stdnum(module)))
         for module in (
-            "de.idnr", "br.cpf", "pl.pesel", "tr.tckimlik", "be.nn", "no.fodselsnummer", "gr.amka", "hr.oib", "ee.ik",
+            "de.idnr",
+            "br.cpf",
+            "pl.pesel",
+            "tr.tckimlik",
+            "be.nn",
+            "no.fodselsnummer",
+            "gr.amka",
+            "hr.oib",
+            "ee.ik",
         )
-    ) + (
+    )
+    + (
         (ID, _written(3, 3, 3, 2, by="-. ")),  # Russia, Brazil
         (ID, _and(_written(6, 5), _matches(r"([0-2]\d|3[01])(0[1-9]|1[0-2])\d{7}"))),
         (ID, _and(_written(2, 8, 1, by="-"), _stdnum("ar.cuit"))),
     ),
     "9" * 10: (
-        (ID, _and(_written(6, 4, by="-+/"), _matches(r"\d\d([0-2]\d|3[01]|[4-9]\d)\d{6}|([0-2]\d|3[01])(0\d|1[0-2])\d{6}"))),
+        (
+            ID,
+            _and(
+                _written(6, 4, by="-+/"), _matches(r"\d\d([0-2]\d|3[01]|[4-9]\d)\d{6}|([0-2]\d|3[01])(0\d|1[0-2])\d{6}")
+            ),
+        ),
         (ID, _and(_written(3, 3, 4, by=" "), _stdnum("gb.nhs"))),
         (ID, _and(_written(4, 6, by=" "), _stdnum("at.vnr"))),
     ),
@@ -171,4 +185,6 @@ def is_bare(text: str) -> bool:
         return False
     digits = re.sub(r"\D", "", plain(text))
     is_list = re.search(r"\W", text) is not None and _DAYS.fullmatch(text) is not None
-    return not (is_list or import_module("stdnum.ean").is_valid(digits) or import_module("stdnum.isbn").is_valid(digits))
+    return not (
+        is_list or import_module("stdnum.ean").is_valid(digits) or import_module("stdnum.isbn").is_valid(digits)
+    )

@@ -49,7 +49,9 @@ SUBJECTS: Final = frozenset(
 _ONE_WORD: Final = re.compile(r"\w+")
 _GOES_ON: Final = re.compile(r"\w|-(?:and|und|et)-")
 _LOOK_AHEAD: Final = 40
-_FOR: Final = re.compile(r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$")
+_FOR: Final = re.compile(
+    r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$"
+)
 _ON: Final = re.compile(r"(?: (?:पर|के बारे|hakkında|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
 _FEW: Final = 3
 """Words between a word of a category and the thing that it belongs to."""
@@ -218,7 +220,9 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     return sorted(told, key=lambda claim: (claim[1], -claim[2]))
 
 
-def _worded(said: str, told: list[tuple[Category, int, int]], *, of_a_person: bool) -> Iterator[tuple[Category, int, int]]:
+def _worded(
+    said: str, told: list[tuple[Category, int, int]], *, of_a_person: bool
+) -> Iterator[tuple[Category, int, int]]:
     others: list[Span] | None = None
     spoken = [end for _, _, end in told]
     for category, start, end, only_is in _listed_in(said):
@@ -263,5 +267,7 @@ def _of_a_wish(said: str, start: int, end: int) -> bool:
 
 
 _LOVERS: Final = frozenset({"lover", "fan", "buff", "maker", "student", "teacher", "writer", "lovers", "fans"})
-_ROMANCE: Final = frozenset({"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"})
+_ROMANCE: Final = frozenset(
+    {"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"}
+)
 """Kinds of works behind which an adjective stands in Romance languages."""

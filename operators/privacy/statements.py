@@ -12,7 +12,9 @@ _WHO: Final = (
     r"\b(?:i|we|he|she|they|(?:the )?(?:user|customer|client|reader|viewer|person|guest))(?:'(?:m|ve|re|d|ll|s)|m|ve)?"
 )
 _ICH: Final = r"(?:ich|wir|er|sie|man|(?:der|die) (?:nutzer|kunde|leser|kund|person)(?:in)?|weil)"
-_JE: Final = r"(?:je|j'ai|j'|nous|on|il|elle|(?:l'|le |la )(?:utilisateur|utilisatrice|client|cliente|lecteur|lectrice))"
+_JE: Final = (
+    r"(?:je|j'ai|j'|nous|on|il|elle|(?:l'|le |la )(?:utilisateur|utilisatrice|client|cliente|lecteur|lectrice))"
+)
 _MOST: Final = (
     r"(?:(?:am|are|is|was|were|been|be|have|has|had|do|did|will|would|also|still|now|just|always|usually|only|recently"
     r"|currently|really|once|never|regularly|often|proudly|both|already|used to|sometimes|a|an|to|not|get|got|getting"
