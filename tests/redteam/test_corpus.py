@@ -94,5 +94,5 @@ def too_many(results: list[Result], side: str) -> list[str]:
 
 def _write(side: str, told: str) -> None:
     text = DOCS.read_text(encoding="utf-8")
-    start, end = f"<!-- {side} -->\n", "\n<!-- end -->"
-    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: told, text, flags=re.DOTALL), encoding="utf-8")
+    start, end = f"<!-- {side} -->\n", "<!-- end -->"
+    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: f"{told}\n", text, flags=re.DOTALL), encoding="utf-8")
