@@ -163,6 +163,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
+    group: str | None = Field(
+        default=None, description="Group that may read what is in it, besides the processes' own user. [nobody]"
+    )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(default=5.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
@@ -245,6 +248,13 @@ class Settings(BaseSettings):
     privacy: bool = Field(default=True, description="Keep personal data and sensitive categories out of what is kept.")
     sensitive: dict[str, frozenset[Category]] = Field(
         default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'
+    )
+
+    vouched: FilePath | None = Field(
+        default=None, description="File of values that may reach models whatever they look like, one a line."
+    )
+    vouched_items: int = Field(
+        default=3, ge=1, le=3, description="Different items behind a line that vouch for an odd value, but no order."
     )
 
     session_seconds: float = Field(default=10.0, ge=1, description="A worker silent for this long counts as dead.")
