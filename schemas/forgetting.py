@@ -77,6 +77,7 @@ class Receipt(Event):
     person: Forgotten | None = None
     domains: dict[DomainField, Forgotten] = Field(default_factory=dict, max_length=MAX_DOMAINS)
     lines: dict[Digest, Forgotten] = Field(default_factory=dict, max_length=MAX_LINES)
+    seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
     @property
     def scopes(self) -> tuple[Forgotten, ...]:

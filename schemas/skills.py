@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from .base import Event, Model
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
+from .forgetting import Digest
 from .reasoned import ReasonedBy
 
 MAX_ATTRIBUTES = 64
@@ -133,6 +134,7 @@ class SlimSkill(Event):
     likes: tuple[Label, ...] = Field(default=(), max_length=3)
     style: Annotated[str, Field(max_length=120)] = ""
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
+    seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
 
 class Persona(Model):

@@ -1,5 +1,6 @@
 """Privacy: what must not become a line of a skill, a part of a prompt or a row. Pure, bounded, without any model."""
 
+from operators.privacy.acts import Text, Why, why
 from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, Found, Privacy, Redacted
 from operators.privacy.orders import gives_orders, is_suspicious, without_orders
 from operators.privacy.sensitive import Category
@@ -14,8 +15,11 @@ __all__ = [
     "Found",
     "Privacy",
     "Redacted",
+    "Text",
+    "Why",
     "gives_orders",
     "is_suspicious",
+    "why",
     "wish_of",
     "without_orders",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from operators.privacy.acts import Text
 from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS
 from operators.privacy.reading import line
@@ -67,7 +68,7 @@ class Privacy:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
         if not self.on:
             return Redacted(instruction)
-        return _without_orders(self.redact(instruction, domain))
+        return _without_orders(self.redact(instruction, domain), Text.REQUEST)
 
     def refuses(self, domain: str, dimension: str, value: str) -> str | None:
         """Why a line of this dimension and value may not be learned, as one of `KINDS`; None if it may.
@@ -92,7 +93,7 @@ class Privacy:
                 facts.append(fact)
             else:
                 found[why] += 1
-        title = _without_orders(_of_a_work(item.title, 500))
+        title = _without_orders(_of_a_work(item.title, 500), Text.TITLE)
         found.update(title.found)
         if not found:
             return item, {}
@@ -118,7 +119,7 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     name = dimension.replace("_", " ")
     if personal := redact(value, frozenset(Category)).found or redact(name, frozenset(Category)).found:
         return next(iter(personal)), None
-    if gives_orders(value) or gives_orders(f"{name} {value}"):
+    if gives_orders(value, Text.VALUE) or gives_orders(f"{name} {value}", Text.TITLE):
         return ORDER, None
     category = of_fact(dimension, value)
     return (category.value, category) if category else (None, None)
@@ -129,8 +130,8 @@ def _of_a_work(text: str, most: int) -> Redacted:
     return redact(text, frozenset(Category), most)
 
 
-def _without_orders(redacted: Redacted) -> Redacted:
-    kept = without_orders(redacted.text)
+def _without_orders(redacted: Redacted, kind: Text) -> Redacted:
+    kept = without_orders(redacted.text, kind)
     if kept == redacted.text:
         return redacted
     return Redacted(kept, {**redacted.found, ORDER: 1})

@@ -23,6 +23,7 @@ from operators.merge import (
 )
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
+from operators.seals import sealed
 from operators.slim import slim
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
@@ -115,7 +116,7 @@ class Evolve:
         privacy: what no skill may hold.
         warmup_rounds: a skill stops learning after this many choices; None: never.
         slim_tokens: the slim skill's budget; None: no slim skill.
-        chain_key: the secret of the log's seals, empty for none; None for a log without seals.
+        chain_key: the secret of all seals, empty for none; None for no seals.
         graph: of the user-item graph; None where choices are not remembered.
     """
 
@@ -224,7 +225,10 @@ class Evolve:
 
     def slim(self, skill: PolicySkill, shares: Mapping[str, float] | None = None) -> SlimSkill | None:
         """The skill as an app injects it; None where nobody is told."""
-        return None if self.slim_tokens is None else slim(skill, count_tokens, self.slim_tokens, shares)
+        if self.slim_tokens is None:
+            return None
+        short = slim(skill, count_tokens, self.slim_tokens, shares)
+        return short if self.chain_key is None else sealed(short, self.chain_key)
 
     def _evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
         version = self.version(state, diff)

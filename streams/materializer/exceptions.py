@@ -24,3 +24,19 @@ class AnotherDeployment(MaterializerError):
             "SAGER_DUCKDB to this deployment's own file"
         )
         self.found = found
+
+
+class StrayLog(MaterializerError):
+    """A write-ahead log lies beside the snapshot, which has none by itself.
+
+    Args:
+        path: the snapshot.
+        stray: the log.
+    """
+
+    def __init__(self, path: Path, stray: Path) -> None:
+        super().__init__(
+            f"{stray} lies beside the snapshot {path}, and DuckDB would carry out whatever is in it: nothing is read. "
+            "A program that opened the snapshot for writing left it, or somebody put it there. A running "
+            "`sager materialize` removes it within seconds; without one, delete it"
+        )

@@ -1,24 +1,43 @@
 """Reads the published snapshot, for the CLI and the console. Never the live file, which belongs to its writer."""
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import duckdb
 
 from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer.analytics import quoted
-from streams.materializer.exceptions import AnotherDeployment, MaterializerError
+from streams.materializer.exceptions import AnotherDeployment, MaterializerError, StrayLog
 from streams.settings import Settings
 
 MEMORY = "2GB"
-"""Memory limit for a query of `sager sql`; nothing is spilled to disk."""
+"""Memory limit for a query of the HTTP API; nothing is spilled to disk."""
+
+LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
+"""How DuckDB names a database's write-ahead log, after the database's own name."""
+
+CONFINED = (
+    "enable_external_access = false",
+    # The lists of `enable_external_access` let the attached file and its .wal through; this lets nothing through. The
+    # attached file itself is open already.
+    "disabled_filesystems = 'LocalFileSystem'",
+    "python_enable_replacements = false",
+)
+"""Settings of a connection that opens no file but its snapshot. DuckDB takes none of them back."""
 
 
-def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
+def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection:
     """A read-only connection to the newest snapshot; it does not change when a newer one is published.
 
+    Args:
+        settings: the file's path and the deployment that it must belong to.
+        files: whether it may open further files, as an export must; otherwise no statement can.
+
     Raises:
-        MaterializerError: there is no snapshot yet; AnotherDeployment: it is another tenant's.
+        MaterializerError: there is no snapshot yet; StrayLog: a write-ahead log lies beside it; AnotherDeployment: it
+            is another tenant's.
     """
     path = settings.duckdb_file
     if not path.exists():
@@ -26,23 +45,48 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
             f"there is no snapshot {path} yet. Run `sager materialize` (or `sager up`), which publishes one at its "
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
+    refuse_strays(path)
     # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
-    # a newer file has replaced it since.
-    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
+    con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
     try:
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
+        refuse_strays(path)  # once more: one could have come while DuckDB looked for it
         con.execute("USE snapshot")
         [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
+        for setting in () if files else CONFINED:
+            con.execute(f"SET {setting}")
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
+    except BaseException:
+        con.close()
+        raise
     if found != settings.prefix:
         con.close()
         raise AnotherDeployment(path, found, settings.prefix)
     return con
 
 
-def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
+def refuse_strays(path: Path) -> None:
+    """Refuses a snapshot with a write-ahead log beside it: DuckDB would carry out what is in it, whoever wrote it.
+
+    Raises:
+        StrayLog: there is one.
+    """
+    for stray in strays(path):
+        raise StrayLog(path, stray)
+
+
+def strays(path: Path) -> list[Path]:
+    """The files beside a snapshot that DuckDB would take for its write-ahead log; a published one has none."""
+    # DuckDB resolves links first: the log of a linked snapshot lies beside the file itself.
+    places = dict.fromkeys((path.absolute(), path.resolve()))
+    found = [place.with_name(place.name + ending) for place in places for ending in LOGS]
+    return [each for each in found if os.path.lexists(each)]
+
+
+def connect_own(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnection | None:
     """The same, for comparisons with the deployment's topics; None if there is no snapshot.
 
     Raises:
@@ -50,7 +94,7 @@ def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
     """
     if not settings.duckdb_file.exists():
         return None
-    con = connect(settings)
+    con = connect(settings, files=files)
     [(prefix,)] = con.execute("SELECT prefix FROM meta").fetchall()
     if prefix != settings.prefix:
         con.close()
@@ -61,18 +105,19 @@ def connect_own(settings: Settings) -> duckdb.DuckDBPyConnection | None:
     return con
 
 
-def restrict(con: duckdb.DuckDBPyConnection, seconds: float) -> None:
-    """Restricts the connection to its snapshot: no files, no settings, no endless queries.
+def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:
+    """Restricts a connection of `connect` further, for statements that people write.
 
     Args:
-        con: a connection of `connect`.
-        seconds: time limit for one statement.
+        con: the connection.
+        seconds: time limit for one statement. Not every function looks at it.
+        memory_bytes: limit of what DuckDB accounts for. Not every function does.
     """
     for setting in (
-        "enable_external_access = false",
-        "python_enable_replacements = false",
-        "enable_progress_bar = false",
-        f"memory_limit = '{MEMORY}'",
+        # For the progress, which is told by whoever asks.
+        "enable_progress_bar = true",
+        "enable_progress_bar_print = false",
+        f"memory_limit = '{memory_bytes}B'",
         "max_temp_directory_size = '0B'",
         f"max_execution_time = {max(1, int(seconds * 1000))}",
         "lock_configuration = true",

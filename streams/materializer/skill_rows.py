@@ -140,6 +140,7 @@ def slim_skill(event: SlimSkill, record: Record) -> Put:
             "event_id": event.event_id,
             "updated_at": utc(event.occurred_at),
             **record.provenance,
+            "seal": event.seal,
         },
     )
 

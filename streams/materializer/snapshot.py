@@ -17,6 +17,7 @@ import duckdb
 
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.read import strays
 from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Publisher:
         Raises:
             duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
         """
+        self._clear_strays()
         if not self._dirty or self._clock() < self._due:
             return False
         try:
@@ -81,6 +83,17 @@ class Publisher:
             return False
         self.is_failing = False
         return True
+
+    def _clear_strays(self) -> None:
+        """Removes what lies beside the snapshot and would be carried out by whoever opens it; readers refuse it."""
+        for stray in strays(self._target):
+            try:
+                remove_stray(stray)
+            except OSError as error:
+                self._count_failure()
+                log.error("%s lies beside the snapshot, nobody can read it, and it cannot be removed: %s", stray, error)  # noqa: TRY400
+            else:
+                log.warning("removed %s, which was not ours: a client had opened the snapshot for writing", stray)
 
     def _count_failure(self) -> None:
         self.is_failing = True
@@ -124,11 +137,20 @@ def copy_and_rename(live: Path, target: Path) -> None:
         # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
         temporary.chmod(0o444)
-        _wal(target).unlink(missing_ok=True)
+        for stray in strays(target):
+            remove_stray(stray)
         temporary.replace(target)
     finally:
         # A partial copy would take the space that the next one needs.
         temporary.unlink(missing_ok=True)
+
+
+def remove_stray(stray: Path) -> None:
+    """Removes a file, a link or an empty folder that has the name of a snapshot's write-ahead log."""
+    if stray.is_dir() and not stray.is_symlink():
+        stray.rmdir()
+    else:
+        stray.unlink(missing_ok=True)
 
 
 def _copy(live: Path, temporary: Path) -> None:

@@ -185,6 +185,7 @@ SLIM_SKILLS = Table(
         EVENT_ID,
         moment("updated_at", "When the skill's last event happened"),
         *PROVENANCE,
+        text("seal", "Says that a worker wrote it"),
     ),
     Keep.NEWEST,
 )

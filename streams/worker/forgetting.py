@@ -17,6 +17,7 @@ from operators.forget import scrubbed_memory, scrubbed_profile, with_scope
 from operators.merge import OutOfOrder, fold, next_diff
 from operators.propagate import all_touches, forgotten_touch
 from operators.redact import placeholder, redacted
+from operators.seals import resealed
 from schemas import (
     BadRecord,
     Change,
@@ -113,7 +114,8 @@ class Forgetting:
         return "forgotten"
 
     async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
-        newer = with_scope(receipt, request, scope)
+        held = self._pipeline.receipt(request.user_id)
+        newer = resealed(held, with_scope(receipt, request, scope), self._pipeline.settings.chain_key_bytes)
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
         return newer
 

@@ -68,7 +68,7 @@ def a_replay(harness: Harness, name: str, changed: dict[str, object]) -> Report:
 
 def side_rows(harness: Harness, query: str) -> list[tuple[Any, ...]]:
     """What an analyst finds who attaches the side tables beside the snapshot."""
-    with connect(harness.settings) as con:
+    with connect(harness.settings, files=True) as con:
         con.execute(f"ATTACH '{harness.settings.data_dir / 'replays' / 'side.duckdb'}' AS side (READ_ONLY)")
         return con.execute(query).fetchall()
 

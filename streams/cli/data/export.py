@@ -43,7 +43,7 @@ def export(
     from streams.materializer import export as exporting  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
 
-    con = read.connect(settings())
+    con = read.connect(settings(), files=True)
     done: list[exporting.Exported] = []
     try:
         total = len(set(tables or exporting.exportable()))

@@ -1,21 +1,18 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+import time
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from streams.cli.progress import Stages
 
-CHUNK = 5_000
 QUIET_SECONDS = 2.0
-_T = TypeVar("_T")
+GIB = 1024**3
 
 _LISTED = """
     SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
@@ -30,10 +27,6 @@ _DESCRIBED = """
     SELECT column_name AS column, data_type AS type, comment FROM duckdb_columns()
     WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
 """
-
-
-class QueryFailed(StreamsError, ValueError):
-    """DuckDB rejected or stopped the query; the message says why and what to try."""
 
 
 def register(app: typer.Typer) -> None:
@@ -62,12 +55,14 @@ def sql(
     as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
     seconds: Annotated[float, typer.Option(min=0.1, help="Stop the query after so many seconds.")] = 60.0,
+    memory: Annotated[float, typer.Option(min=0.05, help="Stop it when it takes more memory, in GiB.")] = 2.0,
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind and read-only: no query can slow down or change the pipeline, or read another
-    file. A table that is too wide for the terminal is printed vertically, one value per line. Tables show the first
-    1,000 rows and the beginning of long values; --json and --csv print everything.
+    The snapshot is some seconds behind. A query is one reading statement, such as SELECT, FROM or DESCRIBE: it can
+    neither change nor slow down the pipeline, nor open another file. A table that is too wide for the terminal is
+    printed vertically, one value per line. Tables show the first 1,000 rows and the beginning of long values; --json
+    and --csv print everything.
     """
     if sum([query is not None, list_all, describe is not None]) != 1:
         raise typer.BadParameter("give one of QUERY, --list and --describe")
@@ -79,78 +74,52 @@ def sql(
         query = _DESCRIBED
     elif query == "-":
         query = sys.stdin.read()
+    from streams.materializer.asking import Asked, QueryFailed  # noqa: PLC0415
+
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
-    from streams.cli.data import rows as printing  # noqa: PLC0415
-    from streams.materializer import read  # noqa: PLC0415
+    values = [describe] if describe is not None else []
+    with (
+        _Progress() as progress,
+        Asked(
+            settings(), query or "", values, seconds=seconds, memory_bytes=int(memory * GIB), tell=progress.at
+        ) as asked,
+    ):
+        from streams.cli.data import rows as printing  # noqa: PLC0415 - while the query is under way
 
-    layout = printing.Layout.VERTICAL if vertical else printing.Layout.TABLE if as_table else printing.Layout.AUTO
-    if layout is printing.Layout.AUTO and (list_all or describe is not None):
-        layout = printing.Layout.WRAPPED
-
-    con = read.connect(settings())
-    try:
-        read.restrict(con, seconds)
-        columns, rows = _ask(con, query or "", [describe] if describe is not None else [])
+        layout = printing.Layout.VERTICAL if vertical else printing.Layout.TABLE if as_table else printing.Layout.AUTO
+        if layout is printing.Layout.AUTO and (list_all or describe is not None):
+            layout = printing.Layout.WRAPPED
+        columns, rows = asked.columns(), asked.rows()
         if as_json:
             printing.print_json(columns, rows)
         elif as_csv:
             printing.print_csv(columns, rows)
         elif printing.print_rows(columns, rows, layout, full=full) == 0 and describe is not None:
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
-    finally:
-        con.close()
 
 
-def _ask(con: "DuckDBPyConnection", query: str, values: list[Any]) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """The columns' names, and the rows as they come."""
-    _watched(con, lambda: con.execute(query, values))
-    columns = [name for name, *_ in con.description or ()]
+class _Progress:
+    """A bar for a query that takes long, until its rows come. A context manager."""
 
-    def rows() -> Iterator[Sequence[Any]]:
-        while columns and (chunk := _watched(con, lambda: con.fetchmany(CHUNK))):
-            yield from chunk
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._stages: Stages | None = None
 
-    return columns, rows()
+    def at(self, percent: int | None) -> None:
+        if percent is None:
+            self.__exit__()
+        elif self._stages is not None or time.monotonic() - self._began > QUIET_SECONDS:
+            if self._stages is None:
+                from streams.cli.progress import Stages  # noqa: PLC0415
 
+                self._stages = Stages().__enter__()
+            self._stages.at("query", percent, 100)
 
-def _watched(con: "DuckDBPyConnection", do: Callable[[], _T]) -> _T:
-    """The result of `do`, with a progress bar when it takes long; Ctrl-C interrupts the query."""
-    import duckdb  # noqa: PLC0415
+    def __enter__(self) -> Self:
+        return self
 
-    from streams.cli.progress import Stages  # noqa: PLC0415
-
-    with ThreadPoolExecutor(1) as pool:
-        doing = pool.submit(do)
-        try:
-            try:
-                return doing.result(QUIET_SECONDS)
-            except TimeoutError:
-                with Stages() as stages:
-                    while not doing.done():
-                        stages.at("query", max(0, int(con.query_progress())), 100)
-                        _wait(doing)
-                return doing.result()
-        except KeyboardInterrupt:
-            con.interrupt()
-            raise
-        except duckdb.Error as error:
-            raise QueryFailed(_told(error)) from error
-
-
-def _wait(doing: Any) -> None:
-    try:
-        doing.exception(0.2)
-    except TimeoutError:
-        return
-
-
-def _told(error: Exception) -> str:
-    said = f"DuckDB says: {error}"
-    if "maximum execution time" in said:
-        return f"{said}. --seconds allows more"
-    if "does not exist" in said:
-        return f"{said}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
-    if "read-only" in said or "disabled by configuration" in said:
-        return f"{said}. Only the snapshot can be read; `sager export` writes files"
-    return said
+    def __exit__(self, *_: object) -> None:
+        if self._stages is not None:
+            self._stages.__exit__()
+        self._stages, self._began = None, time.monotonic()

@@ -19,6 +19,7 @@ from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from operators.merge import OutOfOrder, merge
+from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import (
@@ -154,8 +155,8 @@ class _Restorer:
 
     def _slim_skills(self, forward: dict[tuple[str, str], PolicySkill]) -> Iterator[Record]:
         query = (
-            "SELECT event_id, updated_at AS occurred_at, user_id, domain, skill_version, text, likes, style, tokens "
-            "FROM slim_skills"
+            "SELECT event_id, updated_at AS occurred_at, user_id, domain, skill_version, text, likes, style, tokens, "
+            "seal FROM slim_skills"
         )
         for values in self._rows(query):
             fields = dict(zip((column[0] for column in self._columns), values, strict=True))
@@ -164,7 +165,8 @@ class _Restorer:
             if (short.user_id, short.domain) not in forward:
                 yield _slim_record(short)
         for skill in forward.values():
-            yield _slim_record(slim(skill, count_tokens, self._settings.slim_tokens))
+            short = slim(skill, count_tokens, self._settings.slim_tokens)
+            yield _slim_record(sealed(short, self._settings.chain_key_bytes))
 
     def _interactions(self) -> Iterator[Record]:
         """In the order in which they were logged. The catalogue's metadata are the newest, not those of the day."""

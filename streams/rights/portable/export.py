@@ -76,7 +76,7 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
                 exported = _export_topic(scanner, topic, owner, folder, tell)
                 if exported is not None:
                     topics[topic.base] = exported
-    con = read.connect_own(settings)
+    con = read.connect_own(settings, files=True)
     if con is not None:
         try:
             told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)

@@ -97,8 +97,8 @@ def test_the_list_has_all_there_is_and_describe_its_columns(ask):
         ("CREATE TABLE mine AS SELECT 1", "read-only"),
         ("COPY skills TO 'skills.csv'", "sager export"),
         ("FROM read_text('/etc/hostname')", "disabled by configuration"),
-        ("SET memory_limit = '100GB'", "locked"),
-        ("ATTACH 'other.duckdb'", "disabled by configuration"),
+        ("SET memory_limit = '100GB'", "this is SET"),
+        ("ATTACH 'other.duckdb'", "this is ATTACH"),
         ("  ", "the query is empty"),
     ],
 )

@@ -1,0 +1,95 @@
+"""What a text's tokens say when decoded: base64, base32, hex, numbers, escapes, entities, rotated letters."""
+
+import base64
+import binascii
+import codecs
+import html
+import quopri
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+from urllib.parse import unquote
+
+_MOST: Final = 16_000
+_MOST_TOKENS: Final = 8
+
+
+def decoded(text: str) -> Iterator[str]:
+    """What the text's tokens say when decoded, if that is text: base64, base32, hex, escapes, entities, rot13."""
+    for escapes, unescape in _ESCAPED:
+        if escapes.search(text[:_MOST]) and _is_text(told := unescape(text[:_MOST])):
+            yield told
+    for pattern, decode in _DECODERS:
+        for token in pattern.findall(text[:_MOST])[:_MOST_TOKENS]:
+            if (found := decode(token)) is not None and found != token and _is_text(found):
+                yield found
+
+
+def _is_text(told: str) -> bool:
+    letters = sum(c.isalpha() or c.isspace() for c in told)
+    return len(told) > 3 and told.isprintable() and letters >= 0.75 * len(told)  # noqa: PLR2004
+
+
+def _bytes(decode: Callable[[str], bytes]) -> Callable[[str], str | None]:
+    def told(token: str) -> str | None:
+        try:
+            return decode(token).decode()
+        except (binascii.Error, ValueError):
+            return None
+
+    return told
+
+
+def _base64(token: str) -> bytes:
+    body = token.rstrip("=").replace("-", "+").replace("_", "/")
+    return base64.b64decode(body + "=" * (-len(body) % 4))
+
+
+def _base32(token: str) -> bytes:
+    body = token.rstrip("=").upper()
+    return base64.b32decode(body + "=" * (-len(body) % 8))
+
+
+def _escapes(token: str) -> str:
+    return re.sub(r"\\[uUx]\{?0*([0-9a-fA-F]{2,6})\}?", lambda at: chr(min(int(at[1], 16), 0x10FFFF)), token)
+
+
+def _numbers(base: int) -> Callable[[str], bytes]:
+    return lambda token: bytes(int(each, base) for each in re.split(r"[\s,]+", token.strip()))
+
+
+_ESCAPED: Final = (
+    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), unquote),
+    (re.compile(r"(?:\\[uUx]\{?[0-9a-fA-F]{2,6}\}?.{0,3}?){3}"), _escapes),
+    (re.compile(r"(?:&(?:#\w{1,7}|[a-z]{2,8});.{0,3}?){3}"), html.unescape),
+    (
+        re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}"),
+        lambda text: quopri.decodestring(text.encode()).decode(errors="replace"),
+    ),
+)
+_DECODERS: Final = (
+    (re.compile(r"[A-Za-z0-9+/_-]{16,2000}={0,2}"), _bytes(_base64)),
+    (re.compile(r"\b[A-Z2-7]{16,2000}={0,6}|\b[a-z2-7]{16,2000}={1,6}"), _bytes(_base32)),
+    (re.compile(r"\b(?:0x)?((?:[0-9a-fA-F]{2}){5,1000})\b"), _bytes(bytes.fromhex)),
+    (
+        re.compile(r"(?:\b[0-9a-fA-F]{2}[ :]){4,1000}[0-9a-fA-F]{2}\b"),
+        _bytes(lambda t: bytes.fromhex(t.replace(":", " "))),
+    ),
+    (
+        re.compile(r"(?:\b[01]{8}[ ,]?){4,1000}"),
+        _bytes(lambda t: bytes(int(t2, 2) for t2 in re.findall(r"[01]{8}", t))),
+    ),
+    (re.compile(r"(?:\b\d{2,3}[ ,]+){5,1000}\d{2,3}\b"), _bytes(_numbers(10))),
+)
+
+
+def turned(text: str, by: int) -> str:
+    """The text with each ASCII letter so many places further."""
+    return codecs.decode(text, "rot13") if by == 13 else text.translate(_rotation(by))  # noqa: PLR2004
+
+
+@cache
+def _rotation(by: int) -> dict[int, int]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return str.maketrans(letters + letters.upper(), letters[by:] + letters[:by] + (letters[by:] + letters[:by]).upper())

@@ -1,0 +1,102 @@
+"""Seals of records that stand alone: slim skills, receipts and anchors. The versions of a log have `operators.chain`.
+
+A seal is an HMAC-SHA256 over the record's canonical JSON. Each kind of record has a key of its own, derived from the
+deployment's secret, so that the seal of one kind is never one of another. Without a secret anybody can make a seal: it
+then detects careless edits only.
+"""
+
+import hmac
+import json
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import orjson
+
+from schemas import Model, Receipt, SlimSkill
+
+SealedT = TypeVar("SealedT", SlimSkill, Receipt)
+
+
+class Seal(StrEnum):
+    """What a record's seal says of it."""
+
+    RIGHT = "right"
+    MISSING = "missing"
+    """It has none: from before there were seals, or somebody removed it."""
+    WRONG = "wrong"
+    """It is not what was sealed, or was sealed with another key."""
+
+
+def sealed(record: SealedT, key: bytes = b"") -> SealedT:
+    """The record with its seal; one that it bears is replaced.
+
+    Args:
+        record: a slim skill or a receipt.
+        key: the deployment's secret; empty for none.
+    """
+    return record.model_copy(update={"seal": _seal(record, key)})
+
+
+def seal_of(record: SlimSkill | Receipt, key: bytes = b"") -> Seal:
+    """What the record's seal says of it."""
+    if record.seal is None:
+        return Seal.MISSING
+    return Seal.RIGHT if hmac.compare_digest(record.seal, _seal(record, key)) else Seal.WRONG
+
+
+def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
+    """The newer receipt with a seal, unless it continues one whose seal is missing or wrong.
+
+    Otherwise a receipt that somebody forged would be vouched for as soon as its person asks to be forgotten.
+
+    Args:
+        held: the receipt that the newer one continues; None if it is the first.
+        newer: the next state of it.
+        key: the deployment's secret; empty for none.
+    """
+    if held is not None and seal_of(held, key) is not Seal.RIGHT:
+        return newer.model_copy(update={"seal": None})
+    return sealed(newer, key)
+
+
+def derived_key(key: bytes, kind: str) -> bytes:
+    """The key for one kind of seal or pseudonym."""
+    return hmac.digest(key, b"sager seal " + kind.encode(), "sha256")
+
+
+def is_plain(value: bytes, event: Model) -> bool:
+    """Whether the bytes say exactly what was decoded from them: no field twice, and none that we ignore.
+
+    Readers differ in which of two equal names they take; a seal covers the one that we take.
+
+    Args:
+        value: a record, which `event` was decoded from.
+        event: the record.
+    """
+    try:
+        said = json.loads(value, object_pairs_hook=_once)
+    except ValueError:
+        return False
+    return _within(said, event.model_dump(mode="json"))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice")
+    return found
+
+
+def _within(said: Any, known: Any) -> bool:
+    """Whether all of `said` is in `known`, which may have fields more: those that an older release did not write."""
+    if isinstance(said, dict) and isinstance(known, dict):
+        return all(name in known and _within(value, known[name]) for name, value in said.items())
+    if isinstance(said, list) and isinstance(known, list):
+        return len(said) == len(known) and all(map(_within, said, known))
+    return type(said) is type(known) and bool(said == known)
+
+
+def _seal(record: SlimSkill | Receipt, key: bytes) -> str:
+    # Without defaults: a field added by a later release does not break existing seals.
+    told = record.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True)
+    return hmac.digest(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS), "sha256").hex()

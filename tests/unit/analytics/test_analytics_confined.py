@@ -1,0 +1,230 @@
+"""Who may ask may read: no query of `sager sql` writes, sleeps, eats or sees more, and no planted log takes effect."""
+
+import io
+import pickle
+import resource
+import shutil
+import time
+from hashlib import sha256
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.testing import CliRunner
+
+from streams.cli import app
+from streams.materializer import asking, read, statements
+from streams.materializer.exceptions import StrayLog
+from streams.materializer.snapshot import Publisher
+from streams.materializer.store import Store
+from streams.settings import Settings
+from tests.analytics_world import published
+
+BLOB = "SELECT from_hex('00')"
+PAYLOAD = f"({BLOB}) TO '{{}}' (FORMAT blob, USE_TMP_FILE false)"
+STRAYS = (".wal", ".wal.recovery", ".wal.checkpoint")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """A deployment's folder with a snapshot, which is also where the command is run."""
+    shutil.copy(published(), tmp_path / "sager.duckdb")
+    monkeypatch.setenv("SAGER_DUCKDB", str(tmp_path / "sager.duckdb"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def ask(*words):
+    return CliRunner().invoke(app, ["sql", *words])
+
+
+def state(folder: Path) -> dict[str, str]:
+    return {
+        str(file.relative_to(folder)): sha256(file.read_bytes()).hexdigest() if file.is_file() else "no file"
+        for file in folder.rglob("*")
+    }
+
+
+def forged(folder: Path) -> bytes:
+    """A log that DuckDB itself has written for this very snapshot: it doubles every version."""
+    copy = folder / "copy.duckdb"
+    shutil.copy(folder / "sager.duckdb", copy)
+    with duckdb.connect(str(copy), config={"checkpoint_threshold": "1TB"}) as con:
+        con.execute("PRAGMA disable_checkpoint_on_shutdown")
+        con.execute("UPDATE skills SET version = 999")
+    found = copy.with_name("copy.duckdb.wal").read_bytes()
+    for each in folder.glob("copy.duckdb*"):
+        each.unlink()
+    return found
+
+
+WRITES = {
+    "copy": f"COPY {PAYLOAD}",
+    "upper case": f"cOpY {PAYLOAD}",
+    "after a comment": f"/* SELECT 1 */ -- SELECT\nCOPY {PAYLOAD}",
+    "in a CTE": f"WITH done AS (COPY {PAYLOAD}) FROM done",
+    "in a CTE of a subquery": f"SELECT (WITH done AS (COPY {PAYLOAD}) SELECT count(*) FROM done)",
+    "in a CTE that is summarized": f"SUMMARIZE (WITH done AS (COPY {PAYLOAD}) FROM done)",
+    "explained": f"EXPLAIN ANALYZE COPY {PAYLOAD}",
+    "explained with options": f"EXPLAIN (ANALYZE, FORMAT json) COPY {PAYLOAD}",
+    "explained in a CTE": f"EXPLAIN ANALYZE WITH done AS (COPY {PAYLOAD}) FROM done",
+    "explained after a comment": f"EXPLAIN /* /* */ SELECT 1; -- */ ANALYZE COPY {PAYLOAD}",
+    "second": f"SELECT 1; COPY {PAYLOAD}",
+    "prepared": f"PREPARE it AS COPY {PAYLOAD}; EXECUTE it",
+    "of a pivot": "COPY (PIVOT skills ON domain) TO '{}' (FORMAT csv, USE_TMP_FILE false)",
+    "in a text": "FROM query('WITH done AS (COPY (SELECT 1) TO ''{}'' (USE_TMP_FILE false)) FROM done')",
+    "in a macro": f"CREATE TEMP MACRO it() AS TABLE WITH done AS (COPY {PAYLOAD}) FROM done; FROM it()",
+    "exported": "EXPORT DATABASE '{}'",
+    "attached": "ATTACH '{}' AS mine",
+    "profiled": "PRAGMA profiling_output = '{}'",
+    "logged": "CALL enable_logging(storage = 'file', storage_path = '{}')",
+    "of a secret": "CREATE PERSISTENT SECRET mine (TYPE http, BEARER_TOKEN 'x')",
+    "inserted": "WITH done AS (INSERT INTO skills SELECT * FROM skills RETURNING *) FROM done",
+    "deleted": "WITH done AS (DELETE FROM skills RETURNING user_id) FROM done",
+    "checkpointed": "CHECKPOINT snapshot",
+    "of settings": "SET enable_external_access = true",
+    "of extensions": "INSTALL httpfs",
+}
+TARGETS = {
+    **{ending: "{folder}/sager.duckdb" + ending for ending in STRAYS},
+    "relative": "sager.duckdb.wal",
+    "upper": "{folder}/SAGER.DUCKDB.WAL",
+    "of a link": "{folder}/link.wal",
+    "the snapshot": "{folder}/sager.duckdb",
+    "spill": ".tmp/x",
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_no_statement_writes(folder, write):
+    before = state(folder)
+    result = ask(write.replace("{}", str(folder / "sager.duckdb.wal")), "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("sager: ")
+    assert state(folder) == before
+
+
+@pytest.fixture
+def barriers(folder):
+    """What the parser lets through, were it to let everything through."""
+    (folder / ".tmp").mkdir()
+    (folder / "link.wal").symlink_to(folder / "sager.duckdb.wal")
+    con = read.connect(Settings())
+    read.restrict(con, 5, 1 << 30)
+    yield con
+    con.close()
+
+
+def test_a_connection_opens_no_file_even_where_every_statement_is_let_through(folder, barriers):
+    before = state(folder)
+    for target in TARGETS.values():
+        for write in ("COPY", "EXPLAIN ANALYZE COPY"):
+            with pytest.raises(duckdb.PermissionException):
+                barriers.execute(f"{write} {PAYLOAD}".format(target.format(folder=folder))).fetchall()
+    for reads in ("FROM read_text('/etc/hostname')", "FROM glob('/*')", "FROM read_blob('sager.duckdb')"):
+        with pytest.raises(duckdb.Error):
+            barriers.execute(reads).fetchall()
+    for setting in ("disabled_filesystems = ''", "temp_directory = '.tmp'", "max_execution_time = 0"):
+        with pytest.raises(duckdb.Error):
+            barriers.execute(f"SET {setting}")
+    assert state(folder) == before
+
+
+def test_the_process_that_answers_could_not_write_a_byte_if_duckdb_let_it(folder, monkeypatch):
+    monkeypatch.setattr(read, "CONFINED", ())
+    monkeypatch.setattr(statements, "reading", lambda con, query: con.extract_statements(query)[0])
+    result = ask(f"COPY {PAYLOAD}".format(folder / "planted"))
+    assert result.exit_code == 1
+    assert "File too large" in result.stderr
+    assert not (folder / "planted").exists()
+
+
+READS = (
+    "FROM skills",
+    "SELECT 1;",
+    "VALUES (1)",
+    "TABLE skills",
+    "FROM skills UNION FROM skills",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) FROM n",
+    "SHOW TABLES",
+    "DESCRIBE skills",
+    "SUMMARIZE skills",
+    "EXPLAIN FROM skills",
+    "EXPLAIN ANALYZE FROM policy_at('ann', '2026-01-31')",
+    "EXPLAIN (FORMAT json) FROM skills",
+    "PIVOT skills ON domain IN ('books') USING count(*)",
+    "UNPIVOT (SELECT 1 AS a, 2 AS b) ON a, b",
+    "SELECT 'COPY_QUERY_NODE' AS type, {'type': 'INSERT_QUERY_NODE'} -- DROP TABLE skills; COPY",
+)
+
+
+def test_what_reads_is_answered(folder):
+    with read.connect(Settings()) as con:
+        for query in READS:
+            con.execute(statements.reading(con, query)).fetchall()
+
+
+@pytest.mark.parametrize("ending", STRAYS)
+@pytest.mark.parametrize("kind", ["log", "link", "dangling link", "folder"])
+def test_no_reader_opens_a_snapshot_with_a_log_beside_it_and_the_materializer_removes_it(tmp_path, ending, kind):
+    settings = Settings(data_dir=tmp_path)
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        publisher = Publisher(store, settings.duckdb_file, 5.0)
+        publisher.publish()
+        stray = settings.duckdb_file.with_name("sager.duckdb" + ending)
+        if kind == "folder":
+            stray.mkdir()
+        elif kind == "log":
+            stray.write_bytes(b"x")
+        else:
+            (tmp_path / "elsewhere").write_bytes(b"theirs")
+            stray.symlink_to(tmp_path / ("elsewhere" if kind == "link" else "nowhere"))
+        linked = tmp_path / "linked.duckdb"
+        linked.symlink_to("sager.duckdb")
+        for path in (None, linked):
+            with pytest.raises(StrayLog, match="sager materialize"):
+                read.connect(settings.model_copy(update={"duckdb": path}))
+        assert not publisher.publish_if_due()  # nothing to publish, but something to remove
+        read.connect(settings).close()
+        assert kind != "link" or (tmp_path / "elsewhere").read_bytes() == b"theirs"
+
+
+def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder):
+    (folder / "sager.duckdb.wal").write_bytes(forged(folder))
+    with duckdb.connect(str(folder / "sager.duckdb"), read_only=True) as con:
+        assert con.execute("SELECT max(version) FROM skills").fetchall() == [(999,)]  # it is a good forgery
+    result = ask("SELECT max(version) FROM skills")
+    assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
+    for command in (["export", "--to", "out"], ["policy", "show", "user-0"]):
+        result = CliRunner().invoke(app, command)
+        assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
+
+
+def test_a_query_that_sleeps_through_every_interrupt_is_ended(folder):
+    began = time.monotonic()
+    result = ask("SELECT pg_sleep(3600)", "--seconds", "0.3")
+    assert (result.exit_code, "--seconds" in result.stderr) == (1, True)
+    assert time.monotonic() - began < 1800
+
+
+def test_a_query_that_wants_more_memory_than_it_may_have_is_ended(folder):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    for query in ("SELECT length(repeat('x', 4000000000))", "SELECT repeat('x', 900000000) || repeat('y', 900000000)"):
+        result = ask(query, "--memory", "0.5")
+        assert (result.exit_code, "--memory" in result.stderr) == (1, True)
+    most_kib = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+    assert most_kib < 2 * 1024**2
+
+
+def test_values_come_through_the_pipe_and_nothing_else_does():
+    class Evil:
+        def __reduce__(self):
+            return (print, ("done",))
+
+    with pytest.raises(pickle.UnpicklingError, match="no class of a value"):
+        asking.Rows(io.BytesIO(pickle.dumps(Evil()))).load()
+    many = """SELECT 1 a, 1.5::DECIMAL(9, 2), 'x', DATE '2026-01-01', TIME '10:00', TIMESTAMPTZ '2026-01-01 00:00Z',
+              INTERVAL 1 DAY, uuid(), '\\x00'::BLOB, [1], {'a': 1}, MAP {'a': 1}, NULL, 1::HUGEINT, '101'::BIT, 1.5"""
+    with duckdb.connect() as con:
+        row = con.execute(many).fetchall()
+    assert asking.Rows(io.BytesIO(pickle.dumps(row))).load() == row
