@@ -1,8 +1,9 @@
 """Clients that send nothing, or slowly, or do not read; and too many of them: real sockets against a real server."""
 
 import socket
+import ssl
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import pytest
@@ -28,7 +29,7 @@ HALVES = {
 
 
 def settings_of(file, **other):
-    short = {"http_request_seconds": 0.3, "http_idle_seconds": 0.6} | other
+    short = {"http_request_seconds": 0.3, "http_idle_seconds": 0.4} | other
     return Settings(duckdb=published(), http_tokens=file.path, http_rate=1e4, http_burst=10_000, **short)
 
 
@@ -56,44 +57,61 @@ def asked(token):
     return GET + f"Authorization: Bearer {token}\r\n\r\n".encode()
 
 
+def answered(api, token):
+    reply = ask(api.port, asked(token))
+    return reply is not None and reply.status == 200
+
+
+def told(api, data, answers=1):
+    """The answers to these bytes, and what comes after them. A busy machine may take longer than the server waits for
+    a first byte; then it is tried again."""
+
+    def tried():
+        with Raw(api.port) as raw:
+            raw.send(data)
+            replies = [raw.reply() for _ in range(answers)]
+            return None if None in replies else (replies, raw.rest())
+
+    return until(tried, "all answers")
+
+
 def test_half_a_request_is_answered_and_closed(api):
     before = count("too-slow")
-    raws = {name: Raw(api.port) for name in HALVES}
-    for name, raw in raws.items():
-        raw.send(HALVES[name])
-    replies = {name: raw.reply() for name, raw in raws.items()}
+    with ThreadPoolExecutor(len(HALVES)) as clients:
+        found = dict(zip(HALVES, clients.map(lambda half: told(api, half), HALVES.values()), strict=True))
 
-    assert {name: reply.status for name, reply in replies.items()} == dict.fromkeys(HALVES, 408)
-    assert {reply.headers["connection"] for reply in replies.values()} == {"close"}
-    assert {name: raw.rest() for name, raw in raws.items()} == dict.fromkeys(HALVES, b"")
+    assert {half: reply.status for half, ([reply], _) in found.items()} == dict.fromkeys(HALVES, 408)
+    assert {reply.headers["connection"] for [reply], _ in found.values()} == {"close"}
+    assert {rest for _, rest in found.values()} == {b""}
     assert count("too-slow") == before + len(HALVES)
-    for raw in raws.values():
-        raw.socket.close()
 
 
-@pytest.mark.parametrize("first", [b"", GET, POST + b"Content-Length: 10000\r\n\r\n"])
-def test_a_byte_now_and_then_buys_no_time(api, first):
-    """The deadline is of the whole request: neither bytes nor header after header move it."""
-    drops = [b"G", b"E", b"T", b" ", b"/"] * 100 if not first else [b"X-One: 1\r\n"] * 500
-    with Raw(api.port) as raw:
-        raw.send(first)
+DROPS = ([b"GET /", b"x"], [GET, b"X-One: 1\r\n"], [POST, b"Content-Length: 10000\r\n\r\n", b"x"])
+
+
+def test_a_byte_now_and_then_buys_no_time(api):
+    """The deadline is the whole request's: neither byte after byte nor header after header moves it."""
+
+    def dripped(drops):
         ended = threading.Event()
+        with Raw(api.port) as raw:
+            raw.send(b"".join(drops[:-1]))
 
-        def drip():
-            for drop in drops:
-                if ended.wait(0.05) or not raw.send(drop):
-                    return
+            def drip():
+                while not ended.wait(0.05) and raw.send(drops[-1]):
+                    pass
 
-        dripping = threading.Thread(target=drip)
-        dripping.start()
-        began = time.monotonic()
-        reply = raw.reply()
-        took = time.monotonic() - began
-        ended.set()
-        dripping.join()
+            dripping = threading.Thread(target=drip)
+            dripping.start()
+            reply = raw.reply()
+            ended.set()
+            dripping.join()
+        return reply
 
-    assert reply.status == 408
-    assert took < 0.05 * len(drops), "it was ended, and did not end by itself"
+    with ThreadPoolExecutor(len(DROPS)) as clients:
+        replies = list(clients.map(lambda drops: until(lambda: dripped(drops), "an answer"), DROPS))
+
+    assert [reply.status for reply in replies] == [408] * len(DROPS)
 
 
 def test_a_connection_that_says_nothing_is_closed_at_first_and_between_requests(api, token):
@@ -101,17 +119,21 @@ def test_a_connection_that_says_nothing_is_closed_at_first_and_between_requests(
     with Raw(api.port) as raw:
         assert raw.is_closed()
     assert count("silent") == before + 1
-    with Raw(api.port) as raw:
-        for _ in range(2):
+
+    def kept_and_closed():
+        with Raw(api.port) as raw:
             raw.send(asked(token))
-            assert raw.reply().status == 200
-        assert raw.is_closed()
+            if raw.reply() is None or not raw.send(asked(token)) or raw.reply() is None:
+                return False
+            return raw.is_closed()
+
+    until(kept_and_closed, "two answers on one connection, and its end")
 
 
 def test_the_next_request_on_a_connection_has_the_same_deadline(api, token):
-    with Raw(api.port) as raw:
-        raw.send(asked(token) + GET)
-        assert [raw.reply().status, raw.reply().status] == [200, 408]
+    replies, _ = told(api, asked(token) + GET, answers=2)
+
+    assert [reply.status for reply in replies] == [200, 408]
 
 
 def test_whoever_does_not_read_is_cut_off(file, token):
@@ -135,18 +157,15 @@ def test_whoever_does_not_read_is_cut_off(file, token):
         until(lambda: answered(api, token), "its place to be free")
 
 
-def answered(api, token):
-    reply = ask(api.port, asked(token))
-    return reply is not None and reply.status == 200
-
-
 def test_sixty_half_sent_heads_keep_nobody_out_and_are_gone(file, token):
     with Served(settings_of(file, http_connections=200)) as api:
         halves = [Raw(api.port) for _ in range(60)]
         for half in halves:
             half.send(GET)
-        assert answered(api, token)
-        assert [half.reply().status for half in halves] == [408] * 60
+        until(lambda: answered(api, token), "somebody else's answer")
+        replies = [half.reply() for half in halves]
+        assert {reply.status for reply in replies if reply} <= {408}
+        assert [half.rest() for half in halves] == [b""] * 60
         for half in halves:
             half.socket.close()
 
@@ -182,7 +201,7 @@ def test_half_a_tls_handshake_takes_a_place_for_a_while_only(file, token, tmp_pa
     pem = {"http_certificate": files.ca.with_name("broker.pem"), "http_key": files.ca.with_name("broker.key")}
     with Served(settings_of(file, http_connections_per_address=2, http_port=free_port(), **pem)) as api:
         for hello in (b"", b"\x16\x03\x01\x02\x00\x01\x00", b"GET / HTTP/1.1\r\n\r\n"):
-            before = count("tls"), count("full-address")
+            before = count("tls")
             halves = [Raw(api.port) for _ in range(2)]
             for half in halves:
                 half.send(hello)
@@ -191,4 +210,17 @@ def test_half_a_tls_handshake_takes_a_place_for_a_while_only(file, token, tmp_pa
             for half in halves:
                 half.rest()
                 half.socket.close()
-            until(lambda before=before: count("tls") == before[0] + 2, "both to be ended", lambda: str(count("tls")))
+            until(lambda before=before: count("tls") >= before + 2, "both to be ended")
+
+        def over_tls(data):
+            with Raw(api.port) as raw, suppress(OSError):
+                raw.socket = ssl.create_default_context(cafile=files.ca).wrap_socket(
+                    raw.socket, server_hostname="127.0.0.1"
+                )
+                raw.send(data)
+                return raw.reply()
+            return None
+
+        assert until(lambda: over_tls(asked(token)), "an answer over TLS").status == 200
+        assert until(lambda: over_tls(GET), "an answer over TLS").status == 408
+        assert until(lambda: over_tls(b"GET / HTTP/1.1\nX: y\n\n"), "an answer over TLS").status == 400
