@@ -102,7 +102,7 @@ class Store:
         )
         with self._open() as db:
             db.execute("BEGIN")
-            db.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
+            db.execute(f"INSERT INTO runs VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - question marks alone  # nosec B608
             db.register("new_places", places)
             db.execute("INSERT INTO places SELECT * FROM new_places").fetchall()
             db.execute("COMMIT")
@@ -126,7 +126,7 @@ class Store:
         """All runs, oldest first."""
         with self._open() as db:
             found = db.execute(
-                "SELECT run_id, finished_at, version, data, fingerprint, candidates, seed, arm, users, "  # noqa: S608
+                "SELECT run_id, finished_at, version, data, fingerprint, candidates, seed, arm, users, "  # noqa: S608 - our own names; values are bound  # nosec B608
                 f"[{', '.join(MEASURES)}], [hit_at_1_low, hit_at_1_high], "
                 "llm_calls, prompt_tokens, completion_tokens, seconds, settings FROM runs ORDER BY finished_at, run_id"
             ).fetchall()
@@ -153,7 +153,7 @@ class Store:
         rows: Sequence[Sequence[Any]] = [(*told, *whose, *astuple(point), made_with) for point in curve.points]
         with self._open() as db:
             db.execute("BEGIN")
-            db.executemany(f"INSERT INTO learning_curve VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608
+            db.executemany(f"INSERT INTO learning_curve VALUES ({', '.join('?' * len(rows[0]))})", rows)  # noqa: S608 - question marks alone  # nosec B608
             db.execute("COMMIT")
         return curve_id
 

@@ -127,7 +127,7 @@ class Running:
             **self.overrides,
             "SAGER_BOOTSTRAP": self.bootstrap,
             **own,
-            "TMPDIR": str(self._made(service, "/tmp")),  # noqa: S108 - the container's
+            "TMPDIR": str(self._made(service, "/tmp")),  # noqa: S108 - the container's  # nosec B108
         }
         for _, target, _ in service.mounts:
             here = self._made(service, target)

@@ -163,6 +163,9 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
+    group: str | None = Field(
+        default=None, description="Group that may read what is in it, besides the processes' own user. [nobody]"
+    )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(default=5.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")

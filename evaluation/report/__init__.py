@@ -4,6 +4,7 @@
 render it.
 """
 
+from html import escape
 from pathlib import Path
 
 from evaluation.exceptions import BadResults
@@ -37,12 +38,13 @@ def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = 
         The files: the report, the page, then the images.
 
     Raises:
-        BadResults: there is nothing to report.
+        BadResults: there is nothing to report, or the folder has a report that is not one of these.
         OSError: the folder cannot be written.
     """
     from evaluation.report.charts import draw  # noqa: PLC0415 - takes a second to import
 
     document = compose(store, baseline, full)
+    _check_older(out, document.title)
     out.mkdir(parents=True, exist_ok=True)
     pictures = {picture.name: out / f"{picture.name}.png" for picture in document.pictures()}
     for picture in document.pictures():
@@ -52,6 +54,17 @@ def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = 
     inside = {name: file.read_bytes() for name, file in pictures.items()}
     index.write_text(page(document, inside), encoding="utf-8")
     return [report, index, *pictures.values()]
+
+
+def _check_older(out: Path, title: str) -> None:
+    """Only an older report is replaced."""
+    for name, begins in (("report.md", f"# {title}"), ("index.html", "<!doctype html>")):
+        file = out / name
+        if not file.exists():
+            continue
+        text = file.read_text(encoding="utf-8", errors="replace")
+        if not text.startswith(begins) or (title not in text and escape(title) not in text):
+            raise BadResults(f"{file} is not one of these reports: name another folder with --out, or move it away")
 
 
 def compose(store: Store, baseline: str = BASELINE, full: str | None = None) -> Document:

@@ -3,12 +3,14 @@
 Nothing slow is imported here or at the top of a command's module: `sager --help` has to answer at once.
 """
 
+import os
 import signal
 import sys
 from typing import Annotated
 
 import typer
 
+from streams import private
 from streams.cli import config, policy, processes, slim
 from streams.cli.data import coverage, export, importing, replay, schema_files, sql
 from streams.cli.errors import INTERRUPTED, ReportingGroup
@@ -42,6 +44,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def sager(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
@@ -50,6 +53,9 @@ def sager(
 
     Settings come from SAGER_* variables and the TOML file that SAGER_CONFIG names; `sager config` prints them.
     """
+    # Whatever a command writes may hold people's data, and is nobody else's.
+    before = private.begin()
+    ctx.call_on_close(lambda: os.umask(before))
 
 
 for module in (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streams import private
 from streams.cli.errors import Misconfigured
 from streams.cli.output import note
 
@@ -39,11 +40,14 @@ def settings(**given: Any) -> "Settings":
     for told in unknown_variables(os.environ):
         note(f"warning: {told}")
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
+        chosen = Settings(**{name: value for name, value in given.items() if value is not None})
     except UnknownSetting as error:
         raise Misconfigured(str(error)) from error
     except SettingsError as error:
         raise Misconfigured(f"the configuration is wrong: {error}. Lists and maps are written as JSON") from error
+    if chosen.group:
+        private.begin(chosen.group)
+    return chosen
 
 
 def reachable(chosen: "Settings") -> "Settings":

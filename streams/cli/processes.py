@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from streams import private
 from streams.cli.options import Bootstrap, examples, settings
 from streams.exceptions import StreamsError
 
@@ -51,7 +52,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     # Until Faust listens itself: a worker that is told to end while it starts has nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _prepare(settings(bootstrap=bootstrap))
-    writable(chosen.data_dir)
+    writable(chosen.data_dir, chosen.group)
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
@@ -68,7 +69,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     Exactly one may run per data folder. SIGTERM lets it commit and publish what it has read; a second one does not.
     """
     chosen = _prepare(settings(bootstrap=bootstrap))
-    writable(chosen.data_dir)
+    writable(chosen.data_dir, chosen.group)
     from streams import shutdown  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
@@ -98,14 +99,15 @@ def serve(bootstrap: Bootstrap = None) -> None:
     run(chosen)
 
 
-def writable(folder: Path) -> Path:
-    """The data folder, made if it is missing.
+def writable(folder: Path, group: str | None = None) -> Path:
+    """The data folder, made if it is missing, and closed to others.
 
     Raises:
         FolderUnusable: nothing can be written there.
+        GroupUnusable: the group is none that this process may give files to.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        private.tighten(private.make(folder, group), group)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:

@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from streams import private
+
 MOST_BYTES = 10 * 1024 * 1024
 
 
 @contextmanager
 def appending(log: Path) -> Iterator[int]:
     """A file descriptor for a child's output, which goes to the end of a file that nobody else can read."""
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private.make(log.parent)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.fchmod(file, 0o600)

@@ -124,10 +124,10 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
 
 def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
     """The ids of these subjects, among all users in the file."""
-    ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608
+    ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608 - our own names; values are bound  # nosec B608
     # A key that is not text is not a user's id.
     letters = "SELECT try(decode(key)) AS id FROM dead_letters WHERE key IS NOT NULL"
-    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501
+    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
     for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
         yield user_id, receipts[subject]
 
@@ -155,9 +155,9 @@ def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
             condition += f" AND {of_domain}"
         same = " AND ".join(f"c.{name} = t.{name}" for name in table.key)
         for child in table.children:
-            query = f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}"  # noqa: S608
+            query = f"DELETE FROM {child.name} c USING {table.name} t WHERE {same} AND {condition}"  # noqa: S608 - our own names; values are bound  # nosec B608
             rows += _count(con, query, given)
-        rows += _count(con, f"DELETE FROM {table.name} t WHERE {condition}", given)  # noqa: S608
+        rows += _count(con, f"DELETE FROM {table.name} t WHERE {condition}", given)  # noqa: S608 - our own names; values are bound  # nosec B608
     return rows
 
 
@@ -190,7 +190,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) ->
         f"starts_with(key::VARCHAR, $begin_{number}::BLOB::VARCHAR)" for number in range(len(spellings))
     )
     whose = f"key = $id OR {begins} OR {said}"
-    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND ({whose})"  # noqa: S608
+    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND ({whose})"  # noqa: S608 - our own names; values are bound  # nosec B608
     compound = {f"begin_{number}": b"[" + name + b"," for number, name in enumerate(sorted(spellings))}
     return _count(con, query, {"id": user_id.encode(), "until": until, **marks, **compound})
 
@@ -202,8 +202,8 @@ def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
     has_words = "(slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL)"
     names_a_line = "(attribute_id IS NOT NULL OR value IS NOT NULL OR reason <> '')"
     statements = (
-        f"UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL WHERE {whose} AND {has_words}",  # noqa: S608
-        f"UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' WHERE {whose} AND {names_a_line}",  # noqa: S608
-        f"DELETE FROM ranking_facets WHERE {whose}",  # noqa: S608
+        f"UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL WHERE {whose} AND {has_words}",  # noqa: S608 - our own names; values are bound  # nosec B608
+        f"UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' WHERE {whose} AND {names_a_line}",  # noqa: S608 - our own names; values are bound  # nosec B608
+        f"DELETE FROM ranking_facets WHERE {whose}",  # noqa: S608 - our own names; values are bound  # nosec B608
     )
     return sum(_count(con, statement, given) for statement in statements)

@@ -12,6 +12,7 @@ import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
 from schemas import BadRecord, Receipt, decode
+from streams import private
 from streams.materializer import metrics
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
@@ -59,9 +60,12 @@ def materialize(
         MaterializerError: with what to do next.
     """
     health = health or MaterializerHealth()
+    private.begin(settings.group)
+    for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
+        private.tighten(private.make(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"])
     with Store(settings.data_dir / "live.duckdb", settings.prefix) as store, Source(settings) as source:
         store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
-        publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
+        publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         try:
             _Loop(settings, store, source, publisher, health).run(stop, on_batch)
             publisher.publish_if_changed()

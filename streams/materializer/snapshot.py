@@ -5,6 +5,7 @@ keeps it while the next one takes its name.
 """
 
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import duckdb
 
+from streams import private
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.read import strays
@@ -28,6 +30,9 @@ COPY_SECONDS = 600.0
 PAUSE = 2.0
 """Minimum pause after a publication, as a multiple of the time it took: meanwhile only rows are written."""
 
+READ_ONLY = private.FILE & 0o444
+"""A snapshot's mode. Its owner, too, only reads it."""
+
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
 
@@ -40,15 +45,25 @@ class Publisher:
     Args:
         target: the file that analysts open.
         clock: a monotonic clock, in seconds.
+        group: who may read the file besides its owner.
 
     Raises:
         MaterializerError: the target is the live file itself.
     """
 
-    def __init__(self, store: Store, target: Path, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        store: Store,
+        target: Path,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        group: str | None = None,
+    ) -> None:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock = store, target, seconds, clock
+        self._group = group
         self._newest: datetime | None = None
         # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
@@ -115,28 +130,31 @@ class Publisher:
         with metrics.PUBLISH_SECONDS.time():
             now = datetime.now(UTC)
             self._store.checkpoint(now.replace(tzinfo=None), self._newest)
-            copy_and_rename(self._store.path, self._target)
+            copy_and_rename(self._store.path, self._target, self._group)
         ended = self._clock()
         self._dirty, self._due = False, ended + max(self._seconds, PAUSE * (ended - began))
         metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
         _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
 
 
-def copy_and_rename(live: Path, target: Path) -> None:
-    """Copies the file in a child process and replaces the published one with the copy.
+def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
+    """Copies the file in a child process and replaces the published one with the copy, which others cannot read.
 
     Raises:
         MaterializerError: the copy failed; the published file is unchanged.
         OSError: the folder cannot be written.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    private.make(target.parent, group)
     temporary = target.with_name(target.name + ".tmp")
     temporary.unlink(missing_ok=True)
     try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         _copy(live, temporary)
+        if group:
+            private.give(temporary, group)
         # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
         # which makes every later snapshot of this name unreadable.
-        temporary.chmod(0o444)
+        temporary.chmod(READ_ONLY)
         for stray in strays(target):
             remove_stray(stray)
         temporary.replace(target)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from operators.privacy import Privacy
 from schemas import Receipt
+from streams import private
 from streams.materializer import analytics, cleaning, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
@@ -61,7 +62,7 @@ class Store:
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private.make(path.parent)
         try:
             self._db = _open(path)
         except duckdb.Error as error:
@@ -188,7 +189,7 @@ class Store:
             self._run(ddl.statements())
             for table in ddl.all_tables():
                 names = ", ".join(f'"{name}"' for name in table.names)
-                self._all(f"INSERT INTO fresh.{table.name} SELECT {names} FROM live.{table.name}")  # noqa: S608
+                self._all(f"INSERT INTO fresh.{table.name} SELECT {names} FROM live.{table.name}")  # noqa: S608 - our own names; values are bound  # nosec B608
             self._run(analytics.statements())
             self._all("UPDATE fresh.meta SET is_stained = false")
             self._all("CHECKPOINT fresh")
@@ -231,7 +232,7 @@ class Store:
             )
         keys = ", ".join(f"t.{name}" for name in table.key)
         self._register(table, [put.row for put in puts], compared)
-        query = f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"  # noqa: S608
+        query = f"SELECT {keys} FROM {table.name} t JOIN batch b ON {_same_key(table)}{newer}"  # noqa: S608 - our own names; values are bound  # nosec B608
         return set(self._all(query))
 
     def _delete_with_children(self, table: Table, keys: Sequence[RowKey]) -> int:
@@ -244,13 +245,13 @@ class Store:
         by = by or table
         self._register(by, [dict(zip(by.key, key, strict=True)) for key in keys], by.key)
         condition = _same_key(by)
-        [(count,)] = self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608
+        [(count,)] = self._all(f"DELETE FROM {table.name} t USING batch b WHERE {condition}")  # noqa: S608 - our own names; values are bound  # nosec B608
         return int(count)
 
     def _insert(self, table: Table, rows: Sequence[Row]) -> int:
         if rows:
             self._register(table, rows, table.names)
-            self._all(f"INSERT INTO {table.name} BY NAME SELECT * FROM batch")  # noqa: S608
+            self._all(f"INSERT INTO {table.name} BY NAME SELECT * FROM batch")  # noqa: S608 - our own names; values are bound  # nosec B608
         return len(rows)
 
     def _register(self, table: Table, rows: Sequence[Row], columns: Sequence[str]) -> None:
@@ -317,7 +318,8 @@ class Store:
 
 
 def _open(path: Path) -> duckdb.DuckDBPyConnection:
-    con = duckdb.connect(config=_CONFIG)
+    # Rows that do not fit into memory: not into the folder that the process happens to be started in.
+    con = duckdb.connect(config={**_CONFIG, "temp_directory": str(path.parent / "spill")})
     try:
         con.execute(f"ATTACH {analytics.quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
         con.execute("USE live")

@@ -178,7 +178,7 @@ class _Verification:
         if self._con is None:
             return
         query = (
-            f"SELECT user_id, domain, version, document FROM {table} "  # noqa: S608 - one of two names
+            f"SELECT user_id, domain, version, document FROM {table} "  # noqa: S608 - one of two names  # nosec B608
             "WHERE kafka_partition = $1 AND user_id = coalesce($2, user_id) AND domain = coalesce($3, domain)"
         )
         result = self._con.execute(query, [partition, self._user, self._domain])

@@ -7,6 +7,7 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
+from streams import private
 from streams.exceptions import StreamsError
 from streams.materializer.analytics import quoted
 from streams.materializer.columns import Table, flag, moment, number, real, text
@@ -136,7 +137,7 @@ class SideFile:
     """
 
     def __init__(self, path: Path, run: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private.make(path.parent)
         self._path, self._run = path, run
         self._is_new = not path.exists()
         self._con = duckdb.connect(config=_CONFIG)
@@ -156,7 +157,7 @@ class SideFile:
         columns = zip(*((self._run, *row) for row in rows), strict=True)
         arrays = [pa.array(column, type=field.type) for column, field in zip(columns, table.schema, strict=True)]
         self._con.register("batch", pa.table(arrays, names=table.schema.names))
-        self._con.execute(f"INSERT INTO {table.name} SELECT * FROM batch").fetchall()  # noqa: S608
+        self._con.execute(f"INSERT INTO {table.name} SELECT * FROM batch").fetchall()  # noqa: S608 - our own names; values are bound  # nosec B608
 
     def keep(self, run_row: tuple[Any, ...]) -> None:
         """Keep for good what was put in so far, with this row of replay_runs in the place of an earlier one."""

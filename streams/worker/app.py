@@ -5,6 +5,7 @@ from pathlib import Path
 import faust
 
 from schemas.topics import TOPICS
+from streams import private
 from streams.exceptions import MissingExtra
 from streams.kafka.codec import use_fast_gzip
 from streams.kafka.security import protocol_of, tls_context
@@ -31,7 +32,7 @@ def create(settings: Settings) -> Pipeline:
         MissingExtra: the configuration asks for an optional part that is not installed.
     """
     datadir = settings.data_dir / "worker"
-    datadir.mkdir(parents=True, exist_ok=True)
+    private.make(datadir)
     use_fast_gzip()
     app = _app(settings, datadir)
     topics = {base: raw_topic(app, settings, base) for base in TOPICS}

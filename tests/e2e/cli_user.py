@@ -68,6 +68,7 @@ class Up:
                 stdout=out,
                 stderr=err,
                 start_new_session=True,
+                umask=0,
             )
         until(lambda: "Ctrl-C ends it" in self.out.read_text() or self.process.poll() is not None, "sager up")
         assert self.process.poll() is None, self.told()

@@ -11,6 +11,7 @@ from operators.contrast import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
 from streams.local.journal import frames, read, segments
+from streams.private import exposed
 from streams.rights.commander import Commander
 from streams.settings import Settings
 from tests.e2e.cli_user import Up, items, sager, stored
@@ -86,8 +87,11 @@ def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(t
         accepted += choose(up, 1)
         until(lambda: len(learned(up)) >= len(accepted), "the next choice")
         assert sorted(learned(up)) == sorted(accepted)
+        # Its umask lets everything through.
+        assert not list(exposed(up.data))
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
+        assert not list(exposed(up.data))
 
 
 @pytest.mark.thorough

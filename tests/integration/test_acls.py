@@ -180,6 +180,7 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     assert forgotten.exit_code == 0, forgotten.stderr
     doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout
+    assert "the brokers have an authorizer" in doctor.stdout
 
 
 def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:

@@ -380,7 +380,11 @@ class TestDoctor:
         assert found.status is Status.OK
         assert found.found.startswith("1 in" if APACHE else "members unknown in")
         now = examined(harness.settings)
-        assert all(each.status is Status.OK for check in now.values() for each in check), now
+        # Of what keeps others out, this one has nothing but the mode of its files.
+        told = {name: {each.status for each in found} for name, found in now.items()}
+        lax = told.pop("chain key") | told.pop("HTTP tokens") | told.pop("ACLs")
+        assert set.union(*told.values()) == {Status.OK}, now
+        assert lax == {Status.WARNING if APACHE else Status.OK}, now
         assert "layout" in now["DuckDB"][0].found
 
         harness.stop(worker)

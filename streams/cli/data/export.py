@@ -42,13 +42,16 @@ def export(
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.materializer import export as exporting  # noqa: PLC0415
     from streams.materializer import read  # noqa: PLC0415
+    from streams.materializer.manifest import Exported  # noqa: PLC0415
 
-    con = read.connect(settings(), files=True)
-    done: list[exporting.Exported] = []
+    chosen = settings()
+    con = read.connect(chosen, files=True)
+    done: list[Exported] = []
     try:
         total = len(set(tables or exporting.exportable()))
         with Stages() as stages:
-            for each in exporting.export(con, to, list(dict.fromkeys(tables or ())), since, replace=replace):
+            names = list(dict.fromkeys(tables or ()))
+            for each in exporting.export(con, to, names, since, replace=replace, group=chosen.group):
                 done.append(each)
                 stages.at("tables", len(done), total)
     finally:

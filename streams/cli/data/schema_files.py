@@ -1,5 +1,6 @@
 """`sager schemas export`: JSON Schemas and the AsyncAPI document, for other languages."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +36,22 @@ def export(
         return
     out.mkdir(parents=True, exist_ok=True)
     files = {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()} | {"asyncapi.json": document}
+    for name in files:
+        _check_older(out / name)
     for name, content in files.items():
         (out / name).write_text(json_text(content, 2) + "\n", encoding="utf-8")
     note(f"{len(files)} files in {out}")
+
+
+def _check_older(file: Path) -> None:
+    """Only an older file of ours is replaced."""
+    from streams.exceptions import NotOurs  # noqa: PLC0415
+
+    if not file.exists():
+        return
+    try:
+        found = json.loads(file.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not found.keys() & {"$schema", "asyncapi"}:
+        raise NotOurs(f"{file} is no schema: name another folder with --out, or move it away")

@@ -83,7 +83,7 @@ def restore(settings: Settings) -> Restored:
     if live.exists():
         # The live file may be ahead of the snapshot after a kill, and a version must never be given twice.
         with Store(live, settings.prefix) as store:
-            Publisher(store, settings.duckdb_file, settings.publish_seconds).publish()
+            Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group).publish()
     elif not settings.duckdb_file.exists():
         return Restored()
     con = read.connect(settings)

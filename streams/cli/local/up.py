@@ -66,7 +66,7 @@ def up(
     """
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
-    writable(chosen.data_dir)
+    writable(chosen.data_dir, chosen.group)
     listen = _port(port)
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Examine the deployment: broker, topics, workers, dead letters, DuckDB, LLM, versions and settings.
+    """Examine the deployment: broker, topics, workers, DuckDB, LLM, settings, and what keeps others out.
 
     Each line states a finding and, if something is wrong, what to do. Nothing is changed. It ends within about half a
     minute, whatever hangs.

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import kafka, llm, local
+from streams.operations.doctor import kafka, llm, local, security
 from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
 from streams.settings import Settings
 
@@ -17,7 +17,7 @@ __all__ = ["Finding", "Status", "examine"]
 
 CHECK_SECONDS = 15.0
 BROKER_SECONDS = 5.0
-KAFKA_CHECKS = ("topics", "workers", "dead letters")
+KAFKA_CHECKS = ("topics", "workers", "dead letters", "ACLs")
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
@@ -31,6 +31,9 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
     running += [
         Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
         Bounded("data folder", lambda: local.folder(settings), seconds),
+        Bounded("chain key", lambda: security.chain_key(settings), seconds),
+        Bounded("HTTP tokens", lambda: security.tokens(settings), seconds),
+        Bounded("files", lambda: security.files(settings), seconds),
         Bounded("LLM", lambda: _model(settings), seconds),
     ]
     if not reached:
@@ -44,6 +47,7 @@ def _on_kafka(settings: Settings, client: AdminClient, cluster: ClusterMetadata,
         Bounded("topics", lambda: kafka.topics(settings, client, cluster), seconds),
         Bounded("workers", lambda: kafka.workers(settings, client), seconds),
         Bounded("dead letters", lambda: kafka.dead_letters(settings), seconds),
+        Bounded("ACLs", lambda: security.rules(settings, client), seconds),
     ]
 
 

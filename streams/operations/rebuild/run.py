@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -13,13 +14,16 @@ from operators.merge import OutOfOrder, merge
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
-from streams.exceptions import TopicsDiffer
+from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
 from streams.operations.rebuild.compare import compared, version_in
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Longer than any skill."""
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, how much is done, and about how much there is."""
@@ -75,19 +79,37 @@ def rebuild(
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         WorkersRunning: with `apply`, a worker is running.
         NotProduced: the broker did not accept the corrections.
+        NotOurs: the file holds something else.
         OSError: the file cannot be written.
     """
     if apply:
         no_workers(settings)
-    part = out and out.with_name(out.name + ".part")
+    if out is not None:
+        _check_older(out)
     with Scanner(settings) as scanner:
         job = _Rebuild(settings, scanner, tell)
-        if part is None or out is None:
+        if out is None:
             return job.run(apply, lambda _: None)
-        with part.open("wb") as file:
-            report = job.run(apply, lambda line: file.write(line + b"\n"))
-        part.replace(out)
+        with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
+            part = Path(file.name)
+            try:
+                report = job.run(apply, lambda line: file.write(line + b"\n"))
+                file.flush()
+                part.replace(out)
+            finally:
+                part.unlink(missing_ok=True)
         return report
+
+
+def _check_older(out: Path) -> None:
+    """Only an older file of ours is replaced."""
+    if not out.exists() or (out.is_file() and not out.stat().st_size):
+        return
+    try:
+        with out.open("rb") as file:
+            decode(PolicySkill, file.readline(MAX_LINE_BYTES))
+    except (BadRecord, IsADirectoryError):
+        raise NotOurs(f"{out} holds something else than folded skills: name another file with --out") from None
 
 
 class _Rebuild:

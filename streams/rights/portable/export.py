@@ -1,7 +1,7 @@
 """Exports everything held about a person in Kafka and DuckDB to a folder, atomically."""
 
-import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from confluent_kafka import Message
 from pydantic_core import to_json
 
 from schemas import TOPICS, BadRecord, Model, Topic, decode, encode
+from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
 from streams.materializer import read
@@ -54,10 +55,11 @@ def export(
     target = target.absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise NotPortable(f"{target} exists and is not an empty folder; choose another --to")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    private.make(target.parent)
+    # Its name is new and nobody else's: it is removed, whatever happens.
+    temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
     try:
-        for folder in (temporary, temporary / TOPICS_FOLDER, temporary / TABLES_FOLDER):
+        for folder in (temporary / TOPICS_FOLDER, temporary / TABLES_FOLDER):
             folder.mkdir(mode=0o700)
         manifest = _fill(settings, Owner(user), temporary, tell, parquet=parquet)
         _private(temporary / MANIFEST).write_bytes(_pretty(manifest))

@@ -97,7 +97,7 @@ def test_the_snapshot_says_how_fresh_it_is_and_remembers_it_over_restarts(store,
 
 def test_the_snapshot_is_read_only_and_a_stray_wal_beside_it_does_no_harm(store, publisher, settings):
     publisher.publish()
-    assert settings.duckdb_file.stat().st_mode & 0o777 == 0o444
+    assert settings.duckdb_file.stat().st_mode & 0o777 == 0o440
     stray = settings.duckdb_file.with_name("sager.duckdb.wal")
     stray.write_bytes(b"left by a client that was killed")
     write(store, skill(1))

@@ -1,0 +1,135 @@
+"""Whatever is written about people is private, whatever the umask, the release before, or the kind of file."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from typer.testing import CliRunner
+
+from streams import private
+from streams.cli import app
+from streams.local.journal import Segment
+from streams.local.outputs import appending
+from streams.materializer.snapshot import Publisher
+from streams.materializer.store import Store
+from streams.settings import Settings
+from tests.analytics_world import published
+from tests.unit.materializer.materializer_builders import skill, write
+
+
+@pytest.fixture(autouse=True, params=[0o000, 0o022], ids=oct)
+def umask(request):
+    before = os.umask(request.param)
+    yield request.param
+    os.umask(before)
+
+
+def fill(settings: Settings) -> None:
+    """What `sager up` puts into a data folder, without its processes."""
+    private.begin(settings.group)
+    private.tighten(private.make(settings.data_dir, settings.group), settings.group)
+    with Store(settings.data_dir / "live.duckdb", "sager.") as store:
+        write(store, skill(1))
+        Publisher(store, settings.duckdb_file, 5.0, group=settings.group).publish()
+        write(store, skill(2))
+        (settings.data_dir / "a kind of file that is yet to come").write_text("of people")
+        with appending(settings.data_dir / "logs" / "worker.log"):
+            assert (settings.data_dir / "live.duckdb.wal").exists()
+
+
+def modes(folder: Path) -> dict[str, str]:
+    return {path.name: oct(stat.S_IMODE(path.lstat().st_mode)) for path in (folder, *folder.rglob("*"))}
+
+
+def test_nothing_in_a_data_folder_is_more_open_than_promised(tmp_path):
+    settings = Settings(data_dir=tmp_path / "made" / "data", duckdb=tmp_path / "public" / "sager.duckdb")
+    fill(settings)
+    assert not list(private.exposed(settings.data_dir)), modes(settings.data_dir)
+    assert modes(settings.duckdb_file.parent) == {"public": "0o700", "sager.duckdb": "0o440"}
+    assert modes(tmp_path)["made"] == "0o700"
+
+
+def test_a_folder_of_an_older_release_is_closed_with_all_in_it(tmp_path):
+    settings = Settings(data_dir=tmp_path / "data")
+    fill(settings)
+    for path in settings.data_dir.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    (settings.data_dir / "a kind of file that is yet to come").unlink()
+    settings.duckdb_file.chmod(0o444)
+    settings.data_dir.chmod(0o755)
+    assert len(list(private.exposed(settings.data_dir))) == len(modes(settings.data_dir)) > 4
+    private.tighten(settings.data_dir, None, ["sager.duckdb*"])
+    assert not list(private.exposed(settings.data_dir)), modes(settings.data_dir)
+    assert os.access(settings.duckdb_file, os.R_OK)
+
+
+def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_path, caplog):
+    tmp_path.chmod(0o755)
+    thesis = tmp_path / "thesis"
+    thesis.mkdir(mode=0o755)
+    (thesis / "part.txt").touch(0o644)
+    (tmp_path / "elsewhere").touch()
+    (tmp_path / "elsewhere").chmod(0o644)
+    (tmp_path / "live.duckdb").touch()
+    (tmp_path / "live.duckdb").chmod(0o644)
+    (tmp_path / "logs").symlink_to(thesis)
+    before = modes(tmp_path)
+    private.tighten(tmp_path)
+    assert modes(tmp_path) == {**before, "live.duckdb": "0o640"}
+    assert "thesis" in caplog.text
+    sticky = tmp_path / "tmp"
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    private.tighten(sticky)
+    assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
+
+
+def test_a_group_may_read_and_nobody_else(tmp_path):
+    others = [number for number in os.getgroups() if number != os.getegid()]
+    group = 54321 if os.geteuid() == 0 else next(iter(others), os.getegid())
+    settings = Settings(data_dir=tmp_path / "data", group=str(group))
+    fill(settings)
+    assert not list(private.exposed(settings.data_dir, settings.group)), modes(settings.data_dir)
+    assert {path.lstat().st_gid for path in (settings.data_dir, *settings.data_dir.rglob("*"))} == {group}
+    found = modes(settings.data_dir)
+    assert (found["data"], found["sager.duckdb"], found["live.duckdb"]) == ("0o2750", "0o440", "0o640")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes other users")
+def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
+    with TemporaryDirectory(prefix="sager-private-") as name:
+        Path(name).chmod(0o755)
+        settings = Settings(data_dir=Path(name) / "data", group="54321")
+        fill(settings)
+        for group, reads in ((54321, True), (65534, False)):
+            for file in ("sager.duckdb", "live.duckdb"):
+                done = subprocess.run(
+                    ["cat", settings.data_dir / file], user=65534, group=group, extra_groups=[], cwd="/",
+                    capture_output=True, check=False,
+                )  # fmt: skip
+                assert (done.returncode == 0) is reads, done.stderr
+
+
+def test_no_such_group_is_told(tmp_path):
+    with pytest.raises(private.GroupUnusable, match="SAGER_GROUP=nobodys-group"):
+        private.make(tmp_path / "data", "nobodys-group")
+
+
+def test_exports_and_the_journal_are_private_too(tmp_path, umask):
+    env = {"SAGER_DUCKDB": str(published())}
+    assert CliRunner(env=env).invoke(app, ["export", "--to", str(tmp_path / "a" / "out")]).exit_code == 0
+    assert not list(private.exposed(tmp_path / "a"))
+    assert os.umask(umask) == umask  # a command leaves the process as it was
+    Segment(Settings(data_dir=tmp_path / "data")).finish()
+    assert not list(private.exposed(tmp_path / "data" / "journal"))
+
+
+def test_a_process_of_ours_starts_with_a_private_umask(tmp_path, umask):
+    code = f"import os; from streams.cli import main; os.umask({umask}); main()"
+    words = ["schemas", "export", "--out", str(tmp_path / "out")]
+    subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True)
+    assert not list(private.exposed(tmp_path / "out"))
