@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
 from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, make_server
 
 from prometheus_client import make_wsgi_app
@@ -171,7 +171,7 @@ def _end(request: socket.socket) -> None:
 class _Answer(ServerHandler):
     server_software = None  # type: ignore[assignment] # no banner
     error_status = "500 Internal Server Error"
-    error_headers: ClassVar = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+    error_headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]  # noqa: RUF012 - as there
     error_body = b'{"detail": "an error in the process"}\n'
 
     def log_exception(self, exc_info: Any) -> None:
@@ -190,7 +190,8 @@ class _Handler(WSGIRequestHandler):
             self.send_error(414)
         elif self.parse_request():
             if self.command in ("GET", "HEAD") and "Transfer-Encoding" not in self.headers:
-                answer = _Answer(self.rfile, self.wfile, self.get_stderr(), self.get_environ(), multithread=False)
+                read, write = cast("IO[bytes]", self.rfile), cast("IO[bytes]", self.wfile)
+                answer = _Answer(read, write, self.get_stderr(), self.get_environ(), multithread=False)
                 answer.request_handler = self  # type: ignore[attr-defined] # for its log of requests
                 answer.run(self.server.get_app())  # type: ignore[attr-defined]
             else:
