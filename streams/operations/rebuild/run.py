@@ -21,6 +21,7 @@ from streams.operations.rebuild.compare import compared, version_in
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longer than any skill."""
@@ -242,7 +243,8 @@ class _Rebuild:
                 self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
             if differs or version_in(topics.slim_skills.get(key, b"")) > each.skill.version:
                 population = shares.get(each.skill.domain)
-                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population)
+                gate = vouching_of(self._settings)
+                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
                 self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, encode(short))
         self._writer.flush()
 

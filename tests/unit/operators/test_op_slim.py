@@ -5,7 +5,7 @@ import pytest
 from operators.slim import MAX_LIKE_CHARS, compose, eligible, plain, slim
 from operators.tokens import count_tokens
 from schemas import Attribute, Kind, Tier
-from tests.builders import a_skill, an_attribute, id_of, words
+from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, words
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
 SAGA = an_attribute("genre: saga", Tier.HIGH, support=8)
@@ -137,7 +137,8 @@ class TestSafety:
         ],
     )
     def test_value_cannot_leave_its_place_in_the_line(self, value: str) -> None:
-        short = slim(a_skill(an_attribute(f"genre: {value}", Tier.HIGH), SAGA, STYLE), count_tokens, 200)
+        skill = a_skill(an_attribute(f"genre: {value}", Tier.HIGH), SAGA, STYLE)
+        short = slim(skill, count_tokens, 200, vouching=EVERYTHING)
 
         head, style = short.text.split(" | ")
         assert head.startswith("likes: ")
