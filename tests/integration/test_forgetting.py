@@ -27,8 +27,10 @@ from schemas import (
     subject_of,
 )
 from streams.materializer import read
+from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
 from streams.rights.verify import verify
+from streams.settings import Settings
 from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
 from tests.worlds import slate
@@ -39,7 +41,9 @@ ANN = "ann-of-the-marsh"
 SAID = "zyxquill waltzes"
 WISHED = "something for a quokka evening"
 LINE = "preference:music:zyxquill-waltzes"
-TRACES = (ANN, neighbour_of(ANN), "zyxquill", "quokka")
+SECRET = Settings(pseudonym_key="known to this test")
+NAMED = neighbour_of(ANN, secret_of(SECRET))
+TRACES = (ANN, NAMED, "zyxquill", "quokka")
 
 
 def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str = "") -> None:
@@ -68,7 +72,14 @@ def forget(harness: Harness, seconds: float = 60, **scope: Any) -> Receipt:
 
 
 def worker(harness: Harness, url: str, **more: Any) -> Any:
-    return harness.worker(reasoner="llm", llm_base_url=url, llm_model="test-model", support_floor=2, **more)
+    return harness.worker(
+        reasoner="llm",
+        llm_base_url=url,
+        llm_model="test-model",
+        support_floor=2,
+        pseudonym_key=SECRET.pseudonym_key,
+        **more,
+    )
 
 
 def world(harness: Harness, url: str, **more: Any) -> Any:
@@ -85,7 +96,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
     harness.until(lambda out: bool(out.dead_letters), "the refused choice")
-    harness.until(lambda out: neighbour_of(ANN) in str(out.newest(Neighbourhood)), "others to hear of her")
+    harness.until(lambda out: NAMED in str(out.newest(Neighbourhood)), "others to hear of her")
     return running
 
 

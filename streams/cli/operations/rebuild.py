@@ -37,10 +37,11 @@ def rebuild(
 ) -> None:
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
-    Workers may keep running, except with --apply, which writes to the topics skills and slim-skills. A skill whose log
-    has a gap or is not as it was sealed is reported and left alone, and so is one that the log does not know. A slim
-    skill that is forged or ahead of the log is ended with a tombstone, before the right one is written: apps would not
-    take it otherwise. SAGER_CHAIN_KEY has to be the workers'. Memory: about 75 kB per skill of the largest partition.
+    Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
+    pseudonyms of an earlier secret out of neighbourhoods. A skill whose log has a gap or is not as it was sealed is
+    reported and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log
+    is ended with a tombstone, before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has
+    to be the workers'. Memory: about 75 kB per skill of the largest partition.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -65,6 +66,7 @@ def _as_json(report: "Report") -> dict[str, Any]:
         "diffs": report.diffs,
         "skills": report.skills,
         "written": report.written,
+        "rotated": report.rotated,
         "fine": report.is_fine,
         "counts": {finding.name.lower().replace("_", "-"): count for finding, count in report.counts.items()},
         "examples": [
@@ -93,6 +95,8 @@ def _show(report: "Report") -> None:
         console().print(cases)
     if report.written:
         note(f"{report.written:,} records were written")
+    if report.rotated:
+        note(f"{report.rotated:,} neighbourhoods lost signals under pseudonyms of another secret, or of none")
 
 
 def _advice(report: "Report", apply: bool) -> str:

@@ -53,6 +53,7 @@ class Report:
         counts: the number of cases of each finding.
         examples: at most ten of each finding except `equal`.
         written: records written to the compacted topics.
+        rotated: neighbourhoods that lost what they were told under another secret.
     """
 
     diffs: int = 0
@@ -60,6 +61,7 @@ class Report:
     counts: dict[Finding, int] = field(default_factory=lambda: dict.fromkeys(Finding, 0))
     examples: list[Example] = field(default_factory=list)
     written: int = 0
+    rotated: int = 0
 
     @property
     def is_fine(self) -> bool:

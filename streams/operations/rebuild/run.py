@@ -21,9 +21,11 @@ from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
 from streams.operations.rebuild import receipts, slims
 from streams.operations.rebuild.compare import compared, version_in
+from streams.operations.rebuild.pseudonyms import rotate
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """Longer than any skill."""
@@ -146,7 +148,7 @@ class _Rebuild:
         for log, where, slim_where in zip(logs, skills, wheres, strict=True):
             folded, end = self._fold(log, totals)
             # Before the skills that they follow from.
-            told = slims.newest(self._scanner, slim_where)
+            told = slims.newest(self._scanner, slim_where, len(wheres))
             topics = _Topics(slim_skills=told, skills=self._newest(where, totals))
             self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
             self._compare(folded, topics)
@@ -156,6 +158,8 @@ class _Rebuild:
                     write(encode(each.skill))
             if apply:
                 self._apply(log.partition, folded, topics, shares)
+        if apply:
+            self._report.rotated = rotate(self._settings, self._scanner, self._writer)
         return self._report
 
     def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
@@ -301,7 +305,9 @@ class _Rebuild:
         wrong = self._wrong(key, told, {key: each}, topics) if told is not None else None
         if not (differs or wrong is not None or told is None or key in self._ended):
             return
-        short = slim(each.skill, count_tokens, self._settings.slim_tokens, shares.get(each.skill.domain))
+        population = shares.get(each.skill.domain)
+        gate = vouching_of(self._settings)
+        short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
         if told is None and not short.text:
             return
         if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
