@@ -89,6 +89,24 @@ def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
 
 
+def test_files_may_go_while_a_folder_is_closed(tmp_path, monkeypatch):
+    for number in range(5):
+        (tmp_path / f"{number}.log").touch()
+    below = private._below
+
+    def vanishing(path):
+        found = list(below(path))
+        for each in found:
+            if each.name in {"1.log", "3.log"}:
+                each.unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(private, "_below", vanishing)
+    private.tighten(tmp_path)
+    assert not list(private.exposed(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
 def test_a_group_may_read_and_nobody_else(tmp_path):
     others = [number for number in os.getgroups() if number != os.getegid()]
     group = 54321 if os.geteuid() == 0 else next(iter(others), os.getegid())
