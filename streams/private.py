@@ -16,7 +16,7 @@ from pathlib import Path
 from streams.exceptions import StreamsError
 
 FOLDER, SHARED_FOLDER, FILE = 0o700, 0o2750, 0o640
-OURS = ("live.duckdb*", "spill", "worker", "journal", "logs", "replays", "*.log", "*.log.1")
+OURS = ("live.duckdb*", "pseudonyms.key*", "spill", "worker", "journal", "logs", "replays", "*.log", "*.log.1")
 """What a data folder holds. One that holds anything else was not made for us alone, and is not closed as a whole."""
 
 log = logging.getLogger(__name__)
