@@ -29,6 +29,7 @@ from schemas import (
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
+from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
@@ -166,6 +167,8 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         assert new[0].seed == (), "nothing is left of what her history gave"
         prompts = "".join(map(str, server.bodies[asked:]))
         assert prompts
+        harness.quiet()
+        assert verify(harness.settings).findings == [], "a receipt stands for what is gone"
         assert not re.search("zyxquill|quokka", prompts)
 
 
@@ -192,6 +195,7 @@ def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harnes
         skill = fold(log)[ANN, "films"]
         assert encode(skill) == left[PolicySkill.TOPIC, compound_key(ANN, "films")]
         assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
+        assert verify(harness.settings).findings == [], "sealed anew"
 
 
 def _holds(harness: Harness, path: Path, text: bytes) -> bool:

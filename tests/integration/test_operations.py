@@ -291,7 +291,7 @@ class TestRebuild:
             (Case.DIFFERS, "user-0"), (Case.MISSING, "user-1"), (Case.EXTRA, "nobody"), (Case.SLIM_AHEAD, "user-2"),
         }  # fmt: skip
 
-        assert rebuild(nobody, apply=True).written == 5
+        assert rebuild(nobody, apply=True).written == 6, "and a tombstone"
         after = rebuild(harness.settings)
         assert {case: count for case, count in after.counts.items() if count} == {Case.EQUAL: 6, Case.EXTRA: 1}
         newest = harness.quiet().newest(PolicySkill)
