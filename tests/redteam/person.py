@@ -169,7 +169,7 @@ class Person:
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
         redacted = self.privacy.asked(asked, self.domain).text
         wish = self.privacy.wish(asked)
-        kept = ranking.model_copy(update={"instruction": redacted})
+        kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
         opened = join.on_ranking(join.State(), kept, self.parse, at, RingLimits(), wish)
         assert isinstance(opened, Step)
