@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Final
 
@@ -129,9 +129,14 @@ def _why(text: str, kind: Text, depth: int) -> Why | None:
             return Why.DISGUISE if hidden else Why.ORDER
     if (found := worn(text)) and any(acts(told, kind, _ANY_TWO) for told in readings(found)):
         return Why.DISGUISE
-    if any(acts(told, kind, _ANY_TWO) for told in _turned_back(first)) or _encoded(text, kind, depth):
+    if any(map(partial(_meant, kind=kind), _turned_back(first))) or _encoded(text, kind, depth):
         return Why.ENCODED
     return None
+
+
+def _meant(told: str, kind: Text) -> bool:
+    """Whether a text was turned on purpose: letters in any order spell short words of some language by chance."""
+    return acts(told, kind) or (sum(map(is_term, split(told))) > 1 and acts(told, kind, _ANY_TWO))
 
 
 def _encoded(text: str, kind: Text, depth: int) -> bool:

@@ -206,7 +206,7 @@ def _steps(word: str) -> str:
 
 def is_term(word: str) -> bool:
     """Whether a word of some length is a term that ends as it does."""
-    return len(word) >= _SURE_LENGTH and word in _lexicon().exact
+    return len(word) >= _SHORTEST_STEM and word in _lexicon().exact
 
 
 def is_reversed(word: str) -> bool:
