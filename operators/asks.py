@@ -6,6 +6,7 @@ They are protocols, so that everything here can be imported without the extra `l
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+from operators.vouch import DEFAULT, Vouching
 from schemas import ReasonedBy
 
 CORRECTION_TOKENS = 100
@@ -104,6 +105,7 @@ class Asker:
         client: the model's client; its creator closes it.
         count_tokens: counts a text's tokens.
         max_prompt_tokens: limit of every prompt, a corrective retry included.
+        vouching: which values a prompt may show.
 
     Raises:
         ValueError: `max_prompt_tokens` leaves no tokens for the input.
@@ -113,12 +115,20 @@ class Asker:
     least_prompt_tokens: ClassVar[int]
     """Tokens of a prompt's fixed text, of a corrective retry, and of the shortest input."""
 
-    def __init__(self, client: Asks, *, count_tokens: Callable[[str], int], max_prompt_tokens: int = 1_500) -> None:
+    def __init__(
+        self,
+        client: Asks,
+        *,
+        count_tokens: Callable[[str], int],
+        max_prompt_tokens: int = 1_500,
+        vouching: Vouching = DEFAULT,
+    ) -> None:
         if max_prompt_tokens < self.least_prompt_tokens:
             raise ValueError(f"max_prompt_tokens must be at least {self.least_prompt_tokens}, not {max_prompt_tokens}")
         self._client = client
         self._count_tokens = count_tokens
         self._max_prompt_tokens = max_prompt_tokens
+        self._vouching = vouching
 
     async def _ask(self, prompt: str, question: Question) -> Answer:
         """The answer to a question asked with the prompt of this name, such as `evolve.v2`."""

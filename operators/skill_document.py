@@ -8,7 +8,8 @@ import re
 
 from operators.attributes import normalise
 from operators.prompts import as_data
-from operators.render import MAX_VALUE_CHARS
+from operators.render import MAX_VALUE_CHARS, strategy_of
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Tier, derived_id
 
 MAX_NAME_CHARS = 64
@@ -31,13 +32,15 @@ _LATIN = 0xFF
 _BASIC = 0xFFFF
 
 
-def skill_document(skill: PolicySkill) -> str:
-    """The whole document, with a line break at its end.
+def skill_document(skill: PolicySkill, vouching: Vouching = DEFAULT) -> str:
+    """The whole document, with a line break at its end. An agent loads it: it has only lines that may be let out.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
     """
-    return "\n".join([*_front_matter(skill), "", *_body(skill)]) + "\n"
+    lines = vouching.let_out(skill.attributes)
+    shown = skill.model_copy(update={"attributes": tuple(lines), "strategy": strategy_of(lines)})
+    return "\n".join([*_front_matter(shown), "", *_body(shown)]) + "\n"
 
 
 def skill_name(user_id: str, domain: str) -> str:

@@ -122,6 +122,15 @@ class Position(Model):
         return _EPOCH + timedelta(milliseconds=min(self.timestamp_ms, _LAST_MS))
 
 
+_UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+_WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
+_PHRASE = f"{_WORD}(?: {_WORD})*"
+_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}"
+SLIM_TEXT = rf"^(?:{_LIKES}(?: \| {_STYLE})?|{_STYLE})?$"
+"""What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
+is not seen is in it, and a bar only between its two parts. Records of older releases may look otherwise."""
+
+
 class SlimSkill(Event):
     """The two or three likes and the one style phrase that an app injects into its prompt (paper 2.3, C.2)."""
 
@@ -130,7 +139,11 @@ class SlimSkill(Event):
     user_id: UserIdField
     domain: DomainField
     skill_version: int = Field(ge=0)
-    text: Text = Field(description="`likes: X, Y, Z | style: phrase`, or empty while nothing is sure enough.")
+    text: Text = Field(
+        description="`likes: X, Y, Z | style: phrase`, or empty while nothing is sure enough. The pattern is a promise "
+        "of the producer, so that a host can quote the text; readers do not check it.",
+        json_schema_extra={"pattern": SLIM_TEXT},
+    )
     likes: tuple[Label, ...] = Field(default=(), max_length=3)
     style: Annotated[str, Field(max_length=120)] = ""
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")

@@ -5,11 +5,12 @@ from operators.steps import Evolve
 from operators.steps.rank import Rank
 from streams.privacy import privacy_of
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
     """How skills evolve, for arms of which nobody is told: without slim skills, seals and a graph."""
-    return Evolve(limits, privacy_of(settings), settings.warmup_rounds)
+    return Evolve(limits, privacy_of(settings), settings.warmup_rounds, vouching=vouching_of(settings))
 
 
 def rank_of(settings: Settings) -> Rank:
@@ -20,4 +21,5 @@ def rank_of(settings: Settings) -> Rank:
         settings.task_slim,
         settings.retrieve,
         preset=settings.preset,
+        vouching=vouching_of(settings),
     )

@@ -8,6 +8,7 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve import Proposal, validate
 from operators.merge import DEFAULT_LIMITS, MergeLimits, merge, resolve
+from operators.vouch import Held, Vouching
 from schemas import (
     Action,
     Attribute,
@@ -35,6 +36,16 @@ USER = "ann"
 DOMAIN = "books"
 
 _numbers = count(1)
+
+
+class _Everything(Vouching):
+    """Vouches for any value: for tests of what comes behind the gate."""
+
+    def held(self, dimension: str, value: str, items: int = 0) -> Held | None:
+        return None
+
+
+EVERYTHING = _Everything()
 
 
 def a_name(prefix: str) -> str:

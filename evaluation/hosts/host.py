@@ -95,7 +95,9 @@ def ordered(request: HostRequest, remembered: Callable[[ItemFacts], int]) -> tup
     return tuple(item.item_id for item in shuffled)
 
 
-async def by_model(ranker: Ranks, request: HostRequest, context: Sequence[Facet]) -> tuple[str, ...]:
+async def by_model(
+    ranker: Ranks, request: HostRequest, context: Sequence[Facet] = (), lately: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The order by a model, with the host's memory in the place of the community's facets.
 
     In both arms, the prompt places it after the request and before the slim skill.
@@ -103,7 +105,14 @@ async def by_model(ranker: Ranks, request: HostRequest, context: Sequence[Facet]
     Raises:
         ReasonerUnavailable: there is no usable answer. A host has no fallback: an evaluation would mix two rankers.
     """
-    task = Task(request.candidates, request.instruction, context, slim_skill=request.slim_skill, seed=request.seed)
+    task = Task(
+        request.candidates,
+        request.instruction,
+        context,
+        slim_skill=request.slim_skill,
+        lately=lately,
+        seed=request.seed,
+    )
     return (await ranker.rank(task)).order
 
 

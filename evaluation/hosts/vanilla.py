@@ -3,7 +3,7 @@
 from evaluation.hosts.host import HostRequest, Ranks, by_model, ordered, parted, texts_of
 from operators.prompts import as_data
 from operators.rank.deterministic import words
-from schemas import Facet, ItemFacts
+from schemas import ItemFacts
 
 LAST = 5
 _TITLE_CHARS = 100
@@ -32,7 +32,7 @@ class VanillaHost:
         """The candidates' ids, best first."""
         recent = [item.title for item in request.history[max(len(request.history) - self._last, 0) :]]
         if self._ranker is not None:
-            return await by_model(self._ranker, request, _context(recent))
+            return await by_model(self._ranker, request, lately=_plain(recent))
         seen = frozenset[str]().union(*map(words, recent))
 
         def remembered(item: ItemFacts) -> int:
@@ -45,7 +45,6 @@ class VanillaHost:
         parted(request, item_id)
 
 
-def _context(titles: list[str]) -> list[Facet]:
+def _plain(titles: list[str]) -> list[str]:
     """The last titles, newest first."""
-    plain = [title for raw in reversed(titles) if (title := as_data(raw, _TITLE_CHARS))]
-    return [Facet(facet=f"lately took: {title}", confidence=1.0) for title in plain]
+    return [title for raw in reversed(titles) if (title := as_data(raw, _TITLE_CHARS))]

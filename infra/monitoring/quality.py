@@ -120,12 +120,14 @@ SKILLS = (
     ),
     Panel(
         "Proposals refused, by reason",
-        "What the merge or the validation refused, and what the privacy filter removed. Many refused after a change "
+        "What the merge or the validation refused, what the privacy filter removed, and what no model gets for want of "
+        "a voucher: many of these, and the operator's list is short, or somebody tries. Many refused after a change "
         "of model or prompt: the model fabricates.",
         PER_SECOND,
         [
             Query(rate("sager_proposals_refused_total", "why", of=OF), "{{why}}"),
             Query(rate("sager_private_total", "kind", of=OF), "kept out: {{kind}}"),
+            Query(rate("sager_unvouched_total", "why", of=OF), "unvouched: {{why}}"),
             Query(rate("sager_forgotten_total", "scope", of=OF), "forgotten: {{scope}}"),
         ],
     ),

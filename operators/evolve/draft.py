@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data
+from operators.vouch import DEFAULT, Vouching, told
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts
 
 MAX_LEFT = 9
@@ -40,12 +41,14 @@ class Draft:
     keep: list[str]
 
     @classmethod
-    def of(cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str]) -> "Draft":
-        """All that this contrast has to say beside these lines of the skill."""
+    def of(
+        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], vouching: Vouching = DEFAULT
+    ) -> "Draft":
+        """All that this contrast, as `shown` has it, has to say beside these lines of the skill."""
         return cls(
             title=as_data(contrast.chosen.title, _TITLE_CHARS),
             request=as_data(contrast.instruction, _REQUEST_CHARS),
-            community=_community(contrast.facets),
+            community=_community(contrast.facets, vouching),
             attributes=dict(attributes),
             facts=quotable(contrast.chosen),
             # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
@@ -124,9 +127,16 @@ def block(lines: Iterable[str]) -> str:
     return "\n".join(lines) or "(nothing)"
 
 
-def _community(facets: Iterable[Facet]) -> list[str]:
+def shown(contrast: Contrast, vouching: Vouching) -> Contrast:
+    """The contrast with only those facts for which something vouches; its own items count."""
+    chosen, *unchosen = vouching.of_items([contrast.chosen, *contrast.unchosen])
+    return contrast.model_copy(update={"chosen": chosen, "unchosen": tuple(unchosen)})
+
+
+def _community(facets: Iterable[Facet], vouching: Vouching) -> list[str]:
     surest = sorted(facets, key=lambda facet: -facet.confidence)
-    lines = (f"- {as_data(facet.facet, _FACET_CHARS)} | {facet.confidence:.0%} sure" for facet in surest)
+    said = ((told(facet, vouching), facet.confidence) for facet in surest)
+    lines = (f"- {as_data(words, _FACET_CHARS)} | {sure:.0%} sure" for words, sure in said if words)
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 
 

@@ -46,6 +46,7 @@ class LlmReasoner(_Judges):
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
             max_attributes=self._max_attributes,
+            vouching=self._vouching,
         )
         if asked is None:
             judged = Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
@@ -75,6 +76,7 @@ class LlmReplacer(_Judges):
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
             max_attributes=self._max_attributes,
+            vouching=self._vouching,
         )
         if asked is None:
             return Replacement(reasoned_by=ReasonedBy(reasoner=self.name))

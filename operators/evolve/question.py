@@ -16,9 +16,10 @@ import orjson
 from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, words
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, shown, words
 from operators.evolve.patterns import is_exploration
 from operators.prompts import template
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill
 
 PROMPT = "evolve.v2"
@@ -56,7 +57,13 @@ class Question:
 
 
 def question(
-    contrast: Contrast, skill: PolicySkill, *, count_tokens: Callable[[str], int], max_tokens: int, max_attributes: int
+    contrast: Contrast,
+    skill: PolicySkill,
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+    max_attributes: int,
+    vouching: Vouching = DEFAULT,
 ) -> Question | None:
     """The question that this contrast puts to this skill, or None if there is nothing to judge.
 
@@ -67,12 +74,15 @@ def question(
         max_tokens: the prompt's budget, a corrective retry's addition included.
         max_attributes: most lines to judge; those on the chosen item's dimensions, by tier, then recency. Whether a
             choice explores is not asked: code counts it.
+        vouching: which facts and lines a model may be shown.
     """
+    contrast = shown(contrast, vouching)
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
-    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_exploration(line)]
+    lines = vouching.let_out(skill.attributes)
+    relevant = [line for line in lines if line.dimension in dimensions and not is_exploration(line)]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
-    draft = Draft.of(contrast, _keyed(relevant[:max_attributes]), keep=news)
+    draft = Draft.of(contrast, _keyed(relevant[:max_attributes]), keep=news, vouching=vouching)
 
     def new() -> tuple[str, ...]:
         return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
@@ -80,9 +90,9 @@ def question(
     def write() -> str:
         if not draft.facts or not (draft.attributes or new()):
             return ""
-        lines = (f"- {key} | {words(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
+        known = (f"- {key} | {words(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
         return template(PROMPT).substitute(
-            draft.blocks, profile=block(lines), new=block(f"- {quoted}" for quoted in new())
+            draft.blocks, profile=block(known), new=block(f"- {quoted}" for quoted in new())
         )
 
     prompt = draft.fit(write, count_tokens, max_tokens)

@@ -9,9 +9,10 @@ import orjson
 from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, words
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, shown, words
 from operators.evolve.replace import MAX_LINES, Replacement
 from operators.prompts import as_data, template
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
 PROMPT = "evolve-replace.v1"
@@ -43,7 +44,13 @@ class Rewrite:
 
 
 def rewrite(
-    contrast: Contrast, skill: PolicySkill, *, count_tokens: Callable[[str], int], max_tokens: int, max_attributes: int
+    contrast: Contrast,
+    skill: PolicySkill,
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+    max_attributes: int,
+    vouching: Vouching = DEFAULT,
 ) -> Rewrite | None:
     """The question for a new skill, or None if the chosen item has no fact to write it from.
 
@@ -53,9 +60,11 @@ def rewrite(
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
         max_attributes: most lines that can be kept, by tier, then recency; further ones are forgotten.
+        vouching: which facts and lines a model may be shown; other old lines are forgotten.
     """
-    old = sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
-    draft = Draft.of(contrast, _quotable(old[:max_attributes]), keep=Choice.of(contrast).offered())
+    contrast = shown(contrast, vouching)
+    old = sorted(vouching.let_out(skill.attributes), key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    draft = Draft.of(contrast, _quotable(old[:max_attributes]), keep=Choice.of(contrast).offered(), vouching=vouching)
 
     def write() -> str:
         if not draft.facts:

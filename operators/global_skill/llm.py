@@ -14,6 +14,7 @@ from operators.asks import CORRECTION_TOKENS, Asker
 from operators.global_skill.statistics import DEFAULT_LIMITS
 from operators.global_skill.words import MAX_GUIDANCE_CHARS
 from operators.prompts import as_data, template
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, GlobalSkill, Persona, ReasonedBy, Tier
 
 PROMPT = "global-skill.v1"
@@ -45,7 +46,12 @@ class LlmGlobalSkill(Asker):
         Raises:
             ReasonerUnavailable: there is no usable answer.
         """
-        asked = question(skill, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens)
+        asked = question(
+            skill,
+            count_tokens=self._count_tokens,
+            max_tokens=self._max_prompt_tokens,
+            vouching=self._vouching,
+        )
         if asked is None:
             return skill
         reply = await self._ask(PROMPT, asked)
@@ -77,16 +83,19 @@ class Question:
         return orjson.dumps(answer).decode()
 
 
-def question(skill: GlobalSkill, *, count_tokens: Callable[[str], int], max_tokens: int) -> Question | None:
+def question(
+    skill: GlobalSkill, *, count_tokens: Callable[[str], int], max_tokens: int, vouching: Vouching = DEFAULT
+) -> Question | None:
     """The question that this skill puts, or None if it has no line to judge.
 
     Args:
         skill: the statistical one, best with more lines than are to be kept (`GlobalLimits.offered`).
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
+        vouching: which lines may be shown; others are left out.
     """
     lines: dict[str, Attribute] = {}
-    for attribute in skill.attributes:
+    for attribute in vouching.let_out(skill.attributes):
         lines.setdefault(as_data(f"{attribute.dimension}: {attribute.value}", _LINE_CHARS), attribute)
     personas = {f"persona_{number}": persona for number, persona in enumerate(skill.personas, 1)}
     chars = _DRAFT_CHARS

@@ -11,6 +11,7 @@ from datetime import datetime
 from operators.global_skill.words import PLACES, dimension_words, guidance, strategies
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
+from operators.vouch import DEFAULT, Vouching
 from schemas import MAX_POPULAR, Attribute, GlobalSkill, Kind, Memory, Persona, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
@@ -175,7 +176,11 @@ def _favourites_share(profile: Profile) -> float:
 
 
 def global_skill(
-    population: Population, event_id: str, occurred_at: datetime, limits: GlobalLimits = DEFAULT_LIMITS
+    population: Population,
+    event_id: str,
+    occurred_at: datetime,
+    limits: GlobalLimits = DEFAULT_LIMITS,
+    vouching: Vouching = DEFAULT,
 ) -> GlobalSkill:
     """The global skill of this population: the same for the same users.
 
@@ -202,7 +207,11 @@ def global_skill(
         guidance=guidance(
             population.domain,
             population.users,
-            [(one.attribute, _share(one.users, population.users)) for one in held],
+            [
+                (one.attribute, _share(one.users, population.users))
+                for one in held
+                if vouching.of_line(one.attribute) is None
+            ],
             words,
             population.prior,
         ),

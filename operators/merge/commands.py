@@ -9,6 +9,7 @@ from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
 from operators.privacy import DEFAULT, Privacy
+from operators.vouch import without_count
 from schemas import (
     Action,
     Attribute,
@@ -147,6 +148,7 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, _limits:
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
+    reworded = without_count(reworded)
     if name == line.attribute_id:
         return _Answer((_new(ChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
@@ -180,7 +182,7 @@ def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> 
 
 def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
     """A new version with the lines of an old one, or of an export; what was learned since is in the log."""
-    wanted = {line.attribute_id: line for line in command.lines or ()}
+    wanted = {line.attribute_id: without_count(line) for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
     of_import = command.action is Action.IMPORT
     reason = command.reason or ("imported" if of_import else f"rolled back to version {command.to_version}")

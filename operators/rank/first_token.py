@@ -13,6 +13,7 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.rank.ranking import LlmRanking, by_score, mean, presentations, together
 from operators.rank.task import Task
+from operators.vouch import DEFAULT, Vouching
 from schemas import ReasonedBy
 
 PROMPT = "rank-first-token.v1"
@@ -31,6 +32,7 @@ class FirstTokenRanker:
         count_tokens: counts a text's tokens.
         max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that are asked; 2 are an order and its reverse.
+        vouching: which values a prompt may show.
 
     Raises:
         ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
@@ -43,6 +45,7 @@ class FirstTokenRanker:
         count_tokens: Callable[[str], int],
         max_prompt_tokens: int = 1_500,
         orders: int = 2,
+        vouching: Vouching = DEFAULT,
     ) -> None:
         if orders < 1 or max_prompt_tokens < MIN_PROMPT_TOKENS:
             raise ValueError(f"orders must be at least 1, and max_prompt_tokens at least {MIN_PROMPT_TOKENS}")
@@ -50,6 +53,7 @@ class FirstTokenRanker:
         self._count_tokens = count_tokens
         self._max_prompt_tokens = max_prompt_tokens
         self._orders = orders
+        self._vouching = vouching
 
     async def rank(self, task: Task) -> LlmRanking:
         """The candidates in a strict order. One candidate or none costs no call.
@@ -67,7 +71,14 @@ class FirstTokenRanker:
         scores: list[Mapping[str, float]] = []
         records: list[ReasonedBy] = []
         for shown in presentations(task.items, task.seed, self._orders):
-            text = rendered(PROMPT, task, shown, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens)
+            text = rendered(
+                PROMPT,
+                task,
+                shown,
+                count_tokens=self._count_tokens,
+                max_tokens=self._max_prompt_tokens,
+                vouching=self._vouching,
+            )
             letters = keys(len(shown))
             try:
                 token = await self._client.first_token(text, letters, name=PROMPT.replace(".", "_"))

@@ -83,7 +83,14 @@ class ListwiseRanker(Asker):
     async def _ask_one(self, task: Task, shown: Sequence[ItemFacts]) -> tuple[list[str], dict[str, str], ReasonedBy]:
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         reply = await self._client.ask(
-            rendered(PROMPT, task, shown, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens),
+            rendered(
+                PROMPT,
+                task,
+                shown,
+                count_tokens=self._count_tokens,
+                max_tokens=self._max_prompt_tokens,
+                vouching=self._vouching,
+            ),
             _schema(list(by_key), self._with_reasons),
             name=PROMPT.replace(".", "_"),
             # Twice as much as we count: another tokenizer, and white space that some endpoints indent with.

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 from operators.asks import NO_LOGPROBS, Client
 from operators.evolve.proposal import ReasonerUnavailable
@@ -11,6 +12,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.rank.pointwise import PointwiseRanker
 from operators.rank.ranking import LlmRanking
 from operators.rank.task import Task
+from operators.vouch import DEFAULT, Vouching
 
 GIVE_UP_AFTER = 3
 """Once may be an accident of one reply; an endpoint that tells no probabilities never does."""
@@ -37,6 +39,7 @@ class LlmRanker:
         max_prompt_tokens: limit of every prompt, a corrective retry included.
         orders: presentation orders that the wanted form averages; by default 2 for the first token, whose calls are
             cheap, and 1 else. A grade per candidate is always asked in one.
+        vouching: which values a prompt may show.
 
     Raises:
         ValueError: `max_prompt_tokens` leaves no room for the input, or there are no orders.
@@ -52,16 +55,18 @@ class LlmRanker:
         form: Form = Form.FIRST_TOKEN,
         max_prompt_tokens: int = 1_500,
         orders: int | None = None,
+        vouching: Vouching = DEFAULT,
     ) -> None:
         first = orders if orders is not None and form is Form.FIRST_TOKEN else 2
         listed = orders if orders is not None and form is Form.LISTWISE else 1
-        self._first_token = FirstTokenRanker(
-            client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, orders=first
-        )
-        self._listwise = ListwiseRanker(
-            client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, orders=listed
-        )
-        self._pointwise = PointwiseRanker(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens)
+        asks: dict[str, Any] = {
+            "count_tokens": count_tokens,
+            "max_prompt_tokens": max_prompt_tokens,
+            "vouching": vouching,
+        }
+        self._first_token = FirstTokenRanker(client, orders=first, **asks)
+        self._listwise = ListwiseRanker(client, orders=listed, **asks)
+        self._pointwise = PointwiseRanker(client, **asks)
         self._form = form
         self._without = 0
 

@@ -43,7 +43,14 @@ class PointwiseRanker(Asker):
         [shown] = presentations(task.items, task.seed, 1)
         by_key: dict[str, str] = dict(zip(keys(len(shown)), (item.item_id for item in shown), strict=True))
         reply = await self._client.ask(
-            rendered(PROMPT, task, shown, count_tokens=self._count_tokens, max_tokens=self._max_prompt_tokens),
+            rendered(
+                PROMPT,
+                task,
+                shown,
+                count_tokens=self._count_tokens,
+                max_tokens=self._max_prompt_tokens,
+                vouching=self._vouching,
+            ),
             _schema(list(by_key)),
             name=PROMPT.replace(".", "_"),
             max_tokens=reply_tokens(self._count_tokens, orjson.dumps(dict.fromkeys(by_key, 0)).decode()),

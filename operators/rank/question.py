@@ -8,13 +8,14 @@ request's beginning and the candidates' keys.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
 from operators.rank.deterministic import words
 from operators.rank.task import Task
+from operators.vouch import DEFAULT, Vouching, worded
 from schemas import Fact, ItemFacts
 
 MIN_PROMPT_TOKENS = 1_300
@@ -64,7 +65,13 @@ def keys(number: int) -> list[str]:
 
 
 def rendered(
-    prompt: str, task: Task, shown: Sequence[ItemFacts], *, count_tokens: Callable[[str], int], max_tokens: int
+    prompt: str,
+    task: Task,
+    shown: Sequence[ItemFacts],
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+    vouching: Vouching = DEFAULT,
 ) -> str:
     """The prompt of this name about this task, the candidates shown in this order under `keys`.
 
@@ -74,14 +81,16 @@ def rendered(
         shown: the task's items in their order of presentation.
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
+        vouching: which facts and words of the community may be shown.
     """
+    task = replace(task, items=vouching.of_items(task.items))
 
     def fit(texts: Iterable[str], share: float) -> str:
         return next((text for text in texts if count_tokens(text) <= share * max_tokens), "")
 
     known: dict[str, str] = dict(zip((item.item_id for item in shown), keys(len(shown)), strict=True))
     request = fit((as_data(task.instruction, chars) for chars in _REQUEST_CHARS), _REQUEST_SHARE)
-    community = fit((_community(task, known, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
+    community = fit((_community(task, known, vouching, *size) for size in _COMMUNITY), _COMMUNITY_SHARE)
     taste = fit((_taste(task.slim_skill, chars) for chars in _TASTE_CHARS), _TASTE_SHARE)
     told = _telling_first(task)
 
@@ -99,8 +108,10 @@ def rendered(
     return text(_DETAILS[min(richest, len(_DETAILS) - 1)])
 
 
-def _community(task: Task, known: Mapping[str, str], facets: int, chars: int) -> str:
-    lines = [f"- {as_data(facet.facet, chars)} (confidence {facet.confidence:.1f})" for facet in task.facets[:facets]]
+def _community(task: Task, known: Mapping[str, str], vouching: Vouching, facets: int, chars: int) -> str:
+    said = ((words, facet.confidence) for facet in task.facets if (words := worded(facet, vouching)))
+    told = [*said, *((f"lately took: {title}", 1.0) for title in task.lately)]
+    lines = [f"- {as_data(words, chars)} (confidence {sure:.1f})" for words, sure in told[:facets]]
     taken = sorted((i for i in known if task.companions.get(i, 0.0) > 0), key=lambda i: (-task.companions[i], i))
     if taken:
         also = ", ".join(known[i] for i in taken[:_MAX_COMPANIONS])

@@ -16,7 +16,8 @@ class Task:
         instruction: what the user asked for, in their own words.
         facets: what the community says about the user, the surest first.
         companions: per item id, from 0 to 1, how strongly others took it together with what this user took.
-        slim_skill: the slim skill's text.
+        slim_skill: the slim skill's text, as `operators.slim` makes it.
+        lately: titles of what the person took lately, newest first; only hosts that rank by titles tell it.
         seed: decides the presentation orders, and between candidates that tie.
 
     Raises:
@@ -28,6 +29,7 @@ class Task:
     facets: Sequence[Facet] = ()
     companions: Mapping[str, float] = field(default_factory=dict)
     slim_skill: str = ""
+    lately: Sequence[str] = ()
     seed: str = ""
 
     def __post_init__(self) -> None:

@@ -4,16 +4,17 @@ A user with no memory gets nothing: there is nobody to be like.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 
 from operators.attributes import fact_id
-from operators.prompts import as_data
 from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
+from operators.vouch import DEFAULT, Vouching, in_words
+from operators.vouch.facets import NEAR, OWN
 from schemas import MAX_SUPPORTERS, Facet, ItemSignal, Memory, Neighbourhood
 
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3
@@ -26,7 +27,6 @@ this, nothing that the user has not taken could ever be said.
 SHRINKAGE = 5
 """Added to an item's takers: 3 of 3 takers say less of a companion than 30 of 30."""
 
-_VALUE_CHARS, _DIMENSION_CHARS = 40, 40
 _DIGITS = 4
 
 
@@ -58,6 +58,7 @@ def retrieve(
     limits: RetrieveLimits = DEFAULT_LIMITS,
     preset: Preset = Preset.FULL,
     popularity: Mapping[str, int] | None = None,
+    vouching: Vouching = DEFAULT,
 ) -> Retrieved:
     """Facets and companions for one user, whatever the candidates are.
 
@@ -70,6 +71,7 @@ def retrieve(
         preset: what the pruning rules are fed with.
         popularity: how many users took an item lately, where it is known; what everybody takes is anybody's
             companion.
+        vouching: what a facet may say.
     """
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
@@ -77,7 +79,7 @@ def retrieve(
     near = neighbourhood or Neighbourhood(user_id=memory.user_id, domain=memory.domain)
     neighbours = domain_prune(memory, near, domain, now, limits, preset)
     proposed = _propose(neighbours, near.signals, limits)
-    facets, dropped = quality_filter(proposed, neighbours.names, limits)
+    facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
     companions = _companions(near.signals, taken, limits.companions, popularity or {})
     return Retrieved(facets, companions, neighbours, version, epoch, dropped)
@@ -91,32 +93,29 @@ def attribute_words(attribute_id: str) -> str:
     >>> attribute_words("preference:genre:science-fiction"), attribute_words("criterion:release_era:1990s")
     ('science fiction (genre)', '1990s (release era)')
     """
+    return in_words(*_parts(attribute_id))
+
+
+def _parts(attribute_id: str) -> tuple[str, str]:
+    """The dimension and the value of an id, the value in words."""
     _, _, rest = attribute_id.partition(":")
     dimension, _, value = rest.partition(":")
-    return in_words(dimension, value.replace("-", " "))
+    return dimension, value.replace("-", " ")
 
 
-@lru_cache(maxsize=16_384)
-def in_words(dimension: str, value: str) -> str:
-    """A fact as a facet says it: one safe line of at most 83 characters.
+def names_of(neighbours: Neighbours, vouching: Vouching | None = None) -> dict[str, str]:
+    """The words for each attribute that a neighbour has: an item's own, with their letter case, else the id's.
 
-    >>> in_words("price_tier", "$$ | <b>")
-    '$$ (b) (price tier)'
+    With `vouching` only those that may be shown to a model; on how many of these items one was met counts.
     """
-    value = as_data(value, _VALUE_CHARS)
-    dimension = as_data(dimension.replace("_", " "), _DIMENSION_CHARS)
-    return f"{value} ({dimension})" if value and dimension else value
-
-
-def names_of(neighbours: Neighbours) -> dict[str, str]:
-    """The words for each attribute that a neighbour has: an item's own, with their letter case, else the id's."""
+    items = [item.taken for item in neighbours.items]
+    having = Counter(name for taken in items for name in {fact_id(fact) for fact in taken.facts})
+    said = [(fact_id(fact), fact.dimension, fact.value) for taken in items for fact in taken.facts]
+    said += [(name, *_parts(name)) for user in neighbours.users for name in sorted(user.attributes)]
     named: dict[str, str] = {}
-    for item in neighbours.items:
-        for fact in item.taken.facts:
-            named.setdefault(fact_id(fact), in_words(fact.dimension, fact.value))
-    for user in neighbours.users:
-        for name in sorted(user.attributes):
-            named.setdefault(name, attribute_words(name))
+    for name, dimension, value in said:
+        if vouching is None or vouching.held(dimension, value, having[name]) is None:
+            named.setdefault(name, in_words(dimension, value))
     return {name: words for name, words in named.items() if words}
 
 
@@ -150,7 +149,7 @@ def _propose(neighbours: Neighbours, signals: Sequence[ItemSignal], limits: Retr
         if confidence >= limits.confidence_floor:
             mostly_own = math.fsum(own.values()) >= math.fsum(near.values())
             yield Facet(
-                facet=f"drawn to {words}" if mostly_own else f"people with the same taste like {words}",
+                facet=f"{OWN if mostly_own else NEAR}{words}",
                 confidence=confidence,
                 supporting_neighbors=tuple(sorted(support, key=lambda name: (-support[name], name))[:MAX_SUPPORTERS]),
                 attribute_id=attribute_id,

@@ -14,10 +14,11 @@ import orjson
 from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
-from operators.retrieve.facets import in_words, names_of
+from operators.retrieve.facets import names_of
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser
 from operators.retrieve.quality import Reason, quality_filter
+from operators.vouch import DEFAULT, Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory, ReasonedBy
 
 PROMPT = "facets.v1"
@@ -77,11 +78,12 @@ class LlmFacets(Asker):
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
             most=self._limits.facets,
+            vouching=self._vouching,
         )
         if asked is None:
             return Synthesis(reasoned_by=ReasonedBy(reasoner=self.name, prompt=PROMPT))
         reply = await self._ask(PROMPT, asked)
-        facets, dropped = synthesis(asked, reply.answer, self._limits)
+        facets, dropped = synthesis(asked, reply.answer, self._limits, self._vouching)
         return Synthesis(facets, dropped, reply.reasoned_by(PROMPT))
 
 
@@ -126,7 +128,13 @@ class FacetRequest:
 
 
 def request(
-    memory: Memory, neighbours: Neighbours, *, count_tokens: Callable[[str], int], max_tokens: int, most: int
+    memory: Memory,
+    neighbours: Neighbours,
+    *,
+    count_tokens: Callable[[str], int],
+    max_tokens: int,
+    most: int,
+    vouching: Vouching = DEFAULT,
 ) -> FacetRequest | None:
     """What to ask about these neighbours, or None if there is nobody to cite.
 
@@ -136,6 +144,7 @@ def request(
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
         most: most facets.
+        vouching: which attributes may be shown.
     """
     # By place on their own side, so that a tight budget takes from both sides of the graph alike.
     places: dict[str, float] = {}
@@ -144,7 +153,7 @@ def request(
         places |= {one.neighbour: place / len(side) for place, one in enumerate(side, 1)}
     rows: list[ScoredItem | ScoredUser] = [*neighbours.items, *neighbours.users]
     rows.sort(key=lambda one: (places[one.neighbour], one.neighbour))
-    draft = _Draft(_most_taken(memory), rows, names_of(neighbours), most)
+    draft = _Draft(_most_taken(memory, vouching), rows, names_of(neighbours, vouching), most)
     while draft.rows and count_tokens(draft.prompt) > max_tokens - CORRECTION_TOKENS:
         draft.shrink()
     if not draft.rows:
@@ -153,7 +162,7 @@ def request(
 
 
 def synthesis(
-    asked: FacetRequest, answer: Mapping[str, Any], limits: RetrieveLimits
+    asked: FacetRequest, answer: Mapping[str, Any], limits: RetrieveLimits, vouching: Vouching = DEFAULT
 ) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
     """The facets of an answer that fits the request's schema, filtered, and how many were dropped for which reason.
 
@@ -175,7 +184,7 @@ def synthesis(
                 attribute_id=named if any(named in one.attributes for one in cited) else None,
             )
         )
-    kept, dropped = quality_filter(proposed, {one.neighbour for one in asked.shown.values()}, limits)
+    kept, dropped = quality_filter(proposed, {one.neighbour for one in asked.shown.values()}, limits, vouching)
     return kept, dict(Counter(dropped) + Counter({Reason.EMPTY: empty}))
 
 
@@ -235,10 +244,12 @@ class _Draft:
         return [name for name in dict.fromkeys(own) if name in self.names][: self.shown_each]
 
 
-def _most_taken(memory: Memory) -> list[str]:
+def _most_taken(memory: Memory, vouching: Vouching) -> list[str]:
     """M_u in lines: what the user takes most, and how often."""
+    having = Counter(name for taken in memory.taken for name in {fact_id(fact) for fact in taken.facts})
     counts: Counter[str] = Counter()
     for taken in memory.taken:
-        counts.update({in_words(fact.dimension, fact.value) for fact in taken.facts} - {""})
+        said = (f for f in taken.facts if vouching.held(f.dimension, f.value, having[fact_id(f)]) is None)
+        counts.update({in_words(fact.dimension, fact.value) for fact in said} - {""})
     best = sorted(counts, key=lambda words: (-counts[words], words))[:_MOST_TAKEN]
     return [f"{words}: {counts[words]} of {len(memory.taken)}" for words in best]

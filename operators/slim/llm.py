@@ -10,6 +10,7 @@ from operators.asks import CORRECTION_TOKENS, Asker
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, PolicySkill, ReasonedBy, SlimSkill
 
 PROMPT = "slim.v1"
@@ -79,6 +80,7 @@ class LlmExtract(Asker):
             population,
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
+            vouching=self._vouching,
         )
         if asked is None:
             return Extracted(composed(skill, {}, {}, self._count_tokens, budget), ReasonedBy(reasoner=self.name))
@@ -137,13 +139,14 @@ def question(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
+    vouching: Vouching = DEFAULT,
 ) -> Question | None:
     """The question that this task puts to this skill, or None if there is nothing to choose among.
 
     The lines stand in the order in which they would be taken without a model, and the last ones are left out where the
     prompt's budget is short.
     """
-    likes, styles = (_named(each) for each in phrases(skill, population, relevant))
+    likes, styles = (_named(each) for each in phrases(skill, population, relevant, vouching))
     styles.pop(NONE, None)
     request, most = as_data(instruction, _REQUEST_CHARS), max_likes(budget)
     while likes or styles:

@@ -323,6 +323,11 @@ class Vocabulary:
         self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
         self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels that it can find, in its order."""
+        return tuple(self._rank)
+
     def without(self, words: str) -> "Vocabulary":
         """The same labels without some keywords, such as those that only a raw genre uses unambiguously."""
         left_out = {form for word in words.split(",") for form in _forms(word)}

@@ -24,9 +24,11 @@ from operators.merge import (
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.seals import sealed
-from operators.slim import slim
+from operators.slim import eligible, slim
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
+from operators.vouch import DEFAULT as VOUCHING
+from operators.vouch import Vouching
 from schemas import Contrast, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
 
 
@@ -118,6 +120,7 @@ class Evolve:
         slim_tokens: the slim skill's budget; None: no slim skill.
         chain_key: the secret of all seals, empty for none; None for no seals.
         graph: of the user-item graph; None where choices are not remembered.
+        vouching: what a slim skill may say.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -126,6 +129,7 @@ class Evolve:
     slim_tokens: int | None = None
     chain_key: bytes | None = None
     graph: GraphLimits | None = None
+    vouching: Vouching = VOUCHING
 
     def begin(
         self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
@@ -191,7 +195,8 @@ class Evolve:
     def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
         """The version that a diff leads to: sealed, merged, and made slim where that says something else than before.
 
-        What distinguishes may have changed since the last slim skill went out: where there are shares one is sent,
+        What distinguishes may have changed since the last slim skill went out, and what is vouched for with the
+        operator's list or a release: where there are shares, or a line that needs more than its shape, one is sent,
         changed or not.
 
         Args:
@@ -204,7 +209,7 @@ class Evolve:
             diff = seal(diff, skill.chain, self.chain_key)
         evolved = merge(skill, diff)
         now = self.slim(evolved, state.shares)
-        if now is None or always or (skill.version and state.shares):
+        if now is None or always or (skill.version and (state.shares or self._may_change(evolved))):
             return Version(evolved, diff, now)
         before = self.slim(skill, state.shares) if skill.version else None
         return Version(evolved, diff, None if now.text == (before.text if before else "") else now)
@@ -227,8 +232,13 @@ class Evolve:
         """The skill as an app injects it; None where nobody is told."""
         if self.slim_tokens is None:
             return None
-        short = slim(skill, count_tokens, self.slim_tokens, shares)
+        short = slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
         return short if self.chain_key is None else sealed(short, self.chain_key)
+
+    @staticmethod
+    def _may_change(skill: PolicySkill) -> bool:
+        """Whether a line may be let out at one time and held back at another."""
+        return any(VOUCHING.held(line.dimension, line.value) for line in eligible(skill))
 
     def _evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
         version = self.version(state, diff)

@@ -10,6 +10,8 @@ from operators.rank.skill import RankSkill
 from operators.retrieve import DEFAULT_LIMITS, Preset, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.tokens import count_tokens
+from operators.vouch import DEFAULT as VOUCHING
+from operators.vouch import Vouching
 from schemas import (
     Attribute,
     Candidate,
@@ -57,6 +59,7 @@ class Rank:
         retrieves: the community has a say.
         limits, preset: of what is retrieved.
         weights: what counts how much.
+        vouching: what may be let out to apps and models.
     """
 
     by: RankSkill = RankSkill.FULL
@@ -66,18 +69,27 @@ class Rank:
     limits: RetrieveLimits = DEFAULT_LIMITS
     preset: Preset = Preset.FULL
     weights: RankWeights = DEFAULT_WEIGHTS
+    vouching: Vouching = VOUCHING
 
     def retrieve(self, state: State, rules: str, now: datetime) -> Retrieved:
         """What the community says about this user; `rules`: the domain by whose rules neighbours are pruned."""
         if not self.retrieves:
             return Retrieved()
-        limits, preset = self.limits, self.preset
-        return retrieve(state.memory, state.neighbourhood, rules, now, limits, preset, state.popularity)
+        return retrieve(
+            state.memory,
+            state.neighbourhood,
+            rules,
+            now,
+            self.limits,
+            self.preset,
+            state.popularity,
+            self.vouching,
+        )
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
         """The slim skill for this task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant)
+        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant, self.vouching)
 
     def lines(
         self,

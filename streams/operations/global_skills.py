@@ -20,6 +20,7 @@ from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, glob
 from operators.global_skill.llm import LlmGlobalSkill
 from operators.statinit.prior import PriorLimits
 from operators.tokens import count_tokens
+from operators.vouch import DEFAULT, Vouching
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from schemas.codec import ModelT
 from schemas.fields import Domain
@@ -27,6 +28,7 @@ from streams.exceptions import MissingExtra, StreamsError
 from streams.kafka.events import EventOutbox
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 _EVERY = 500
 
@@ -115,10 +117,14 @@ def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[by
     return newest
 
 
-def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
+def build(
+    populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits, vouching: Vouching = DEFAULT
+) -> list[GlobalSkill]:
     """The global skill of each population, in the order of their domains' names."""
     return [
-        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
+        global_skill(
+            each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits, vouching
+        )
         for each in sorted(populations, key=lambda each: each.domain)
     ]
 
@@ -137,7 +143,7 @@ async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell 
         raise MissingExtra("--llm needs an extra: pip install 'sager-streams[llm]'") from error
     client = llm_client(settings)
     try:
-        writer = LlmGlobalSkill(client, count_tokens=count_tokens)
+        writer = LlmGlobalSkill(client, count_tokens=count_tokens, vouching=vouching_of(settings))
         done = []
         for number, skill in enumerate(skills, 1):
             try:

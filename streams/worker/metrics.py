@@ -12,6 +12,7 @@ from operators.contrast import Outcome
 from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
+from operators.vouch import Held
 from schemas import ChangeKind, Refusal, Tier
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
@@ -92,6 +93,9 @@ TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]
 )
 PRIVATE = Counter("sager_private", "What the privacy filter kept out of skills, prompts and rows, by kind.", ["kind"])
+UNVOUCHED = Counter(
+    "sager_unvouched", "New lines of skills for which nothing vouches, so that no model gets them, by why.", ["why"]
+)
 FORGOTTEN = Counter("sager_forgotten", "Requests to forget that were carried out, by what was forgotten.", ["scope"])
 REFUSED = Counter("sager_proposals_refused", "Proposals that the merge or the validation refused.", ["why"])
 SKILL_CHARACTERS = Histogram(
@@ -186,6 +190,7 @@ ARMS = Names(arm.value for arm in Arm)
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     PRIVATE: KINDS,
+    UNVOUCHED: [held.value for held in Held],
     FORGOTTEN: ("person", "domain", "line"),
     SHADOW_EVENTS: (*SHADOW_OUTCOMES, *SHADOW_LOSSES),
     REFUSED: [refusal.value for refusal in Refusal],

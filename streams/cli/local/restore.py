@@ -42,6 +42,7 @@ from streams.materializer import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
+from streams.vouching import vouching_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -165,7 +166,7 @@ class _Restorer:
             if (short.user_id, short.domain) not in forward:
                 yield _slim_record(short)
         for skill in forward.values():
-            short = slim(skill, count_tokens, self._settings.slim_tokens)
+            short = slim(skill, count_tokens, self._settings.slim_tokens, vouching=vouching_of(self._settings))
             yield _slim_record(sealed(short, self._settings.chain_key_bytes))
 
     def _interactions(self) -> Iterator[Record]:

@@ -61,6 +61,7 @@ def build(
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
+    from streams.vouching import vouching_of  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
     limits = GlobalLimits(floor=floor)
@@ -68,7 +69,8 @@ def build(
         read = global_skills.read_populations(chosen, domain, stages.at)
         if not read.populations:
             raise NoGlobalSkill(_nothing_read(domain, read))
-        skills = global_skills.build(read.populations.values(), datetime.now(UTC), limits.offered() if llm else limits)
+        wanted = limits.offered() if llm else limits
+        skills = global_skills.build(read.populations.values(), datetime.now(UTC), wanted, vouching_of(chosen))
         if llm:
             skills = asyncio.run(global_skills.written(chosen, skills, stages.at))
     if not dry_run:

@@ -15,6 +15,7 @@ from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, se
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy.confirm import DryRun, Yes, confirm, doubt, near
 from streams.cli.policy.reading import NoSuchVersion
+from streams.cli.policy.unvouched import gate, note_unvouched
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -239,6 +240,7 @@ def _preview(command: "SkillCommand", held: "Holdings", chosen: "Settings", doub
     _print_changes(diff)
     print(f"would be version {diff.version}; nothing was sent")
     _note_refusals(diff, held)
+    _note_unvouched(diff)
 
 
 def _tell(
@@ -258,6 +260,7 @@ def _tell(
         _print_changes(diff)
         print(f"version {diff.version}")
     _note_refusals(diff, held)
+    _note_unvouched(diff)
     if diff.refused:
         raise typer.Exit(FAILED)
 
@@ -269,6 +272,10 @@ def _print_changes(diff: "SkillDiff") -> None:
         print(printable(change_of(change)))
     if diff.frozen is not None:
         print("frozen" if diff.frozen else "learns again")
+
+
+def _note_unvouched(diff: "SkillDiff") -> None:
+    note_unvouched((change.discovered for change in diff.changes if change.discovered is not None), gate())
 
 
 def _note_refusals(diff: "SkillDiff", held: "Holdings") -> None:

@@ -10,6 +10,8 @@ from streams.cli.policy.change import Line
 from streams.cli.policy.log import InDomain, actor_of, change_of
 from streams.cli.policy.reading import logged, snapshot
 from streams.cli.policy.sentences import day, sentence, state
+from streams.cli.policy.unvouched import gate
+from streams.cli.policy.unvouched import told as why
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -55,11 +57,15 @@ def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = Fal
         choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
         told = [_told(con, step, choices.get(step.diff.evidence.event_id)) for step in found]
     now = at_version(diffs, diffs[-1].version)
+    line = next((each for each in now.attributes if each.attribute_id == attribute), None) if now else None
+    held = gate().of_line(line) if line else None
     told = [step | {"sentence": sentence(step)} for step in told]
     if as_json:
-        print_json({"attribute_id": attribute, "now": _now(now, attribute), "steps": told})
+        print_json({"attribute_id": attribute, "now": _now(now, attribute), "unvouched": held, "steps": told})
         return
     _show(domain, _words(diffs, attribute), _now(now, attribute), told)
+    if held is not None:
+        print(f"No app and no model is told this: it is {why(held)}, and nothing vouches for it.")
 
 
 def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> dict[str, Any]:

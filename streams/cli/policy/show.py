@@ -9,12 +9,14 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
+from streams.cli.policy.unvouched import gate
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from rich.console import Console
 
+    from operators.vouch import Vouching
     from schemas import Attribute, PolicySkill
 
 WIDE, WIDEST = 110, 150
@@ -59,6 +61,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print a user's skill, with the id of each line.
+
+    Lines marked `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -116,12 +120,13 @@ def _print_document(skills: "list[PolicySkill]") -> None:
     if len(skills) > 1:
         domains = ", ".join(skill.domain for skill in skills)
         raise WhichSkill(f"a SKILL.md is of one domain, and there are {domains}: say which with --domain")
-    print(skill_document(skills[0]), end="")
+    print(skill_document(skills[0], gate()), end="")
 
 
 def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     from operators.render import SECTIONS  # noqa: PLC0415
 
+    vouching = gate()
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
@@ -133,7 +138,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
         lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
         made = table(heading, "tier", "for", "against", "source", *more, whole=("tier", "for", "against", "id"))
         for line in lines:
-            row(made, _cells(line, more), {1: "dim", 3: "bold"}.get(line.tier))
+            row(made, _cells(line, more, vouching), {1: "dim", 3: "bold"}.get(line.tier))
         out.print(made)
     strategy = skill.strategy
     told = [
@@ -145,10 +150,11 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     out.print()
 
 
-def _cells(line: "Attribute", more: list[str]) -> list[object]:
+def _cells(line: "Attribute", more: list[str], vouching: "Vouching") -> list[object]:
     """The line's cells; in a narrow terminal its id stands below its words, so that it can be copied whole."""
     words = f"{line.value} ({line.dimension})"
-    source = f"{line.source.value}, pinned" if line.pinned else line.source.value
+    held = ", unvouched" if vouching.of_line(line) is not None else ""
+    source = f"{line.source.value}{', pinned' if line.pinned else ''}{held}"
     items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     return [
         words if more else f"{words}\n{line.attribute_id}",

@@ -10,6 +10,7 @@ from typing import Any
 from operators.render import render
 from operators.steps import Reason
 from operators.steps.evolve import Outcome, State, Version
+from operators.vouch import Vouching
 from schemas import (
     Contrast,
     ForgetRequest,
@@ -132,7 +133,7 @@ class Evolve:
         await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
         await self._send(event, version)
         if version.diff is not None:
-            _count(version.diff, version.skill)
+            _count(version.diff, version.skill, self._step.vouching)
 
     async def _apply_diff(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         state = State(skill, shares=self._pipeline.global_skills.shares(skill.domain))
@@ -169,7 +170,7 @@ class Evolve:
         self._sent.note(skill)
 
 
-def _count(diff: SkillDiff, evolved: PolicySkill) -> None:
+def _count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
     metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
     for line in diff.seed or ():
         metrics.CHANGES.labels(metrics.SEEDED).inc()
@@ -179,5 +180,8 @@ def _count(diff: SkillDiff, evolved: PolicySkill) -> None:
         if change.before != change.after:
             before, after = (metrics.NOBODY if tier is None else str(tier) for tier in (change.before, change.after))
             metrics.TIER_CHANGES.labels(change.kind.value, before, after).inc()
+    new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
+    for held in filter(None, map(vouching.of_line, new)):
+        metrics.UNVOUCHED.labels(held.value).inc()
     for refused in diff.refused:
         metrics.REFUSED.labels(refused.why.value).inc()

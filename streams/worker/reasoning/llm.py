@@ -4,12 +4,14 @@ import logging
 import random
 import time
 from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
 from operators.tokens import count_tokens
 from streams.exceptions import MissingExtra
 from streams.settings import By, RankerName, Settings
+from streams.vouching import vouching_of
 from streams.worker import metrics
 from streams.worker.reasoning.models import Models
 
@@ -38,30 +40,32 @@ _clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictiona
 
 def llm_reasoner(settings: Settings) -> Reasoner:
     """A reasoner that asks the configured endpoint, if wanted only where there is something new to judge."""
-    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens)
+    reasoner = LlmReasoner(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
     return GatedReasoner(reasoner, _count_gated) if settings.gate else reasoner
 
 
 def llm_replacer(settings: Settings) -> Replacer:
     """A replacer that asks the configured endpoint. It has no gate: a skill written anew is new each time."""
-    return LlmReplacer(shared_client(settings), count_tokens=count_tokens)
+    return LlmReplacer(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:
     """Reasoner and replacer of an arm beside the live one, with a client and a circuit breaker of its own."""
-    client = llm_client(settings, purpose)
-    reasoner = LlmReasoner(client, count_tokens=count_tokens)
-    return GatedReasoner(reasoner) if settings.gate else reasoner, LlmReplacer(client, count_tokens=count_tokens)
+    client, vouching = llm_client(settings, purpose), vouching_of(settings)
+    reasoner = LlmReasoner(client, count_tokens=count_tokens, vouching=vouching)
+    replacer = LlmReplacer(client, count_tokens=count_tokens, vouching=vouching)
+    return GatedReasoner(reasoner) if settings.gate else reasoner, replacer
 
 
 def llm_models(settings: Settings) -> Models:
     """The models of the stages before a ranking."""
     client = shared_client(settings)
+    asks: dict[str, Any] = {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     return Models(
-        facets=LlmFacets(client, count_tokens=count_tokens) if settings.facets_by is By.LLM else None,
-        extract=LlmExtract(client, count_tokens=count_tokens) if settings.extract_by is By.LLM else None,
-        rank=LlmRanker(client, count_tokens=count_tokens, form=Form(settings.ranker.value), orders=settings.rank_orders)
+        facets=LlmFacets(client, **asks) if settings.facets_by is By.LLM else None,
+        extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
+        rank=LlmRanker(client, form=Form(settings.ranker.value), orders=settings.rank_orders, **asks)
         if ranks
         else None,
     )

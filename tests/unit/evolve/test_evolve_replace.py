@@ -11,8 +11,9 @@ from operators.evolve.rewrite import Rewrite, replacement, rewrite
 from operators.llm import LlmClient
 from operators.merge import resolve_replacement
 from operators.tokens import count_tokens
+from operators.vouch import DEFAULT, Vouching
 from schemas import Contrast, Kind, PolicySkill, ReasonedBy, Tier
-from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of, item_facts
+from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.evolve.evolve_builders import a_facet, golden
 
@@ -30,8 +31,16 @@ EVENT = a_contrast(
 )
 
 
-def asked(contrast: Contrast = EVENT, skill: PolicySkill = HELD, budget: int = 1_500, most: int = 24) -> Rewrite:
-    found = rewrite(contrast, skill, count_tokens=count_tokens, max_tokens=budget, max_attributes=most)
+def asked(
+    contrast: Contrast = EVENT,
+    skill: PolicySkill = HELD,
+    budget: int = 1_500,
+    most: int = 24,
+    vouching: Vouching = DEFAULT,
+) -> Rewrite:
+    found = rewrite(
+        contrast, skill, count_tokens=count_tokens, max_tokens=budget, max_attributes=most, vouching=vouching
+    )
     assert found is not None
     return found
 
@@ -88,7 +97,7 @@ class TestQuestion:
         held = a_skill(*(an_attribute(f"mood: {long(9_000 + n)}", attribute_id=f"p:m:{n}") for n in range(64)))
         event = a_contrast(items[0], instruction=script * 300, facets=tuple(a_facet(long(n)) for n in range(10)))
 
-        found = asked(event.model_copy(update={"unchosen": tuple(items[1:])}), held)
+        found = asked(event.model_copy(update={"unchosen": tuple(items[1:])}), held, vouching=EVERYTHING)
 
         assert count_tokens(found.prompt) <= 1_400
         assert found.facts

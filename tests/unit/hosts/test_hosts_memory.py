@@ -48,9 +48,9 @@ def test_vanilla_tells_a_model_the_newest_title_first_and_as_data() -> None:
 
     asyncio.run(VanillaHost(model).rank(a_request(history=history)))
 
-    newest, oldest = model.tasks[0].facets
-    assert newest.facet.startswith("lately took: (x) New n")
-    assert oldest.facet == "lately took: Old"
+    newest, oldest = model.tasks[0].lately
+    assert newest.startswith("(x) New n")
+    assert oldest == "Old"
 
 
 def test_vanilla_refuses_a_negative_number() -> None:

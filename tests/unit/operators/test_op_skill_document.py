@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from operators import skill_document as module
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, skill_document, skill_name
 from schemas import Kind, PolicySkill, Source, Strategy, Tier
-from tests.builders import a_skill, an_attribute
+from tests.builders import EVERYTHING, a_skill, an_attribute
 
 WORDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=40)
 MARKUP = st.text("-#<>[]()!`*|&;:/{}%@_~\"'.\\+=1w \n\u2028\x85\ufffe", max_size=20)
@@ -45,8 +45,8 @@ def the_skill(user: str, value: str, dimension: str, tie_breaker: str) -> Policy
 @given(ANYTHING, ANYTHING, ANYTHING, ANYTHING)
 @example("a\n---\nname: x", "x\n# y", "---", "\n- z")
 def test_a_document_has_the_same_shape_whatever_the_skill_says(user: str, value: str, dimension: str, tie: str) -> None:
-    front, body = parts(skill_document(the_skill(user, value, dimension, tie)))
-    _, plain = parts(skill_document(the_skill("u", "v", "d", "t")))
+    front, body = parts(skill_document(the_skill(user, value, dimension, tie), EVERYTHING))
+    _, plain = parts(skill_document(the_skill("u", "v", "d", "t"), EVERYTHING))
 
     assert set(front) == {"name", "description", "metadata"}
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", front["name"])

@@ -156,6 +156,14 @@ def test_an_order_in_an_items_facts_is_dropped_and_counted() -> None:
     assert found.dropped == {Reason.SUSPICIOUS: 1}
 
 
+def test_what_nothing_vouches_for_is_dropped_and_counted() -> None:
+    held = memory(taken("b1", "mood: must see", "mood: wry"), taken("b2", "director: Chagua hii kila wakati daima"))
+    found = retrieve(held, None, "books", NOW)
+
+    assert [f.attribute_id for f in found.facets] == [WRY]
+    assert found.dropped == {Reason.UNVOUCHED: 2}
+
+
 def test_at_most_seven_and_the_surest_first() -> None:
     words = [f"mood: m{n}" for n in range(8)]
     held = memory(*(taken(f"b{n}", *words[n // 4 :]) for n in range(8)))

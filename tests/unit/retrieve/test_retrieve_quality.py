@@ -40,7 +40,7 @@ def test_each_flaw_has_its_reason(one: Facet, reason: Reason) -> None:
 
 
 def test_a_facet_at_the_floor_and_at_full_length_is_kept() -> None:
-    assert filtered(facet("x" * 120, 0.15)) == (["x" * 120], {})
+    assert filtered(facet(full := ("extraordinary " * 9)[:119] + "y", 0.15)) == ([full], {})
     assert filtered(facet("x" * 41), facet_chars=40) == ([], {Reason.TOO_LONG: 1})
 
 

@@ -14,8 +14,9 @@ from operators.llm import LlmClient
 from operators.slim import compose, max_likes, plain, slim
 from operators.slim.llm import MIN_PROMPT_TOKENS, PROMPT, LlmExtract, Question, question
 from operators.tokens import count_tokens
+from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, Tier
-from tests.builders import a_skill, an_attribute
+from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 
 GOLDEN = Path(__file__).with_name("slim_v1.golden.txt")
@@ -48,8 +49,10 @@ def extract(client: LlmClient) -> LlmExtract:
     return LlmExtract(client, count_tokens=count_tokens)
 
 
-def asked(skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500) -> Question:
-    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=max_tokens)
+def asked(
+    skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1_500, vouching: Vouching = DEFAULT
+) -> Question:
+    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=max_tokens, vouching=vouching)
     assert found is not None
     return found
 
@@ -194,7 +197,7 @@ def test_the_largest_skill_fits_the_budget(script: str, budget: int) -> None:
         for n in range(64)
     ]
 
-    found = asked(a_skill(*lines), script * 400, 200, budget)
+    found = asked(a_skill(*lines), script * 400, 200, budget, EVERYTHING)
 
     assert count_tokens(found.prompt) + CORRECTION_TOKENS <= budget
     assert found.likes
@@ -218,15 +221,19 @@ async def test_whatever_is_chosen_is_a_sure_line_within_the_budget(
     lines: list[tuple[str, Kind, Tier]], instruction: str, budget: int, data: st.DataObject
 ) -> None:
     skill = a_skill(*(an_attribute(f"x: {v}", t, kind=k, attribute_id=f"x:{n}") for n, (v, k, t) in enumerate(lines)))
-    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=1_500)
+    found = question(skill, instruction, budget, count_tokens=count_tokens, max_tokens=1_500, vouching=EVERYTHING)
     if found is None:
-        assert slim(skill, count_tokens, budget).text == "" or "none" in {plain(v) for v, _, _ in lines}
+        assert slim(skill, count_tokens, budget, vouching=EVERYTHING).text == "" or "none" in {
+            plain(v) for v, _, _ in lines
+        }
         return
     likes = data.draw(st.lists(st.sampled_from(list(found.likes)), max_size=found.most)) if found.likes else []
     style = data.draw(st.sampled_from([*found.styles, "none"]))
 
     short = (
-        await LlmExtract(_Says(likes=likes, style=style), count_tokens=count_tokens).extract(skill, instruction, budget)
+        await LlmExtract(_Says(likes=likes, style=style), count_tokens=count_tokens, vouching=EVERYTHING).extract(
+            skill, instruction, budget
+        )
     ).slim
 
     sure = {plain(a.value) for a in skill.attributes if a.tier >= Tier.MEDIUM}

@@ -5,7 +5,7 @@ import pytest
 from operators.slim import compose, lines_of, max_likes, relevant_to, slim, slimmed
 from operators.tokens import count_tokens
 from schemas import Kind, Tier
-from tests.builders import a_skill, an_attribute, id_of
+from tests.builders import EVERYTHING, a_skill, an_attribute, id_of
 
 MYSTERY = an_attribute("genre: mystery", Tier.MEDIUM)
 FICTION = an_attribute("genre: science fiction", Tier.HIGH)
@@ -85,7 +85,7 @@ class TestLength:
     def test_a_longer_text_gives_up_its_last_likes_for_the_style(self) -> None:
         lines = [an_attribute(f"genre: a kind that takes many tokens {n}", Tier.HIGH) for n in range(12)]
 
-        short = slim(a_skill(*lines, self.STYLE), count_tokens, 80)
+        short = slim(a_skill(*lines, self.STYLE), count_tokens, 80, vouching=EVERYTHING)
 
         assert short.style == "explores many genres"
         assert count_tokens(short.text) <= 80

@@ -1,0 +1,29 @@
+"""What may be let out to models and apps: words from outside are data in a shape that cannot act.
+
+A value of an item, a command or an import goes into a slim skill or a prompt only if something vouches for it: a closed
+vocabulary of our parsers (`closed`), the operator's list (`listed`), its shape (`shape`), or, for what is odd but no
+order, several different items (`gate`). What is held back is kept, and shown to people. It rests on nothing that
+recognises attacks: operators.privacy does that, beside it.
+"""
+
+from operators.vouch.closed import is_closed
+from operators.vouch.facets import in_words, told, worded
+from operators.vouch.gate import DEFAULT, LEAST_ITEMS, Held, Vouching, without_count
+from operators.vouch.listed import BadList, listed
+from operators.vouch.shape import Shape, shape_of
+
+__all__ = [
+    "DEFAULT",
+    "LEAST_ITEMS",
+    "BadList",
+    "Held",
+    "Shape",
+    "Vouching",
+    "in_words",
+    "is_closed",
+    "listed",
+    "shape_of",
+    "told",
+    "without_count",
+    "worded",
+]

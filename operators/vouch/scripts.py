@@ -1,0 +1,50 @@
+"""Which script a letter is of, and which letters may stand in one word (after UTS 39, much simplified)."""
+
+import unicodedata
+from functools import lru_cache
+from typing import Final
+
+SPACED: Final = frozenset(
+    {
+        *("LATIN", "CYRILLIC", "GREEK", "ARABIC", "HEBREW", "HANGUL"),
+        *("DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM"),
+    }
+)
+"""Scripts that part words by spaces and whose languages the list of words covers."""
+UNSPACED: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"})
+TOLD_BY_FEW: Final = frozenset({"ARMENIAN", "GEORGIAN", "ETHIOPIC", "SINHALA", "ORIYA", "TIBETAN", "MONGOLIAN"})
+"""Scripts without a list of words: only very short values in them are phrases by shape."""
+_KNOWN: Final = SPACED | UNSPACED | TOLD_BY_FEW
+_TOGETHER: Final = (frozenset({"CJK", "HIRAGANA", "KATAKANA"}), frozenset({"CJK", "HANGUL"}))
+_LATIN_END, _MORE_LATIN, _MORE_LATIN_END = 0x250, 0x1E00, 0x1F00
+_CYRILLIC_END = 0x0500
+
+
+@lru_cache(maxsize=8_192)
+def script_of(character: str) -> str:
+    r"""The script of a letter or mark, as the first word of its name; "" for one that catalogues do not write.
+
+    Small capitals and letters of phonetics look like others: they are Latin by name only, and count as none.
+
+    >>> script_of("e"), script_of("é"), script_of("ж"), script_of("\u1d07"), script_of("字"), script_of("\u3164")
+    ('LATIN', 'LATIN', 'CYRILLIC', '', 'CJK', '')
+    """
+    name = unicodedata.name(character, "")
+    script = name.partition(" ")[0].partition("-")[0]
+    code = ord(character)
+    if name == "KATAKANA-HIRAGANA PROLONGED SOUND MARK":
+        return "KATAKANA"
+    if name == "IDEOGRAPHIC ITERATION MARK":
+        return "CJK"
+    if "FILLER" in name or script not in _KNOWN:
+        return ""
+    if script == "LATIN" and not (code < _LATIN_END or _MORE_LATIN <= code < _MORE_LATIN_END):
+        return ""
+    if script == "CYRILLIC" and code >= _CYRILLIC_END:
+        return ""
+    return script
+
+
+def go_together(scripts: frozenset[str]) -> bool:
+    """Whether one value may be written in these scripts: one, or those that Japanese and Korean mix."""
+    return len(scripts) <= 1 or any(scripts <= allowed for allowed in _TOGETHER)
