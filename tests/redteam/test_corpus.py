@@ -1,6 +1,7 @@
 """The corpus of attacks, personal data and innocent texts, played through the worker's steps: figures and bounds."""
 
 import os
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operators.privacy import OFF
+from operators.privacy import DEFAULT, KINDS, OFF
 from operators.vouch import Vouching
 from schemas import Attribute, ItemFacts
 from tests.redteam.figures import COLUMNS, failures, languages, side_of, table
@@ -54,6 +55,17 @@ def test_the_corpus_is_large_and_speaks_many_languages() -> None:
 def test_the_generated_part_follows_from_its_seed() -> None:
     assert list(generated(7, 20)) == list(generated(7, 20))
     assert list(generated(7, 20)) != list(generated(8, 20))
+
+
+@pytest.mark.xfail(reason="the filter is being rebuilt", strict=False)
+def test_no_digits_break_the_filter() -> None:
+    rng = random.Random(13)
+    for _ in range(300):
+        number = "".join(rng.choice("0123456789" * 2 + "-. /_:+") for _ in range(rng.randrange(4, 24)))
+        said = f"{rng.choice(('my number is', 'ausweis', 'card', 'call', ''))} {number}"
+
+        assert DEFAULT.asked(said, "films").text
+        assert DEFAULT.refuses("films", "tag", said) in {None, *KINDS}
 
 
 class Anything(Vouching):
