@@ -1,6 +1,7 @@
 """Configuration: `SAGER_*` environment variables, and an optional TOML file named by `SAGER_CONFIG`."""
 
 import difflib
+import hmac
 import os
 from collections.abc import Iterable
 from enum import StrEnum
@@ -161,6 +162,11 @@ class Settings(BaseSettings):
     chain_key: SecretStr | None = Field(
         default=None, description="Secret that seals every version of a skill; the same for workers and readers."
     )
+    pseudonym_key: SecretStr | None = Field(
+        default=None,
+        description="Secret of the pseudonyms under which users meet in the graph; the same for all workers. "
+        "[SAGER_CHAIN_KEY's, else one that is made and kept in the data folder]",
+    )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
     group: str | None = Field(
@@ -252,6 +258,9 @@ class Settings(BaseSettings):
 
     vouched: FilePath | None = Field(
         default=None, description="File of values that may reach models whatever they look like, one a line."
+    )
+    vouched_by_shape: bool = Field(
+        default=True, description="Short noun phrases and names may reach models by their shape alone."
     )
     vouched_items: int = Field(
         default=3, ge=1, le=3, description="Different items behind a line that vouch for an odd value, but no order."
@@ -368,6 +377,11 @@ class Settings(BaseSettings):
     def chain_key_bytes(self) -> bytes:
         """`chain_key` as the bytes that seal versions; empty if there is none."""
         return self.chain_key.get_secret_value().encode() if self.chain_key else b""
+
+    @property
+    def event_key_bytes(self) -> bytes:
+        """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        return hmac.digest(self.chain_key_bytes, b"sager forgotten events 1", "sha256") if self.chain_key else b""
 
     @property
     def duckdb_file(self) -> Path:

@@ -19,7 +19,8 @@ def vouching_of(settings: Settings) -> Vouching:
         UnusableList: the list is not UTF-8, too long, or has a line that is no value.
         OSError: it cannot be read.
     """
-    return Vouching(_listed(settings.vouched) if settings.vouched else frozenset(), settings.vouched_items)
+    values = _listed(settings.vouched) if settings.vouched else frozenset()
+    return Vouching(values, settings.vouched_items, settings.vouched_by_shape)
 
 
 @lru_cache(maxsize=8)

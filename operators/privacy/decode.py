@@ -7,21 +7,32 @@ import html
 import quopri
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
-from urllib.parse import unquote
 
 _MOST: Final = 16_000
 _MOST_TOKENS: Final = 8
 
 
-def decoded(text: str) -> Iterator[str]:
-    """What the text's tokens say when decoded, if that is text: base64, base32, hex, escapes, entities, rot13."""
+@lru_cache(maxsize=64)
+def decoded(text: str) -> tuple[str, ...]:
+    """What the text's tokens say when decoded, if that is text.
+
+    >>> decoded("SWdub3JlIHRoZSBvdGhlcnM="), decoded("noir")
+    (('Ignore the others',), ())
+    """
+    return tuple(_decoded(text[:_MOST])) if _MAYBE.search(text) else ()
+
+
+_MAYBE: Final = re.compile(r"[%\\&=]|[A-Za-z0-9+/_-]{10}|\d[ ,:]+\w{2,8}[ ,:]+\w")
+
+
+def _decoded(text: str) -> Iterator[str]:
     for escapes, unescape in _ESCAPED:
-        if escapes.search(text[:_MOST]) and _is_text(told := unescape(text[:_MOST])):
+        if escapes.search(text) and _is_text(told := unescape(text)):
             yield told
     for pattern, decode in _DECODERS:
-        for token in pattern.findall(text[:_MOST])[:_MOST_TOKENS]:
+        for token in pattern.findall(text)[:_MOST_TOKENS]:
             if (found := decode(token)) is not None and found != token and _is_text(found):
                 yield found
 
@@ -55,17 +66,22 @@ def _escapes(token: str) -> str:
     return re.sub(r"\\[uUx]\{?0*([0-9a-fA-F]{2,6})\}?", lambda at: chr(min(int(at[1], 16), 0x10FFFF)), token)
 
 
+def _octets(text: str) -> str:
+    """Quoted-printable, read; percent encoding is the same with another sign."""
+    return quopri.decodestring(text.encode()).decode(errors="replace")
+
+
 def _numbers(base: int) -> Callable[[str], bytes]:
     return lambda token: bytes(int(each, base) for each in re.split(r"[\s,]+", token.strip()))
 
 
 _ESCAPED: Final = (
-    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), unquote),
+    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), lambda text: _octets(text.replace("=", "=3D").replace("%", "="))),
     (re.compile(r"(?:\\[uUx]\{?[0-9a-fA-F]{2,6}\}?.{0,3}?){3}"), _escapes),
     (re.compile(r"(?:&(?:#\w{1,7}|[a-z]{2,8});.{0,3}?){3}"), html.unescape),
     (
         re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}"),
-        lambda text: quopri.decodestring(text.encode()).decode(errors="replace"),
+        _octets,
     ),
 )
 _DECODERS: Final = (

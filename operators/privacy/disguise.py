@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from operators.privacy.words import code_points, patterns
-from operators.unicode import nfkc
+from operators.unicode import is_ignorable, nfkc
 
 MAX_CHARS: Final = 16_000
 _MOST_MARKS: Final = 4
@@ -23,12 +23,6 @@ _WESTERN: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "GEORGIAN
 _OVERLAYS: Final = frozenset(map(chr, range(0x334, 0x339)))
 _STRIPPED: Final = frozenset({1, *range(10, 37), *range(200, 256)})
 """Combining classes of overlays, of Hebrew and Arabic points, and of marks around a letter."""
-
-
-@cache
-def ignorable() -> frozenset[str]:
-    """What Unicode calls default ignorable: zero width, fillers, variation selectors, tags."""
-    return frozenset(map(chr, code_points(" ".join(patterns("ignorable")))))
 
 
 @cache
@@ -54,21 +48,15 @@ def reading(text: str) -> str:
     if text.isascii():
         return text[:MAX_CHARS].lower()
     table = _lookalikes()
-    # Tags are letters that nobody sees: read, not dropped.
-    shown = "".join(table.get(ord(c), c) if "\U000e0020" < c < "\U000e007f" else c for c in text[:MAX_CHARS])
-    folded = "".join(c for c in _bare(shown.casefold()) if c not in ignorable())
+    folded = "".join(c for c in _bare(text[:MAX_CHARS].casefold()) if not is_ignorable(c))
     return folded.translate(table)
 
 
-def readings(text: str) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def readings(text: str) -> tuple[str, ...]:
     """All readings of a text that differ, the plain one first."""
     first = reading(text)
-    yield first
-    seen = {first}
-    for found in _others(text, first):
-        if found and found not in seen:
-            seen.add(found)
-            yield found
+    return tuple(dict.fromkeys((first, *filter(None, _others(text, first)))))
 
 
 def _others(text: str, first: str) -> Iterator[str]:
@@ -88,7 +76,9 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _CAMEL.search(text):
         yield reading(_CAMEL.sub(" ", text))
     if _SPELLED.search(first):
-        yield _joined(first)
+        yield _SPELLED.sub(lambda found: _close(found.group()), first)
+    if _DOTTED.search(first):
+        yield _DOTTED.sub(lambda found: re.sub(r"[\W_]", "", found.group()), first)
     if _MORSE.fullmatch(text):
         yield " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
 
@@ -103,9 +93,8 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPELLED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]{1,3}){4,}[^\W_](?![^\W_])")
 
 
-def _joined(text: str) -> str:
-    """Words that are spelled letter by letter: a wider gap parts them."""
-    return _SPELLED.sub(lambda found: _close(found.group()), text)
+_DOTTED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][.\-_*|/]){2,}[^\W_](?![^\W_])")
+"""A word that is spelled with signs between its letters."""
 
 
 def _close(spelled: str) -> str:
@@ -126,15 +115,20 @@ _MORSE_LETTERS: Final = dict(zip(_CODE.split(), _ALPHABET, strict=True))
 
 
 def _hidden(text: str) -> Iterator[str]:
-    """Bytes that variation selectors carry."""
+    """What tags spell, and the bytes that variation selectors carry."""
     told = bytearray()
+    tags: list[str] = []
     for c in text[:MAX_CHARS]:
         if "\ufe00" <= c <= "\ufe0f":
             told.append(ord(c) - 0xFE00)
         elif "\U000e0100" <= c <= "\U000e01ef":
             told.append(ord(c) - 0xE0100 + 16)
+        elif "\U000e0020" <= c <= "\U000e007e":
+            tags.append(chr(ord(c) - 0xE0000))
     if len(told) > _MOST_MARKS:
         yield reading(told.decode(errors="replace"))
+    if tags:
+        yield reading("".join(tags))
 
 
 @lru_cache(maxsize=4_096)
@@ -177,7 +171,7 @@ def _hides(text: str) -> bool:
             marks = 0
         elif c in _BIDI or c in _OVERLAYS:
             return True
-        elif c in ignorable():
+        elif is_ignorable(c):
             if not _belongs(c, before, text[at + 1 : at + 2]):
                 return True
         elif (category := unicodedata.category(c)) in ("Mn", "Me"):
@@ -188,7 +182,7 @@ def _hides(text: str) -> bool:
             return True
         else:
             marks = 0
-        if c not in ignorable():
+        if not is_ignorable(c):
             before = c
     return False
 
@@ -207,7 +201,7 @@ def _belongs(c: str, before: str, after: str) -> bool:
     if c in "\ufe0e\ufe0f":
         return not before.isalpha() and not before.isspace()
     if "\ufe00" <= c <= "\ufe0d" or "\U000e0100" <= c <= "\U000e01ef":
-        return unicodedata.name(before, "").startswith("CJK") and after not in ignorable()
+        return unicodedata.name(before, "").startswith("CJK") and not (after and is_ignorable(after))
     if "\u180b" <= c <= "\u180f":
         return "\u1800" <= before <= "\u18af"
     return "\U000e0020" <= c <= "\U000e007f" and before == "\U0001f3f4"

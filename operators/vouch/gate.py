@@ -22,6 +22,8 @@ class Held(StrEnum):
     SIGNS = "signs"
     WORDS = "words"
     ORDER = "order"
+    UNLISTED = "unlisted"
+    """A phrase by its shape, where shapes do not vouch."""
 
     @property
     def for_good(self) -> bool:
@@ -37,10 +39,12 @@ class Vouching:
         listed: what the operator vouches for, as `listed` reads it: normal forms of values, or of `dimension: value`.
         least_items: how many different items behind a line vouch for an odd value; 1 to 3, since a line keeps the last
             three choices as its evidence.
+        by_shape: a short noun phrase or a name vouches for itself.
     """
 
     listed: frozenset[str] = field(default_factory=frozenset)
     least_items: int = LEAST_ITEMS
+    by_shape: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.least_items <= LEAST_ITEMS:
@@ -61,6 +65,8 @@ class Vouching:
         ('words', None)
         """
         held = _by_itself(dimension, value)
+        if held is None and not self.by_shape and not is_closed(dimension, value):
+            held = Held.UNLISTED
         if held is None or self._lists(dimension, value) or (items >= self.least_items and not held.for_good):
             return None
         return held

@@ -39,7 +39,8 @@ _MAX_UNSPACED: Final = {"THAI": 24, "LAO": 20, "KHMER": 20, "MYANMAR": 20}
 _MAX_IDEOGRAPHS: Final = 12
 _MAX_KANA: Final = 20
 _FEW_WORDS, _FEW_CHARS = 2, 24
-_WEAK: Final = 3
+_MANY: Final = 3
+_VERB_LAST: Final = frozenset("az bn fa gu hi kn ko ml mr pa ta te tr ur".split())  # noqa: SIM905 - as prose
 _MAX_READ: Final = 400
 _MARKS: Final = frozenset({"Mn", "Mc"})
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp"})
@@ -145,22 +146,37 @@ def _scripts(text: str) -> frozenset[str]:
     return frozenset(script_of(c) for c in text if c.isalpha())
 
 
-def _gives_orders(senses: list[_Sense]) -> Shape:
+def _gives_orders(found: list[_Sense], words: int) -> Shape:
     """How much of an order the words of one language make: all of it, a part that labels seldom have, nothing."""
+    senses = [sense for sense in found if sense.part not in ("D", "T")]
+    if not senses:
+        return Shape.PHRASE
     parts = {sense.part for sense in senses}
     strong = {sense.part for sense in senses if sense.strong}
-    if strong and len(parts) > 1 and ("V" in parts or len(senses) >= _WEAK or {"M", "P"} <= strong):
+    many = len(senses) >= _MANY and "V" in parts
+    # An order in most languages begins with its verb, in some it ends with it.
+    edges = (0, words - 1) if senses[0].language in _VERB_LAST else (0,)
+    at_the_edge = words >= _MANY and any(sense.part == "V" and sense.place in edges for sense in senses)
+    if strong and len(parts) > 1 and ("V" in strong or len(strong) > 1 or many):
         return Shape.ORDER
-    begins = senses[0].part == "V" and senses[0].place == 0
-    return Shape.WORDS if strong or (len(parts) > 1 and (begins or len(senses) >= _WEAK)) else Shape.PHRASE
+    return Shape.WORDS if strong or len(parts) > 1 or at_the_edge else Shape.PHRASE
+
+
+def _has_an_object(senses: list[_Sense]) -> bool:
+    """Whether an article follows a word that leads to none, as a verb does: "find the film", not "man in the sky"."""
+    leading = {sense.place for sense in senses if sense.part in ("T", "D")}
+    return any(sense.part == "D" and sense.place > 0 and sense.place - 1 not in leading for sense in senses)
 
 
 def _said(text: str) -> Shape:
     """The same for the language in which it is the most."""
     by_language: dict[str, list[_Sense]] = {}
+    words = len(_words(text))
     for sense in _senses(text):
         by_language.setdefault(sense.language, []).append(sense)
-    said = {_gives_orders(senses) for senses in by_language.values()}
+    said = {_gives_orders(senses, words) for senses in by_language.values()}
+    if any(map(_has_an_object, by_language.values())):
+        said.add(Shape.WORDS)
     return Shape.ORDER if Shape.ORDER in said else Shape.WORDS if Shape.WORDS in said else Shape.PHRASE
 
 
@@ -170,6 +186,8 @@ def _senses(text: str) -> list[_Sense]:
     found: list[_Sense] = []
     seen = nfkc("".join(" " if unicodedata.category(c) in _UNSEEN else c for c in text), _MAX_READ).casefold()
     for place, word in enumerate(_words(seen)):
+        if len(word) == 1 and word.isascii():
+            continue  # an initial
         senses: set[_Sense] = set()
         for form in {word, _folded(word)}:
             senses.update(known.get(form, ()))

@@ -13,7 +13,7 @@ from operators.evolve.question import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.global_skill.llm import question as global_question
 from operators.merge import start
-from operators.privacy import DEFAULT
+from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
@@ -74,6 +74,7 @@ class Trace:
     """What is left behind, and what a model would have been asked.
 
     Attributes:
+        privacy: what rows may keep.
         slims: the slim skills that apps get, by how they came about.
         prompts: by their names.
         kept: everything that stays somewhere: skills, diffs, rows, tables of the worker.
@@ -86,6 +87,7 @@ class Trace:
         wish: whether a request was read as a wish not to learn.
     """
 
+    privacy: Privacy = DEFAULT
     slims: dict[str, SlimSkill] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -105,7 +107,8 @@ class Trace:
         """The rows of an event stay; an item's raw metadata are the catalogue's."""
         for event in events:
             topic = TOPICS[event.TOPIC]
-            put = read(Record(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event)))
+            record = Record(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
+            put = read(record, self.privacy)
             assert isinstance(put, Put)
             rows = [row for _, rows in put.tables() for row in rows]
             self.kept += [{name: value for name, value in row.items() if name != "metadata"} for row in rows]
@@ -123,24 +126,24 @@ class Person:
 
     Args:
         domain: where they choose.
-        name: their id.
+        privacy: what may be learned, shown and kept.
     """
 
-    evolve = Evolve(slim_tokens=SLIM_TOKENS, graph=GraphLimits())
     rank = Rank(slim_tokens=SLIM_TOKENS)
-    start = Start()
     rules = RulesReasoner()
-    _parsed: ClassVar[dict[tuple[str, str], tuple[Candidate, ItemFacts]]] = {}
+    _parsed: ClassVar[dict[tuple[bool, str, str], tuple[Candidate, ItemFacts]]] = {}
 
-    def __init__(self, domain: str, name: str = "u") -> None:
-        self.domain, self.trace, self._count = domain, Trace(), 0
-        self.user = {"user_id": name, "domain": domain, "occurred_at": NOW}
+    def __init__(self, domain: str, privacy: Privacy = DEFAULT) -> None:
+        self.domain, self.privacy, self.trace, self._count = domain, privacy, Trace(privacy), 0
+        self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits())
+        self.start = Start(privacy=privacy)
+        self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None
         self._learning: tuple[Contrast, PolicySkill] | None = None
         self.profile: Any = None
         facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
         seed = tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
-        self.skill = start(name, domain, seed, self.command(Action.FREEZE))
+        self.skill = start("u", domain, seed, self.command(Action.FREEZE))
 
     def command(self, action: Action, **more: Any) -> SkillCommand:
         """A command of theirs."""
@@ -148,10 +151,10 @@ class Person:
 
     def parse(self, candidate: Candidate) -> ItemFacts:
         """An item as the worker reads it, once. The generic parser takes metadata as they come."""
-        key = (self.domain, candidate.item_id)
+        key = (self.privacy.on, self.domain, candidate.item_id)
         known = self._parsed.get(key)
         if known is None or known[0] != candidate:
-            read, _ = DEFAULT.item(facts_of(candidate, generic.parse), self.domain)
+            read, _ = self.privacy.item(facts_of(candidate, generic.parse), self.domain)
             known = self._parsed[key] = (candidate, read)
         return known[1]
 
@@ -164,8 +167,8 @@ class Person:
             event_id=f"q{number}", request_id=f"r{number}", instruction=asked, candidates=candidates, **self.user
         )
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
-        redacted = DEFAULT.asked(asked, self.domain).text
-        wish = DEFAULT.wish(asked)
+        redacted = self.privacy.asked(asked, self.domain).text
+        wish = self.privacy.wish(asked)
         kept = ranking.model_copy(update={"instruction": redacted})
         at = self._position("rankings", number)
         opened = join.on_ranking(join.State(), kept, self.parse, at, RingLimits(), wish)
@@ -241,7 +244,7 @@ class Person:
             )
             prompts["facets"] = facets.prompt if facets else ""
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
-        redacted = DEFAULT.asked(asked, self.domain).text
+        redacted = self.privacy.asked(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record
         task = Task(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
         prompts["rank"] = rendered(

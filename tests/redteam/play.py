@@ -5,6 +5,7 @@ from typing import Any
 
 from operators.attributes import attribute_id, fact_id
 from operators.evolve import Proposal
+from operators.privacy import DEFAULT, Privacy
 from schemas import (
     Action,
     Attribute,
@@ -30,9 +31,9 @@ DOMAINS = {"cuisine": "restaurants", "brand": "shop", "maker": "shop", "author":
 TASTE = "taste"
 
 
-def play(sample: Sample) -> Trace:
+def play(sample: Sample, privacy: Privacy = DEFAULT) -> Trace:
     """What a sample leaves behind."""
-    person = Person(DOMAINS.get(sample.dimension, "films"))
+    person = Person(DOMAINS.get(sample.dimension, "films"), privacy)
     _CHANNELS[sample.channel](person, sample)
     return person.trace
 
@@ -62,7 +63,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
         person.chooses(item, rows=sample.kind == "personal")
     person.hands_out("same item")
     person.is_asked_about([item])
-    other = Person(person.domain)
+    other = Person(person.domain, person.privacy)
     for each in several:
         other.chooses(each, rows=False)
     other.hands_out("four items")
@@ -70,7 +71,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
     _add(trace, other.trace, "four items")
     if sample.kind == "innocent":
         return
-    new = Person(person.domain)
+    new = Person(person.domain, person.privacy)
     new.has_a_past(several)
     new.begins(new.profile)
     new.hands_out("past")

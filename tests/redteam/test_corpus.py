@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from operators.privacy import OFF
 from tests.redteam.figures import COLUMNS, failures, languages, side_of, table
 from tests.redteam.generate import generated
 from tests.redteam.samples import Sample, read
@@ -51,6 +52,16 @@ def test_the_generated_part_follows_from_its_seed() -> None:
     assert list(generated(7, 20)) != list(generated(8, 20))
 
 
+def test_without_a_filter_nearly_everything_comes_through() -> None:
+    """The measurement sees what it is to see."""
+    values = [sample for sample in of("attack") if sample.channel == "value"][::8]
+    attacks, personal = list(judged(values, OFF)), list(judged(of("personal")[::8], OFF))
+
+    assert failures(attacks, "slim skill, one item")[0] > 0.9 * len(attacks)
+    assert failures(attacks, "prompt")[0] > 0.9 * len(attacks)
+    assert failures(personal, "kept")[0] > 0.9 * len(personal)
+
+
 @pytest.mark.xfail(reason="the filter is being rebuilt", strict=False)
 @pytest.mark.parametrize("side", COLUMNS)
 def test_what_comes_through(side: str) -> None:
@@ -83,5 +94,5 @@ def too_many(results: list[Result], side: str) -> list[str]:
 
 def _write(side: str, told: str) -> None:
     text = DOCS.read_text(encoding="utf-8")
-    start, end = f"<!-- {side} -->\n", "\n<!-- end -->"
-    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: told, text, flags=re.DOTALL), encoding="utf-8")
+    start, end = f"<!-- {side} -->\n", "<!-- end -->"
+    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: f"{told}\n", text, flags=re.DOTALL), encoding="utf-8")

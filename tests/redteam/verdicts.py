@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
+from operators.privacy import DEFAULT, Privacy
 from operators.statinit import facts_of, generic
 from tests.redteam.person import Trace
 from tests.redteam.play import item_of, play
@@ -53,9 +54,9 @@ class Result:
         return self.sample.told() | verdicts
 
 
-def judged(samples: Iterable[Sample]) -> Iterator[Result]:
+def judged(samples: Iterable[Sample], privacy: Privacy = DEFAULT) -> Iterator[Result]:
     """Each sample played, with its verdict."""
-    return (judge(sample, play(sample)) for sample in samples)
+    return (judge(sample, play(sample, privacy)) for sample in samples)
 
 
 def judge(sample: Sample, trace: Trace) -> Result:

@@ -14,6 +14,7 @@ WHY = {
     "signs": "with signs or a spelling that names and labels do not have",
     "words": "with a word that orders have and labels seldom",
     "order": "in the words of an order",
+    "unlisted": "neither on the operator's list nor met on enough items",
 }
 
 

@@ -141,7 +141,7 @@ class Letters:
             except BadRecord:
                 self.unreadable += 1
                 continue
-            if self._barrier.covers(letter):
+            if self._barrier.covers(letter, datetime.fromtimestamp(sent_at_ms(message) / 1_000, UTC)):
                 self.forgotten += 1
                 continue
             self.there["reason"].add(letter.reason)

@@ -1,10 +1,16 @@
 """The slim skill (paper 2.3, C.2): two or three likes, one style, within a budget."""
 
+import re
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from operators.slim import MAX_LIKE_CHARS, compose, eligible, plain, slim
 from operators.tokens import count_tokens
+from operators.vouch import Vouching
 from schemas import Attribute, Kind, Tier
+from schemas.skills import SLIM_TEXT
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, words
 
 NOIR = an_attribute("genre: noir", Tier.HIGH, support=9)
@@ -156,3 +162,26 @@ class TestSafety:
 
     def test_id_never_leaves_the_skill(self) -> None:
         assert id_of("genre: noir") not in text(NOIR, STYLE)
+
+
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=120), st.sampled_from(Kind), st.sampled_from(Tier)), max_size=8),
+    st.integers(10, 200),
+)
+@settings(max_examples=80, deadline=None)
+def test_any_values_give_a_text_that_a_host_can_quote_within_the_budget(
+    lines: list[tuple[str, Kind, Tier]], budget: int
+) -> None:
+    skill = a_skill(
+        *(
+            an_attribute("x: y", tier, kind=kind, attribute_id=f"x:{n}").model_copy(update={"value": value})
+            for n, (value, kind, tier) in enumerate(lines)
+        )
+    )
+    for vouching in (Vouching(), EVERYTHING):
+        short = slim(skill, count_tokens, budget, vouching=vouching)
+
+        assert re.fullmatch(SLIM_TEXT, short.text)
+        assert count_tokens(short.text) <= budget
+        assert not set(short.text) & set("\"'`|<>{}[]\\\n") - {"|"}
+        assert short.text.count("|") == short.text.count(" | ") <= 1
