@@ -1,17 +1,18 @@
 """The secret behind the pseudonyms under which users meet in the graph: set, derived, or made once and kept."""
 
-import hmac
 import os
 import secrets
 import tempfile
 from pathlib import Path
 
+from operators.seals import derived_key
+from streams import private
 from streams.settings import Settings
 
 FILE = "pseudonyms.key"
 """In the data folder; readable by its owner alone."""
 _BYTES = 32
-_PURPOSE = b"sager pseudonyms 1"
+_PURPOSE = "pseudonyms"
 
 
 def secret_of(settings: Settings) -> bytes:
@@ -34,9 +35,9 @@ def secret_if_any(settings: Settings) -> bytes | None:
     """The secret, if one is set or the data folder has one."""
     for set_here in (settings.pseudonym_key, settings.chain_key):
         if set_here is not None:
-            return hmac.digest(set_here.get_secret_value().encode(), _PURPOSE, "sha256")
+            return derived_key(set_here.get_secret_value().encode(), _PURPOSE)
     try:
-        return hmac.digest((settings.data_dir / FILE).read_bytes(), _PURPOSE, "sha256")
+        return derived_key((settings.data_dir / FILE).read_bytes(), _PURPOSE)
     except FileNotFoundError:
         return None
 
@@ -48,7 +49,7 @@ def is_shared(settings: Settings) -> bool:
 
 def _make(path: Path) -> None:
     """Whole or not at all, and only once: other workers may be at it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private.make(path.parent)
     descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
     part = Path(name)
     with os.fdopen(descriptor, "w") as file:

@@ -1,7 +1,6 @@
 """Configuration: `SAGER_*` environment variables, and an optional TOML file named by `SAGER_CONFIG`."""
 
 import difflib
-import hmac
 import os
 from collections.abc import Iterable
 from enum import StrEnum
@@ -21,6 +20,7 @@ from pydantic_settings import (
 from operators.privacy import Category
 from operators.rank.skill import RankSkill
 from operators.retrieve import Preset
+from operators.seals import derived_key
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -381,7 +381,7 @@ class Settings(BaseSettings):
     @property
     def event_key_bytes(self) -> bytes:
         """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
-        return hmac.digest(self.chain_key_bytes, b"sager forgotten events 1", "sha256") if self.chain_key else b""
+        return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
 
     @property
     def duckdb_file(self) -> Path:

@@ -70,6 +70,10 @@ class Barrier:
             return True
         return self._knows(user_id, getattr(event, "domain", None), [m for m in (occurred_at, logged_at) if m])
 
+    def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
+        """Whether what was logged about this user at this moment is forgotten."""
+        return self._knows(user_id, domain, [moment])
+
     def _knows(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
         receipt = self._receipts.get(subject_of(user_id))
         return receipt is not None and receipt.covers(domain, *moments)
