@@ -1,7 +1,8 @@
-"""Finders of e-mail addresses, names in networks and telephone numbers: each yields spans of a text, in bounded time."""
+"""Finders of e-mail addresses, names in networks and telephone numbers: each yields spans of a text."""
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from operators.privacy.digits import Span, plain
@@ -44,9 +45,9 @@ _SIGNS: Final = frozenset(patterns("at"))
 _UNSPACED_SIGN: Final = re.compile("アット|艾特|골뱅이")
 _AT_NETWORK: Final = re.compile(
     rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
-    r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник|логин)"
+    r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник)"
     r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
-    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?(?:id|아이디)?[是は는은:：]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
+    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?(?:id|아이디)?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
     re.IGNORECASE,
 )
 _HANDLE: Final = re.compile(
@@ -117,7 +118,7 @@ def _spelled(text: str) -> Iterator[Span]:
             run.append(word)
             continue
         digits = "".join(each[0] if each[0].isdigit() else str(_SPELLED[each[0].casefold()] % 10) for each in run)
-        steps = {int(b) - int(a) for a, b in zip(digits, digits[1:], strict=False)}
+        steps = {int(b) - int(a) for a, b in pairwise(digits)}
         spelled = sum(not each[0].isdigit() for each in run)
         if len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
             yield run[0].start(), run[-1].end()

@@ -76,17 +76,20 @@ def _numbers(base: int) -> Callable[[str], bytes]:
 
 
 _ESCAPED: Final = (
-    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), lambda text: _octets(text.replace("=", "=3D").replace("%", "="))),
+    (
+        re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}|\w%20\w"),
+        lambda text: _octets(text.replace("=", "=3D").replace("%", "=")),
+    ),
     (re.compile(r"(?:\\[uUx]\{?[0-9a-fA-F]{2,6}\}?.{0,3}?){3}"), _escapes),
     (re.compile(r"(?:&(?:#\w{1,7}|[a-z]{2,8});.{0,3}?){3}"), html.unescape),
     (
-        re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}"),
+        re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}|\w=20\w"),
         _octets,
     ),
 )
 _DECODERS: Final = (
-    (re.compile(r"[A-Za-z0-9+/_-]{16,2000}={0,2}"), _bytes(_base64)),
-    (re.compile(r"\b[A-Z2-7]{16,2000}={0,6}|\b[a-z2-7]{16,2000}={1,6}"), _bytes(_base32)),
+    (re.compile(r"[A-Za-z0-9+/_-]{10,2000}={0,2}"), _bytes(_base64)),
+    (re.compile(r"\b[A-Z2-7]{12,2000}={0,6}|\b[a-z2-7]{16,2000}={1,6}"), _bytes(_base32)),
     (re.compile(r"\b(?:0x)?((?:[0-9a-fA-F]{2}){5,1000})\b"), _bytes(bytes.fromhex)),
     (
         re.compile(r"(?:\b[0-9a-fA-F]{2}[ :]){4,1000}[0-9a-fA-F]{2}\b"),
@@ -105,7 +108,16 @@ def turned(text: str, by: int) -> str:
     return codecs.decode(text, "rot13") if by == 13 else text.translate(_rotation(by))  # noqa: PLR2004
 
 
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_MIRROR: Final = str.maketrans(_LETTERS, _LETTERS[::-1])
+
+
+def mirrored(text: str) -> str:
+    """The text in Atbash: z for a, y for b."""
+    return text.translate(_MIRROR)
+
+
 @cache
 def _rotation(by: int) -> dict[int, int]:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return str.maketrans(letters + letters.upper(), letters[by:] + letters[:by] + (letters[by:] + letters[:by]).upper())
+    turned_letters = _LETTERS[by:] + _LETTERS[:by]
+    return str.maketrans(_LETTERS + _LETTERS.upper(), turned_letters + turned_letters.upper())

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 Span = tuple[int, int]
@@ -79,7 +80,7 @@ def numbers(text: str, is_known: Callable[[str], bool]) -> Iterator[Number]:
     found = list(_GROUP.finditer(text))
     groups = [group[0].upper() for group in found]
     shapes = [group.translate(_LETTERS) for group in groups]
-    gaps = [text[a.end() : b.start()] for a, b in zip(found, found[1:], strict=False)]
+    gaps = [text[a.end() : b.start()] for a, b in pairwise(found)]
     for first, shape in enumerate(shapes):
         if "9" not in shape and not (
             len(shape) <= _LONGEST_NEIGHBOUR and first + 1 < len(shapes) and shapes[first + 1][0] == "9"

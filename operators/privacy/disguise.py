@@ -20,6 +20,9 @@ _WHOLE_WORD: Final = 3
 _BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS: Final = frozenset("\u200c\u200d")
 _WESTERN: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "GEORGIAN", "CHEROKEE", "LISU", "COPTIC"})
+_LIVING: Final = frozenset(
+    {"CYRILLIC", "GREEK", "ARMENIAN", "GEORGIAN", "HEBREW", "ARABIC", "CJK", "HIRAGANA", "KATAKANA"}
+)
 _OVERLAYS: Final = frozenset(map(chr, range(0x334, 0x339)))
 _STRIPPED: Final = frozenset({1, *range(10, 37), *range(200, 256)})
 """Combining classes of overlays, of Hebrew and Arabic points, and of marks around a letter."""
@@ -79,6 +82,10 @@ def _others(text: str, first: str) -> Iterator[str]:
         yield _SPELLED.sub(lambda found: _close(found.group()), first)
     if _DOTTED.search(first):
         yield _DOTTED.sub(lambda found: re.sub(r"[\W_]", "", found.group()), first)
+    if "_" in first:
+        yield first.replace("_", " ")
+    if _LONG.search(first):
+        yield _LONG.sub(r"\1", first)
     if _MORSE.fullmatch(text):
         yield " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
 
@@ -87,8 +94,9 @@ _UPRIGHT: Final = "acefghijkmrtvwynupdqb"
 _OVER: Final = "\u0250\u0254\u01dd\u025f\u0183\u0265\u1d09\u027e\u029e\u026f\u0279\u0287\u028c\u028d\u028eundpbq"
 _TURNED: Final = frozenset(_OVER[:-6])
 _UPSIDE_DOWN: Final = str.maketrans(_OVER, _UPRIGHT)
-_LEET: Final = str.maketrans("01345789@$!", "oieastbgasi")
-_LEET_WORD: Final = re.compile(r"[a-z][013457@$!]+[a-z]|\b[0134]+[a-z]{2}")
+_LEET: Final = str.maketrans("01345789@$!|+\u20ac", "oieastbgasiite")
+_LEET_WORD: Final = re.compile("[a-z][013457@$!|\u20ac]+(?:[a-z]|\\b)|\\b[01347+\u20ac]+[a-z]")
+_LONG: Final = re.compile(r"([^\W\d_])\1{2,}")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPELLED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]{1,3}){4,}[^\W_](?![^\W_])")
 
@@ -107,7 +115,7 @@ _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz"
 _DOTS: Final = "01 03 09 19 11 0b 1b 13 0a 1a 05 07 0d 1d 15 0f 1f 17 0e 1e 25 27 3a 2d 3d 35"
 _BRAILLE: Final = re.compile("[\u2801-\u28ff]{3}")
 _BRAILLE_LETTERS: Final = {chr(0x2800 + int(dots, 16)): c for dots, c in zip(_DOTS.split(), _ALPHABET, strict=True)}
-_MORSE: Final = re.compile(r"[\s/|.\-\u2013\u00b7]{20,2000}")
+_MORSE: Final = re.compile(r"[\s/|.\-\u2013\u00b7]{10,2000}")
 _CODE: Final = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
 )
@@ -149,6 +157,40 @@ def _bare(text: str) -> str:
 def _split(text: str) -> str:
     whole = nfkc(text, MAX_CHARS)
     return "".join(unicodedata.normalize("NFD", whole[at : at + 128]) for at in range(0, len(whole), 128))
+
+
+def worn(text: str) -> str:
+    r"""The words of a text that wear a disguise: letters of another alphabet's, or styled ones, or hidden signs.
+
+    >>> worn("something dark \uff33\uff26"), worn("\u0442\u0440\u0438 caf\u00e9s")
+    ('\uff33\uff26', '')
+    """
+    return "" if text.isascii() else " ".join(filter(_wears, text[:MAX_CHARS].split()))
+
+
+def _wears(word: str) -> bool:
+    return not word.isascii() and (
+        disguised(word)
+        or any(not c.isascii() and _is_styled(c) for c in word)
+        or _LOOSE_MARK.search(unicodedata.normalize("NFC", word)) is not None
+        or _HYPHENED.search(word) is not None
+    )
+
+
+_LOOSE_MARK: Final = re.compile("[a-zA-Z][\u0300-\u036f]")
+"""A mark on a letter that no language sets there, or Unicode would have the two as one."""
+_HYPHENED: Final = re.compile("\u00ad.\u00ad")
+
+
+@lru_cache(maxsize=4_096)
+def _is_styled(character: str) -> bool:
+    """Whether it stands for an ASCII letter without being one with a mark, or a letter of a living script."""
+    if _script(character) in _LIVING:
+        return False
+    if _script(character) == "LATIN" and unicodedata.normalize("NFD", character)[0].isascii():
+        return False
+    read = reading(character)
+    return read.isascii() and read.strip("()").isalpha()
 
 
 def disguised(text: str) -> bool:

@@ -1,5 +1,6 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,12 +11,16 @@ from typing import Final
 from operators.privacy import numbered
 from operators.privacy.acts import Text, plays
 from operators.privacy.disguise import disguised, reading, readings
+from operators.privacy.glance import words_of
 from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
+from operators.privacy.persons import USERS
 from operators.privacy.reading import line
 from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.streets import streets
+from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
-from schemas import Fact, ItemFacts, Wish
+from schemas import Facet, Fact, Injected, ItemFacts, Wish
 
 ORDER: Final = "order"
 KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
@@ -23,6 +28,7 @@ KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value fo
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where the part of a town is what people choose by."""
 _ROUNDS: Final = 20
+_LONG_ID: Final = 5
 
 _Place = tuple[int, int, str]
 Found = Mapping[str, int]
@@ -87,6 +93,16 @@ class Privacy:
         kind, category = _judged(dimension, value)
         return None if category is not None and category in self.allows(domain) else kind
 
+    def named(self, domain: str, attribute_id: str) -> str | None:
+        """What is private in an id that somebody made up, as one of `KINDS`: its words are joined by hyphens."""
+        told = attribute_id.replace(":", " ")
+        words = told.replace("-", " ")
+        if (kind := self.refuses(domain, "id", told) or self.refuses(domain, "id", words)) is not None:
+            return kind
+        # Small letters hide a name; a line that speaks of a user at length has no other use.
+        is_long = self.on and len(words.split()) > _LONG_ID
+        return "name" if is_long and not words_of(words).isdisjoint(USERS) else None
+
     def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, Found]:
         """The item with the facts that may be learned and a title fit to be shown, and what was taken away."""
         if not self.on:
@@ -108,6 +124,36 @@ class Privacy:
     def work(self, text: str, most: int) -> str:
         """The title or description of a work, of at most `most` characters if anything had to go."""
         return _of_a_work(text, most).text if self.on else text
+
+    def injected(self, injected: Injected, domain: str) -> Injected:
+        """What an app says that it put into a ranking, without what is private and without orders to a model."""
+        if not self.on:
+            return injected
+        told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
+        kept: dict[str, object] = {
+            "facets": self.fit(injected.facets, domain),
+            "slim_skill": _without_orders(told, Text.REPLY).text,
+        }
+        for name in ("rank_skill", "reasoner", "arm"):
+            if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
+                kept[name] = None
+        return injected.model_copy(update=kept)
+
+    def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
+        """The facets that hold nothing private and give no orders."""
+        return tuple(facet for facet in facets if self._is_fit(facet, domain)) if self.on else facets
+
+    def _is_fit(self, facet: Facet, domain: str) -> bool:
+        names = (facet.attribute_id or "").replace(":", " ")
+        if redact(facet.facet, self.allows(domain), of_a_person=True).found or gives_orders(facet.facet, Text.REPLY):
+            return False
+        return not names or self.refuses(domain, "id", names) is None
+
+    @property
+    def version(self) -> str:
+        """A mark of what this filter refuses: another one where its rules, its words or the settings changed."""
+        told = f"{rules()} {sorted((d, sorted(c)) for d, c in self.allowed.items())} {sorted(self.places)}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
 
     def wish(self, instruction: str) -> Wish | None:
         """What a person asks us to do with the choice that answers this instruction."""
@@ -195,7 +241,8 @@ def redact(
 def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[_Place]:
     told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
             if category not in allowed]  # fmt: skip
-    return _joined([*_personal(said, FINDERS), *told])
+    lives = _personal(said, (("address", streets),)) if of_a_person else []
+    return _joined([*_personal(said, FINDERS), *lives, *told])
 
 
 def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[_Place]:

@@ -9,11 +9,12 @@ from operators.privacy.glance import digits_in
 from operators.privacy.words import patterns
 
 _FILLER: Final = (
-    r"(?:[\s:=#.,()\-–—\"'№]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер|numarası|is|was|reads|ist"
-    r"|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code)\b|n[°ºo]|号码?|號碼?|番号|번호|is|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
+    r"(?:[\s:=#.,()\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
+    r"|numaras\u0131|is|was|reads|ist|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code)\b"
+    r"|号码?|號碼?|番号|번호|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
 )
 _VALUE: Final = (
-    r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:[\s./_№#-]{1,3}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
+    r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
 _NUMBER: Final = re.compile(
@@ -22,7 +23,8 @@ _NUMBER: Final = re.compile(
 )
 _PLATE: Final = re.compile(
     rf"(?:(?<![^\W\d_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('plates'))})(?:[^\W\d_]{{0,2}}){_FILLER}"
-    r"(?P<value>[A-ZÄÖÜА-Я0-9]{1,4}(?:[ .·-]?[A-ZÄÖÜА-Я0-9]{1,4}){1,3}|[\u4e00-\u9fff][A-Z][ ·]?[A-Z0-9]{5,6})",
+    r"(?P<value>[A-ZÄÖÜ\u0410-\u042f0-9]{1,4}(?:[ .·-]?[A-ZÄÖÜ\u0410-\u042f0-9]{1,4}){1,3}"
+    r"|[\u4e00-\u9fff][A-Z][ ·]?[A-Z0-9]{5,6})",
     re.IGNORECASE,
 )
 _WRITTEN_PLATE: Final = re.compile(
@@ -48,9 +50,9 @@ def ids(text: str) -> Iterator[Span]:
         digits = sum(map(str.isdigit, value))
         size = sum(map(str.isalnum, value))
         is_code = size > _SURE_DIGITS and digits > 1 and re.fullmatch(r"[A-Z0-9]+", value) is not None
-        if is_code or digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS):
-            if not _YEARS.fullmatch(value):
-                yield found.span("value")
+        is_long = digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS)
+        if (is_code or is_long) and not _YEARS.fullmatch(value):
+            yield found.span("value")
 
 
 def plates(text: str) -> Iterator[Span]:

@@ -43,7 +43,7 @@ def _iban(number: Number) -> bool:
 
 def _written(*groups: int, by: str = " -./_") -> Callable[[Number], bool]:
     """As a country writes it: groups of these lengths, between which the same of these signs stands."""
-    return lambda number: number.lengths == groups and number.is_even and number.between[0] in by
+    return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between)
 
 
 def _and(*checks: Callable[[Number], bool]) -> Callable[[Number], bool]:
@@ -64,6 +64,9 @@ def _one(number: Number) -> bool:
     return number.is_even or number.lengths in _ONE_GROUPS
 
 
+_ELEVEN: Final = (
+    "de.idnr", "br.cpf", "pl.pesel", "tr.tckimlik", "be.nn", "no.fodselsnummer", "gr.amka", "hr.oib", "ee.ik",
+)  # fmt: skip
 _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
     "9" * 19: ((CARD, _card),),
     "9" * 16: ((CARD, _card),),
@@ -82,21 +85,8 @@ _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
         (ID, _and(_written(8, 4), _matches(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])\d{4}"))),  # Sweden
         (ID, _and(_written(6, 2, 4), _stdnum("my.nric"))),
     ),
-    "9" * 11: tuple(
-        (ID, _and(_one, _stdnum(module)))
-        for module in (
-            "de.idnr",
-            "br.cpf",
-            "pl.pesel",
-            "tr.tckimlik",
-            "be.nn",
-            "no.fodselsnummer",
-            "gr.amka",
-            "hr.oib",
-            "ee.ik",
-        )
-    )
-    + (
+    "9" * 11: (
+        *((ID, _and(_one, _stdnum(module))) for module in _ELEVEN),
         (ID, _written(3, 3, 3, 2, by="-. ")),  # Russia, Brazil
         (ID, _and(_written(6, 5), _matches(r"([0-2]\d|3[01])(0[1-9]|1[0-2])\d{7}"))),
         (ID, _and(_written(2, 8, 1, by="-"), _stdnum("ar.cuit"))),

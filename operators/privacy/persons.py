@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from operators.privacy.digits import Span, plain
-from operators.privacy.glance import digits_in, words_of
+from operators.privacy.glance import digits_in, small_words_of, words_of
 from operators.privacy.words import patterns
 
 _EDGE: Final = r"(?<![^\W_])"
@@ -23,39 +23,60 @@ _MOST_WORDS: Final = 5
 _NAME_WORD: Final = re.compile(r"\s?([^\W\d_][^\s,;:!?()\"\u060c\u3002\uff0c|]{0,30})")
 _UNSPACED_NAME: Final = re.compile(
     r"\s?([\u3040-\u30ff\u3400-\u9fff\u30fb]{1,8}?|[\uac00-\ud7af]{2,4}?)"
-    r"(?=$|[\s,.!?、。，！？]|です|と申|といい|という|だよ|だ$|想|喜欢|喜歡|今年|来自|입니다|이에요|예요|이고|이라|라고|인데|이야)"
+    r"(?=$|[\s,.!?、。\uff0c\uff01\uff1f]|です|と申|といい|という|だよ|だ$|想|喜欢|喜歡|今年|来自|입니다|이에요|예요|이고|이라|라고|인데|이야)"
 )
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+_UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f\u0401]"
+_CAPITAL: Final = r"[A-ZÄÖÜ]"
+_TELLS: Final = r"(?P<told>(?:['\u2019]s name is|named|called|is called|heißt|namens|s'appelle|se llama|si chiama)\s)"
+_USER: Final = r"\b(?:the )?(?:user|customer|client|reader|viewer|guest|person)"
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     given = "|".join(sorted(_given()))
+    called, unspaced = "|".join(patterns("called")), "|".join(patterns("called-unspaced"))
+    present, kin = "|".join(patterns("present")), "|".join(patterns("kin"))
+    says = "|".join(word for row in patterns("says") for word in row.split(", "))
+    titled = rf"{_TITLED}\s{_CAPITAL}{_CASED}(?:[\s-]{_CAPITAL}{_CASED})?"
     return (
-        re.compile(rf"(?:{_EDGE}(?:{'|'.join(patterns('called'))})(?![^\W_])|{'|'.join(patterns('called-unspaced'))})"
-                   r"\s?[:,]?\s?", re.IGNORECASE),
-        re.compile(rf"{_EDGE}(?:{'|'.join(patterns('present'))})\s(?:[a-zäöü]{{3}}\s)?(?P<name>(?:{given})(?:[\s-]{_CASED})?|{_TITLED}\s[A-ZÄÖÜ]{_CASED}(?:[\s-][A-ZÄÖÜ]{_CASED})?)"
-                   r"(?!['\u2019]s|[^\W_])"),
-        re.compile(rf"{_EDGE}(?:{'|'.join(patterns('kin'))})\s?[,(]?\s?"
-                   rf"(?:(?P<told>(?:['\u2019]s name is|named|called|is called|heißt|namens|s'appelle|se llama|si chiama)\s)"
-                   rf"(?P<any>[^\W\d_]{_CASED})|(?P<name>(?:{given})))(?![^\W_])(?P<more>(?:[\s-]{_CASED})?)(?! in the\b)"),
-        re.compile(rf"{_EDGE}(?P<name>(?:{given})(?:\s{_CASED})?) (?:here|speaking|writing)\b"),
-        re.compile(rf"\b(?:the )?(?:user|customer|client|reader|viewer|guest|person)(?:['\u2019]s name is|,? (?:is )?(?:named|called)|,)"
-                   rf" (?P<name>[A-Z]{_CASED}(?:\s[A-Z]{_CASED})*)"),
-    )  # fmt: skip
+        re.compile(rf"(?:{_EDGE}(?:{called})(?![^\W_])|{unspaced})\s?[:,]?\s?", re.IGNORECASE),
+        re.compile(
+            rf"{_EDGE}(?:{present})\s(?:[a-zäöü]{{3}}\s)?(?P<name>(?:{given})(?:[\s-]{_CASED})?|{titled})"
+            r"(?!['\u2019]s|[^\W_])"
+        ),
+        re.compile(
+            rf"{_EDGE}(?:{kin})\s?[,(]?\s?(?:{_TELLS}(?P<any>[^\W\d_]{_CASED})|(?P<name>(?:{given})))(?![^\W_])"
+            rf"(?P<more>(?:[\s-]{_CASED})?)(?! in the\b)"
+        ),
+        re.compile(
+            rf"{_EDGE}(?P<name>(?:{given})(?:\s{_CASED})?) (?:here|speaking|writing)\b"
+            rf"|{_EDGE}(?:{kin})\s?,?\s?(?P<unlisted>{_UPPER}{_CASED}(?:\s{_UPPER}{_CASED})?),? (?:{says})\b"
+        ),
+        re.compile(
+            rf"{_USER}(?:['\u2019]s name is|,? (?:is )?(?:named|called)|,) (?P<name>[A-Z]{_CASED}(?:\s[A-Z]{_CASED})*)"
+        ),
+    )
 
 
 _LIKELY: Final = re.compile(
-    r"nam|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]|adım|isim|اسم"
+    r"nam|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]"
+    r"|ad\u0131m|isim|اسم"
     r"|नाम|名|叫|姓|申し|といい|이름|라고|nimeni|jmenuj|nevem|numesc|λένε|שמי|קוראים|nama|tên|ชื่อ|signed|regards",
     re.IGNORECASE,
 )
 
 
-_USERS: Final = frozenset({"user", "customer", "client", "reader", "viewer", "guest", "person"})
+USERS: Final = frozenset({"user", "customer", "client", "reader", "viewer", "guest", "person"})
 _CALLED: Final = frozenset(
-    {"name", "named", "called", "heißt", "namens", "appelle", "llama", "chiama", "Mr", "Mrs", "Ms", "Miss", "Dr", "Frau", "Herr",
-     "Mme", "Sra", "Sr"})  # fmt: skip
+    {"name", "named", "called", "heißt", "namens", "appelle", "llama", "chiama",
+     "Mr", "Mrs", "Ms", "Miss", "Dr", "Frau", "Herr", "Mme", "Sra", "Sr"}
+)  # fmt: skip
+
+
+_SAYS: Final = frozenset(word for row in patterns("says") for word in row.split(", ")) | {"here", "speaking", "writing"}
 
 
 @cache
@@ -75,12 +96,13 @@ def names(text: str) -> Iterator[Span]:
         for found in called.finditer(text):
             if (end := _end_of_name(text, found)) > found.end():
                 yield found.end(), end
-    if not words_of(text).isdisjoint(_USERS):
+    if not words_of(text).isdisjoint(USERS):
         yield from (found.span("name") for found in told.finditer(text))
+    for found in here.finditer(text) if not small_words_of(text).isdisjoint(_SAYS) else ():
+        yield found.span("name" if found["name"] else "unlisted")
     if words_of(text).isdisjoint(_given()) and words_of(text).isdisjoint(_CALLED):
         return
-    for pattern in (present, here):
-        yield from (found.span("name") for found in pattern.finditer(text))
+    yield from (found.span("name") for found in present.finditer(text))
     for found in kin.finditer(text):
         which = "any" if found["any"] else "name"
         more = found["more"].strip()
@@ -132,7 +154,7 @@ def _plausible(name: str) -> bool:
 
 
 def _is_title(text: str, found: re.Match[str], words: int) -> bool:
-    """Whether all words are written large, as in "My Name Is Earl": then it is a work's, unless a family name follows."""
+    """Whether all words are written large, as in "My Name Is Earl": a work's, unless a family name follows."""
     told = found[0].split()
     return len(told) > 1 and words <= 1 and not text.isupper() and all(word[:1].isupper() for word in told)
 
@@ -153,7 +175,7 @@ _DATE: Final = (
 _YEAR: Final = r"(?:19|20)\d\d"
 _FILLS: Final = (
     r"(?:[\s:=,.\-]|\b(?:is|was|on|in|the|ist|war|am|den|im|jahr|est|le|en|es|el|fue|è|il|nel|to|jest|dnia|w|em|no|dia|op|de|era"
-    r"|a|\(e\)|\(in\)|это|было|yılında|tarihi)\b|は|が|은|는|है){0,6}"
+    r"|a|\(e\)|\(in\)|это|было|y\u0131l\u0131nda|tarihi)\b|は|が|은|는|है){0,6}"
 )
 
 
@@ -163,7 +185,8 @@ def _born() -> re.Pattern[str]:
     return re.compile(
         rf"(?:{_EDGE}(?:{labels}|{myself}))\w{{0,6}}{_FILLS}(?P<date>{_DATE})"
         rf"|{_EDGE}(?:{myself})\w{{0,6}}{_FILLS}(?P<year>{_YEAR})"
-        rf"|(?P<before>{_DATE})(?:\s?\w{{0,6}}\s)?\s?(?:geboren|geb\.|doğdum|doğumlu|出生|生まれ|生|에 태어|년생|생입니다|को (?:हुआ|पैदा))"
+        rf"|(?P<before>{_DATE})(?:\s?\w{{0,6}}\s)?\s?"
+        r"(?:geboren|geb\.|doğdum|doğumlu|出生|生まれ|生|에 태어|년생|생입니다|को (?:हुआ|पैदा))"
         rf"|(?P<fixed>{_YEAR})\s?(?:年(?:出生|生まれ|生)|년생|doğumluyum|geboren)",
         re.IGNORECASE,
     )

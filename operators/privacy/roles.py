@@ -22,6 +22,8 @@ _SURE: Final = BIT["drop"] | BIT["pick"] | BIT["told"] | BIT["rank"] | BIT["mach
 """Roles whose longer words mean the same whatever language stands around them."""
 _SURE_LENGTH: Final = 5
 _SHORTEST_STEM: Final = 4
+_LETTERS_A_WORD: Final = 3
+"""Where words are not parted."""
 _MOST_LETTERS: Final = 24
 
 
@@ -119,7 +121,7 @@ def parts(words: list[str]) -> Iterator[Part]:
             if at + 1 < len(words) and _is_unspaced(words[at + 1]):
                 continue
             for found in lexicon.pattern.finditer(run):
-                yield _part(at + found.start(), found.group(), lexicon.unspaced[found.group()])
+                yield _part(at + found.start() // _LETTERS_A_WORD, found.group(), lexicon.unspaced[found.group()])
             run = ""
             continue
         if (known := _known(lexicon, word)) is not None:
@@ -200,6 +202,16 @@ def _first_steps(word: str) -> int:
 
 def _steps(word: str) -> str:
     return "".join(chr(97 + (ord(b) - ord(a)) % 26) for a, b in pairwise(word))
+
+
+def is_term(word: str) -> bool:
+    """Whether a word of some length is a term that ends as it does."""
+    return len(word) >= _SHORTEST_STEM and word in _lexicon().exact
+
+
+def is_english(word: str) -> bool:
+    """Whether a word, however short, is an English term."""
+    return "en" in _lexicon().exact.get(word, ())
 
 
 def is_reversed(word: str) -> bool:

@@ -52,7 +52,7 @@ _LOOK_AHEAD: Final = 40
 _FOR: Final = re.compile(
     r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$"
 )
-_ON: Final = re.compile(r"(?: (?:पर|के बारे|hakkında|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
+_ON: Final = re.compile(r"(?: (?:पर|के बारे|hakk\u0131nda|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
 _FEW: Final = 3
 """Words between a word of a category and the thing that it belongs to."""
 
@@ -184,7 +184,7 @@ def of_fact(dimension: str, value: str) -> Category | None:
 
 
 def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
-    """Whether the word belongs to a kind of work, art, study, dish or sight near it, and says nothing of who likes it."""
+    """Whether the word belongs to a kind of work, art, study, dish or sight near it, and says nothing of anybody."""
     words, joined = _things()
     # "For" names people, and a name of several words is a thing's own, like "christian living".
     said = text[start:end]
@@ -229,7 +229,8 @@ def _worded(
         if said[max(0, start - 1) : start] == "[":
             continue  # a placeholder
         if of_a_person and not (only_is and category is Category.ORIGIN):
-            yield category, start, end
+            if said[start:end] in _BOUND or not _of_a_wish(said, start, end):
+                yield category, start, end
             continue
         acts = category in _DONE
         goes_on = any(at <= start and _GOES_ON_FROM.fullmatch(said, at, start) for at in spoken)
@@ -242,7 +243,8 @@ def _worded(
 
 
 _GOES_ON_FROM: Final = re.compile(
-    r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z|и|с|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
+    r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z"
+    r"|\u0438|\u0441|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
 )
 """From one word of a person to the next: "I've been sober since rehab"."""
 _DONE: Final = frozenset({Category.HEALTH, Category.RECORD, Category.DEBTS})

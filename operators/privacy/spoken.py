@@ -31,14 +31,18 @@ _HAS: Final = _spoken("person is", _NOT_BETWEEN, _OF_WORKS)
 _IS: Final = _spoken("is", _NOT_BETWEEN + _NOT_AT)
 _ACTOR: Final = re.compile(r"(?:^|\W)(?:i|we|ich|wir|je|j'|nous|ik|wij|я|мы)(?:'\w{1,2})?(?: [^\s]{1,20}){0,6} ?$")
 _HERE: Final = re.compile(
-    r"(?: (?:here|person|patient|man|woman|guy|girl|mum|mom|dad|household|family)\b|, (?:and )?(?:\d|need|want|look|seek|search|suche|cherche|busco|cerco|so i|that's why))"
+    r"(?: (?:here|person|patient|man|woman|guy|girl|mum|mom|dad|household|family)\b"
+    r"|, (?:and )?(?:\d|need|want|look|seek|search|suche|cherche|busco|cerco|so i|that's why))"
 )
 _ALONE: Final = re.compile(
-    r"^\W*(?:(?:hi|hello|hey|a|an|the|very|proud|fellow|lifelong|recovering|devout|practi[sc]ing|ex|former|openly|young|old|new|type|one|two|\d+|severe|severely|newly|recently|single|married|strict|deeply)\W{1,2}){0,4}$"
+    r"^\W*(?:(?:hi|hello|hey|a|an|the|very|proud|fellow|lifelong|recovering|devout|practi[sc]ing|ex|former|openly|young|old"
+    r"|new|type|one|two|\d+|severe|severely|newly|recently|single|married|strict|deeply)\W{1,2}){0,4}$"
 )
 _SAYS_SO: Final = re.compile(
-    r"[\u3040-\u30ff\uac00-\ud7af\u4e00-\u9fff]{0,2}\s?(?:있어|있습|있는|있고|입니다|이에요|예요|이라|라서|때문|중이|중입|환자|앓|를 앓|을 앓"
-    r"|です|なので|だから|があ|をわずら|を患|持ち|患者|のため|になり|になっ|で(?:す|、)|と診断|が(?:つら|ひど|再発)|发作|發作|缠身|患者|晚期|早期|了)"
+    r"[\u3040-\u30ff\uac00-\ud7af\u4e00-\u9fff]{0,2}\s?(?:"
+    r"있어|있습|있는|있고|입니다|이에요|예요|이라|라서|때문|중이|중입|환자|앓|를 앓|을 앓"
+    r"|です|なので|だから|があ|をわずら|を患|持ち|患者|のため|になり|になっ|で(?:す|、)|と診断|が(?:つら|ひど|再発)"
+    r"|发作|發作|缠身|晚期|早期|了)"
 )
 _HAD: Final = re.compile(r"(?:有|患|得|因为|因為|是|怀|患有|查出|确诊|患上|得了|被诊断为|被诊断出)$")
 
@@ -53,7 +57,8 @@ def is_of_a_person(said: str, start: int, end: int, *, only_is: bool, acts: bool
 
     Args:
         said: the text.
-        start, end: the word's place.
+        start: where the word begins.
+        end: where it ends.
         only_is: whether it counts only behind what a person says they are.
         acts: whether it counts behind all that a person says they do, wishes apart.
     """

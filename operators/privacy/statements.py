@@ -20,7 +20,11 @@ _MOST: Final = (
     r"|currently|really|once|never|regularly|often|proudly|both|already|used to|sometimes|a|an|to|not|get|got|getting"
     r"|started|actually|about|from|devoutly|secretly|openly|currently|previously|happily|legally|literally) ){0,4}"
 )
-_NAMED: Final = r"[^\s,.;:!?()]{1,30}(?: (?:of |of the )?(?:party|democrats?|union|movement|front|national|pen|left|right|sclerosis|disease|disorder|cancer|attack|syndrome|depression|pain|failure|arthritis|anxiety|infection|injury|pressure|type \d))?"
+_NAMED: Final = (
+    r"[^\s,.;:!?()]{1,30}(?: (?:of |of the )?(?:party|democrats?|union|movement|front|national|pen|left|right|sclerosis"
+    r"|disease|disorder|cancer|attack|syndrome|depression|pain|failure|arthritis|anxiety|infection|injury|pressure"
+    r"|type \d))?"
+)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _SPACED: Final = re.compile(r"[a-z\u00df-\u024f\u0370-\u052f\u0590-\u06ff][\w'\u00df-\u06ff]*")
 _UNWORDED: Final = re.compile(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -42,7 +46,8 @@ def medicine() -> str:
         for word in filter(None, row.split(", ")):
             {"*": ends, "=": whole}.get(word[0], begins).append(re.escape(word.lstrip("*=")))
     unspaced = "|".join(word for row in patterns("medicines-unspaced") for word in row.split(", "))
-    return rf"(?:(?<!\w)(?:(?:{'|'.join(begins)})\w{{0,8}}|(?:{'|'.join(whole)})|\w{{3,20}}(?:{'|'.join(ends)})\w{{0,2}})(?!\w)|{unspaced})"
+    spaced = (rf"(?:{'|'.join(begins)})\w{{0,8}}", "|".join(whole), rf"\w{{3,20}}(?:{'|'.join(ends)})\w{{0,2}}")
+    return rf"(?:(?<!\w)(?:{'|'.join(spaced)})(?!\w)|{unspaced})"
 
 
 @cache
@@ -57,13 +62,20 @@ def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _St
     """Statements by a word that they need: of most texts none is looked for."""
     spaced: dict[str, list[_Statement]] = {}
     joined: list[tuple[str, _Statement]] = []
+    places = {
+        "i": _WHO,
+        "ich": _ICH,
+        "je": _JE,
+        "most": _MOST,
+        "drug": medicine(),
+        "party": _party(),
+        "x": _NAMED,
+    }
     for row in patterns("statements"):
         category, words, pattern = row.split(" | ", 2)
-        filled = (
-            pattern.replace("{i}", _WHO).replace("{ich}", _ICH).replace("{je}", _JE).replace("{most}", _MOST).replace("{drug}", medicine())
-            .replace("{party}", _party()).replace("{x}", _NAMED)
-        )  # fmt: skip
-        statement = _Statement(category, re.compile(rf"(?<!\w)(?:{filled})" if _LETTER.match(words) else filled))
+        for name, filled in places.items():
+            pattern = pattern.replace(f"{{{name}}}", filled)
+        statement = _Statement(category, re.compile(rf"(?<!\w)(?:{pattern})" if _LETTER.match(words) else pattern))
         for word in words.split(", "):
             if _UNWORDED.search(word) or " " in word or "'" in word:
                 joined.append((word, statement))
@@ -88,9 +100,15 @@ def statements(said: str, words: frozenset[str]) -> Iterator[tuple[str, int, int
                 yield statement.category, found.start(), found.end()
 
 
+@cache
+def _does() -> Mapping[str, str]:
+    rows = (row.partition(": ") for row in patterns("does"))
+    return {word: who for who, _, words in rows for word in words.split(", ")}
+
+
 def stated(said: str, words: frozenset[str]) -> str | None:
     """The category of a line that leaves out of whom it speaks: "votes for the Greens"; None for most lines."""
-    spaced, _ = _index()
-    if words.isdisjoint(spaced.keys()):
+    who = _does().get(said.partition(" ")[0])
+    if who is None:
         return None
-    return next((found[0] for who in ("i ", "er ", "il ") for found in statements(who + said, words)), None)
+    return next((category for category, _, _ in statements(f"{who} {said}", words)), None)

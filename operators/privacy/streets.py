@@ -26,6 +26,12 @@ _LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", 
 _POST: Final = re.compile(r"\s?,\s?(?:" + _WORD + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s" + _WORD)
 
 
+def streets(text: str) -> Iterator[Span]:
+    """Whatever looks like a street with a number: in what is said of a person it is an address."""
+    if digits_in(text):
+        yield from (found.span() for found in _STREET.finditer(text))
+
+
 def addresses(text: str) -> Iterator[Span]:
     """Streets with a number.
 

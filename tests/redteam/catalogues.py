@@ -13,12 +13,22 @@ from pathlib import Path
 
 from operators.privacy import DEFAULT
 from operators.statinit import facts_of, parser_for
+from operators.vouch import DEFAULT as VOUCHING
 from schemas import Candidate
 from streams.demo import catalogue as demo
 from streams.importers import sager_format
 
 MOST_ITEMS = 6_000
-HEAD = ("catalogue", "items", "facts", "facts refused", "values", "values refused", "titles changed")
+HEAD = (
+    "catalogue",
+    "items",
+    "facts",
+    "facts refused",
+    "values",
+    "values refused",
+    "values held back",
+    "titles changed",
+)
 
 
 class Taken:
@@ -34,6 +44,7 @@ class Taken:
         self.values: set[tuple[str, str]] = set()
         self.refused: Counter[tuple[str, str]] = Counter()
         self.kinds: Counter[str] = Counter()
+        self.held: Counter[tuple[str, str]] = Counter()
         self.titles: list[str] = []
 
     def add(self, item: Candidate) -> None:
@@ -47,12 +58,16 @@ class Taken:
         self.values |= {(fact.dimension, fact.value) for fact in read.facts}
         self.refused.update((fact.dimension, fact.value) for fact in left_out)
         self.kinds.update(found)
+        # As long as one choice alone speaks for a value.
+        held = (fact for fact in kept.facts if VOUCHING.held(fact.dimension, fact.value, 1) is not None)
+        self.held.update((fact.dimension, fact.value) for fact in held)
         if kept.title != read.title:
             self.titles.append(read.title)
 
     def row(self, name: str) -> tuple[str, ...]:
         """A row of the table."""
-        counts = (self.items, self.facts, self.refused_facts, len(self.values), len(self.refused), len(self.titles))
+        values = len(self.values), len(self.refused), len(self.held)
+        counts = (self.items, self.facts, self.refused_facts, *values, len(self.titles))
         return (name, *(f"{count:,}" for count in counts))
 
 
@@ -69,7 +84,8 @@ def main() -> None:
         for name, taken in found:
             print(f"\n{name}: {dict(taken.kinds)}")
             print("  titles:", *taken.titles[:60], sep="\n    ")
-            print("  values:", *(f"{n} {d}={v}" for (d, v), n in taken.refused.most_common(60)), sep="\n    ")
+            for how, values in (("refused", taken.refused), ("held back", taken.held)):
+                print(f"  values {how}:", *(f"{n} {d}={v}" for (d, v), n in values.most_common(60)), sep="\n    ")
 
 
 def _read(folder: Path) -> Taken:

@@ -25,6 +25,8 @@ from operators.steps import contrast as join
 from operators.steps import prior as history
 from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState
+from operators.vouch import DEFAULT as VOUCHING
+from operators.vouch import Vouching
 from schemas import (
     Action,
     Candidate,
@@ -67,6 +69,17 @@ OTHERS = (
 def count_tokens(text: str) -> int:
     """Near enough for prompts that are far from their budget, and far faster than a tokenizer."""
     return len(text.encode()) // 4
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What stands between the outside and skills, prompts and rows."""
+
+    privacy: Privacy = DEFAULT
+    vouching: Vouching = VOUCHING
+
+
+FILTERS = Filters()
 
 
 @dataclass
@@ -126,16 +139,18 @@ class Person:
 
     Args:
         domain: where they choose.
-        privacy: what may be learned, shown and kept.
+        filters: what may be learned, shown and kept, and what may be let out.
     """
 
-    rank = Rank(slim_tokens=SLIM_TOKENS)
     rules = RulesReasoner()
     _parsed: ClassVar[dict[tuple[bool, str, str], tuple[Candidate, ItemFacts]]] = {}
 
-    def __init__(self, domain: str, privacy: Privacy = DEFAULT) -> None:
-        self.domain, self.privacy, self.trace, self._count = domain, privacy, Trace(privacy), 0
-        self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits())
+    def __init__(self, domain: str, filters: Filters = FILTERS) -> None:
+        privacy, vouching = filters.privacy, filters.vouching
+        self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
+        self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
+        self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching)
+        self._told: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": PROMPT_TOKENS, "vouching": vouching}
         self.start = Start(privacy=privacy)
         self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None
@@ -169,7 +184,7 @@ class Person:
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
         redacted = self.privacy.asked(asked, self.domain).text
         wish = self.privacy.wish(asked)
-        kept = ranking.model_copy(update={"instruction": redacted})
+        kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
         opened = join.on_ranking(join.State(), kept, self.parse, at, RingLimits(), wish)
         assert isinstance(opened, Step)
@@ -233,24 +248,18 @@ class Person:
         """What a model is asked: to judge the last choice, to rank, to extract the slim skill, to say facets."""
         prompts = self.trace.prompts
         if self._learning is not None:
-            judged = evolve_question(
-                *self._learning, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS, max_attributes=24
-            )
+            judged = evolve_question(*self._learning, **self._told, max_attributes=24)
             prompts["evolve"] = judged.prompt if judged else ""
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
         if self.memory is not None:
-            facets = facet_request(
-                self.memory, retrieved.neighbours, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS, most=7
-            )
+            facets = facet_request(self.memory, retrieved.neighbours, **self._told, most=7)
             prompts["facets"] = facets.prompt if facets else ""
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
         redacted = self.privacy.asked(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record
         task = Task(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
-        prompts["rank"] = rendered(
-            "rank-listwise.v1", task, parsed, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS
-        )
-        extraction = slim_question(self.skill, redacted, 30, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS)
+        prompts["rank"] = rendered("rank-listwise.v1", task, parsed, **self._told)
+        extraction = slim_question(self.skill, redacted, 30, **self._told)
         prompts["slim"] = extraction.prompt if extraction else ""
 
     def becomes_the_template(self) -> None:
@@ -258,8 +267,8 @@ class Person:
         population = Population(self.domain)
         for _ in range(CROWD):
             population.add(self.profile)
-        written = global_skill(population, "g", NOW)
-        asked = global_question(written, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS)
+        written = global_skill(population, "g", NOW, vouching=self.filters.vouching)
+        asked = global_question(written, **self._told)
         self.trace.prompts["global"] = (asked.prompt if asked else "") + written.guidance
         self.begins(None, written.attributes)
         self.hands_out("template")

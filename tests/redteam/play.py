@@ -5,7 +5,6 @@ from typing import Any
 
 from operators.attributes import attribute_id, fact_id
 from operators.evolve import Proposal
-from operators.privacy import DEFAULT, Privacy
 from schemas import (
     Action,
     Attribute,
@@ -22,7 +21,7 @@ from schemas import (
     Stated,
     Tier,
 )
-from tests.redteam.person import NOW, Person, Trace, copies
+from tests.redteam.person import FILTERS, NOW, Filters, Person, Trace, copies
 from tests.redteam.samples import Sample
 
 TIMES = 4
@@ -31,9 +30,9 @@ DOMAINS = {"cuisine": "restaurants", "brand": "shop", "maker": "shop", "author":
 TASTE = "taste"
 
 
-def play(sample: Sample, privacy: Privacy = DEFAULT) -> Trace:
+def play(sample: Sample, filters: Filters = FILTERS) -> Trace:
     """What a sample leaves behind."""
-    person = Person(DOMAINS.get(sample.dimension, "films"), privacy)
+    person = Person(DOMAINS.get(sample.dimension, "films"), filters)
     _CHANNELS[sample.channel](person, sample)
     return person.trace
 
@@ -63,7 +62,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
         person.chooses(item, rows=sample.kind == "personal")
     person.hands_out("same item")
     person.is_asked_about([item])
-    other = Person(person.domain, person.privacy)
+    other = Person(person.domain, person.filters)
     for each in several:
         other.chooses(each, rows=False)
     other.hands_out("four items")
@@ -71,7 +70,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
     _add(trace, other.trace, "four items")
     if sample.kind == "innocent":
         return
-    new = Person(person.domain, person.privacy)
+    new = Person(person.domain, person.filters)
     new.has_a_past(several)
     new.begins(new.profile)
     new.hands_out("past")

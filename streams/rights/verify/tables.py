@@ -152,8 +152,8 @@ class Tables:
         """Compares what belongs to no partition: rows of partitions that there are not, lost children, derived rows."""
         if self._late:
             what = (
-                f"the snapshot has not read {self._late:,} records that are older than {BEHIND_SECONDS / 3_600:g} h; what "
-                "they changed is not compared. Does `sager materialize` run?"
+                f"the snapshot has not read {self._late:,} records older than {BEHIND_SECONDS / 3_600:g} h: what they "
+                "changed is not compared. Does `sager materialize` run?"
             )
             self._note(Kind.SNAPSHOT_BEHIND, what)
         for topic in self._topics.values():
@@ -186,7 +186,7 @@ class Tables:
             if self._unusable & {table, "dead_letters"}:
                 continue
             query = (
-                f"SELECT user_id, domain, max({version}) AS version, arg_max(occurred_at, {version}) "  # noqa: S608
+                f"SELECT user_id, domain, max({version}) AS version, arg_max(occurred_at, {version}) "  # noqa: S608 - our own names; values are bound  # nosec B608
                 f"FROM snapshot.main.{table} WHERE kafka_partition = $1 AND {self._whose(None)} "
                 "GROUP BY ALL HAVING version > 0"
             )
@@ -253,12 +253,12 @@ class Tables:
     def _compare(self, name: str, topic: Topic, table: Table, number: int, found: _Read) -> None:
         names = ", ".join(f'"{each}"' for each in table.names)
         whose = self._whose(None) if "domain" in table.names else self._whose_user()
-        theirs = f"SELECT {names} FROM snapshot.main.{table.name} WHERE kafka_partition = {number} AND {whose}"  # noqa: S608
-        [(count,)] = self._scratch.rows(f"SELECT count(*) FROM ({theirs})")  # noqa: S608
+        theirs = f"SELECT {names} FROM snapshot.main.{table.name} WHERE kafka_partition = {number} AND {whose}"  # noqa: S608 - our own names; values are bound  # nosec B608
+        [(count,)] = self._scratch.rows(f"SELECT count(*) FROM ({theirs})")  # noqa: S608 - our own names; values are bound  # nosec B608
         self._done.copies = (self._done.copies or 0) + count
         same = " AND ".join(f"made.{each} = odd.{each}" for each in table.key)
         odd = (
-            f"WITH odd AS ({theirs} EXCEPT ALL SELECT {names} FROM live.{table.name}) "  # noqa: S608
+            f"WITH odd AS ({theirs} EXCEPT ALL SELECT {names} FROM live.{table.name}) "  # noqa: S608 - our own names; values are bound  # nosec B608
             f"SELECT odd.*, made.* FROM odd LEFT JOIN live.{table.name} made ON {same}"
         )
         width = len(table.names)
@@ -272,7 +272,7 @@ class Tables:
             else:
                 self._edited(topic, table, row, made, found.first[name])
         query = (
-            f"SELECT {names} FROM live.{table.name} made "  # noqa: S608
+            f"SELECT {names} FROM live.{table.name} made "  # noqa: S608 - our own names; values are bound  # nosec B608
             f"ANTI JOIN snapshot.main.{table.name} USING ({', '.join(table.key)})"
         )
         for values in self._scratch.rows(query):
@@ -323,13 +323,13 @@ class Tables:
     def _children(self, table: Table, child: Table, number: int, found: _Read) -> None:
         names, key = ", ".join(f'"{each}"' for each in child.names), ", ".join(table.key)
         common = (
-            f"SELECT {key} FROM live.{table.name} SEMI JOIN "  # noqa: S608
+            f"SELECT {key} FROM live.{table.name} SEMI JOIN "  # noqa: S608 - our own names; values are bound  # nosec B608
             f"(FROM snapshot.main.{table.name} WHERE kafka_partition = {number}) USING ({key})"
         )
-        theirs = f"SELECT {names} FROM snapshot.main.{child.name} SEMI JOIN ({common}) USING ({key})"  # noqa: S608
-        ours = f"SELECT {names} FROM live.{child.name} SEMI JOIN ({common}) USING ({key})"  # noqa: S608
+        theirs = f"SELECT {names} FROM snapshot.main.{child.name} SEMI JOIN ({common}) USING ({key})"  # noqa: S608 - our own names; values are bound  # nosec B608
+        ours = f"SELECT {names} FROM live.{child.name} SEMI JOIN ({common}) USING ({key})"  # noqa: S608 - our own names; values are bound  # nosec B608
         query = (
-            f"SELECT DISTINCT {key} FROM (({theirs} EXCEPT ALL {ours}) UNION ALL ({ours} EXCEPT ALL {theirs})) "  # noqa: S608
+            f"SELECT DISTINCT {key} FROM (({theirs} EXCEPT ALL {ours}) UNION ALL ({ours} EXCEPT ALL {theirs})) "  # noqa: S608 - our own names; values are bound  # nosec B608
             "ORDER BY ALL"
         )
         for values in self._scratch.rows(query):
@@ -343,12 +343,12 @@ class Tables:
         if each is table:
             known = ", ".join(map(str, sorted(self._partitions[topic.base]))) or "-1"
             where = f"(kafka_partition IS NULL OR kafka_partition NOT IN ({known}))"
-            query = f"SELECT * FROM snapshot.main.{table.name} WHERE {where} AND {self._whose_user()}"  # noqa: S608
+            query = f"SELECT * FROM snapshot.main.{table.name} WHERE {where} AND {self._whose_user()}"  # noqa: S608 - our own names; values are bound  # nosec B608
             what = f"in DuckDB is of a partition that {topic.base} does not have"
         else:
             key = ", ".join(table.key)
             query = (
-                f"SELECT * FROM snapshot.main.{each.name} ANTI JOIN snapshot.main.{table.name} USING ({key}) "  # noqa: S608
+                f"SELECT * FROM snapshot.main.{each.name} ANTI JOIN snapshot.main.{table.name} USING ({key}) "  # noqa: S608 - our own names; values are bound  # nosec B608
                 f"WHERE {self._whose_user()}"
             )
             what = f"in DuckDB has no row in {table.name}"
