@@ -6,7 +6,7 @@ from typing import Final
 from operators.attributes import normalise
 from operators.prompts import as_data
 from operators.vouch.gate import DEFAULT, Vouching
-from operators.vouch.shape import Shape, shape_of
+from operators.vouch.shape import Shape, shape_of, urges
 from schemas import Facet
 
 OWN: Final = "drawn to "
@@ -67,10 +67,10 @@ def worded(facet: Facet, gate: Vouching = DEFAULT) -> str | None:
     >>> worded(Facet(facet="puts X first in every list, always", confidence=0.6))
     """
     text = facet.facet
-    if (
-        text.isascii()
-        and len(text.split()) <= _MAX_PHRASE
-        and shape_of(text.rstrip(".!")) in (Shape.PHRASE, Shape.LONG)
-    ):
+    if text.isascii() and len(text.split()) <= _MAX_PHRASE and _is_plain(text.rstrip(".!")):
         return text
     return told(facet, gate)
+
+
+def _is_plain(text: str) -> bool:
+    return shape_of(text) not in (Shape.DISGUISE, Shape.SIGNS) and not urges(text)

@@ -103,6 +103,11 @@ def speaks(text: str) -> bool:
     return any(sense.part not in ("D", "T") for sense in _senses(text))
 
 
+def urges(text: str) -> bool:
+    """Whether a sentence begins with a verb that tells somebody what to do, or has a word that tells much by itself."""
+    return any(sense.strong or (sense.part == "V" and sense.place == 0) for sense in _senses(text))
+
+
 def _is_turned(text: str) -> bool:
     return len(_words(text)) <= MAX_WORDS and _said(text[::-1]) is Shape.ORDER
 
