@@ -4,7 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
-.PHONY: dashboards panels prometheus docs release-check bench clean
+.PHONY: dashboards panels prometheus docs audit sbom release-check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -75,6 +75,7 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 		-o infra/requirements.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 	@$(COMPILE) -o docs/requirements.lock docs/requirements.in
+	@printf 'cyclonedx-bom\npip-audit\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/audit.lock -
 
 # The site's generator and the workflows' linters have an environment of their own: nothing else needs them.
 DOCS := .venv-docs
@@ -88,6 +89,23 @@ docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub 
 	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
+
+# What asks for known vulnerabilities, and lists what is in a release, has an environment of its own too.
+AUDIT := .venv-audit
+LOCKS := requirements.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock
+$(AUDIT)/ready: infra/audit.lock
+	@$(PYTHON) -m venv $(AUDIT)
+	@$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+audit: $(AUDIT)/ready ## ask PyPI for known vulnerabilities of everything that is locked (needs pypi.org itself)
+	@for lock in $(LOCKS); do \
+		$(AUDIT)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$lock || exit 1; done
+
+sbom: $(AUDIT)/ready ## list what the image and a release install, as CycloneDX: dist/sbom/sager-streams.cdx.json
+	@mkdir -p dist/sbom
+	@$(AUDIT)/bin/cyclonedx-py requirements --output-reproducible --of JSON \
+		-o dist/sbom/sager-streams.cdx.json infra/requirements.lock
 
 release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released
 	@$(RUN)/python -m infra.release --tag "$(TAG)"
@@ -108,5 +126,5 @@ bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls ove
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) $(DOCS) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
+	rm -rf $(VENV) $(DOCS) $(AUDIT) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

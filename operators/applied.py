@@ -1,6 +1,8 @@
 """The fence against repeats: every value knows which records it has applied (invariant 2)."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from math import ceil
 
 from schemas import Position
 
@@ -28,11 +30,19 @@ def is_applied(applied: Sequence[Position], position: Position) -> bool:
     )
 
 
-def with_applied(applied: Sequence[Position], position: Position | None) -> tuple[Position, ...]:
+def with_applied(
+    applied: Sequence[Position], position: Position | None, claimed: datetime | None = None
+) -> tuple[Position, ...]:
     """The fence after this record: the newest position per topic, in the order of the topics' names.
 
     Producers' clocks can go back, but the fence's timestamp must not, or an older record would pass for one of a new
     topic. A step back of more than a day means that the earlier clock was wrong: then the new timestamp applies.
+
+    Args:
+        applied: the fence before.
+        position: where the record stands; None: nowhere.
+        claimed: when its event happened by its own account. One that is ahead raises the fence's timestamp, so that a
+            request to forget knows the newest time that was learned from.
 
     >>> first = with_applied((), Position(topic="t", partition=0, offset=7, timestamp_ms=90))
     >>> with_applied(first, Position(topic="t", partition=0, offset=8, timestamp_ms=50))[0].timestamp_ms
@@ -41,6 +51,9 @@ def with_applied(applied: Sequence[Position], position: Position | None) -> tupl
     if position is None:
         return tuple(applied)
     before = next((held for held in applied if held.topic == position.topic), position)
+    ahead_ms = 0 if claimed is None else ceil((claimed - position.moment).total_seconds() * 1_000)
+    if 0 < ahead_ms <= DAY_MS:
+        position = position.model_copy(update={"timestamp_ms": position.timestamp_ms + ahead_ms})
     if before.partition == position.partition and before.offset < position.offset:
         back_ms = before.timestamp_ms - position.timestamp_ms
         if 0 < back_ms <= DAY_MS:

@@ -1,73 +1,111 @@
-"""Audits a skill's log: its seals, the skill that it folds to, and copies of it."""
+"""Audits one skill: the seals of its log, the skill that it folds to, and the slim skill made of it."""
 
-from collections.abc import Mapping, Sequence
-
-import orjson
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from operators.chain import breaks
-from operators.merge import OutOfOrder, merge
-from schemas import PolicySkill, SkillDiff, encode
+from operators.findings import Kind
+from operators.merge import merge
+from operators.seals import Seal, seal_of
+from schemas import PolicySkill, SkillDiff, SlimSkill, encode
 
 
-def audit(diffs: Sequence[SkillDiff], skill: PolicySkill | None, key: bytes = b"") -> list[str]:
-    """The faults of one skill's log, in words: broken seals, and a skill that differs from its record.
+@dataclass(frozen=True)
+class Fault:
+    """Something about a skill that is not as it was written.
+
+    Attributes:
+        kind: the class of it.
+        what: for people.
+    """
+
+    kind: Kind
+    what: str
+
+
+def audit(
+    diffs: Sequence[SkillDiff], skill: PolicySkill | None, slim: SlimSkill | None = None, key: bytes = b""
+) -> list[Fault]:
+    """The faults of one skill: broken seals, and a skill or a slim skill that does not follow from the log.
 
     Args:
         diffs: the newest record of each version, by version. There may be newer ones than the skill knows.
         skill: the record on the topic of skills; None if there is none.
+        slim: the record on the topic of slim skills; None if there is none.
         key: the secret that versions were sealed with.
     """
-    found = _broken(diffs, key)
+    found = [*_broken(diffs, key), *_slim_faults(diffs, slim, key)]
     newest = diffs[-1].version if diffs else 0
     if skill is None:
-        return [*found, f"the log has {newest} versions, and the topic of skills nothing"] if diffs else found
+        missing = Fault(Kind.SKILL_MISSING, f"the log has {newest} versions, and the topic of skills nothing")
+        return [*found, missing] if diffs else found
     if newest < skill.version:
-        return [*found, f"the log ends at version {newest}, and the skill is at {skill.version}"]
-    return found + _folds(diffs, skill)
+        short = Fault(Kind.LOG_CUT, f"the log ends at version {newest}, and the skill is at {skill.version}")
+        return [*found, short]
+    return [*found, *_folds(diffs, skill, slim)]
 
 
-def copy_differs(versions: Mapping[int, bytes], version: int, copy: bytes) -> bool:
-    """Whether a copy of a version differs from the log.
-
-    A copy from before a rewrite of the log that removed a line is outdated, not edited.
-
-    Args:
-        versions: the log's records by version.
-        version: which one the copy is of.
-        copy: the copy.
-    """
-    record = versions.get(version)
-    if record is None or record == copy:
-        return record is None
-    return _rewritten(copy) >= _rewritten(record)
-
-
-def _rewritten(record: bytes) -> int:
-    try:
-        return int(orjson.loads(record).get("rewritten", 0))
-    except (ValueError, TypeError, AttributeError):
-        return 0
-
-
-def _broken(diffs: Sequence[SkillDiff], key: bytes) -> list[str]:
+def _broken(diffs: Sequence[SkillDiff], key: bytes) -> list[Fault]:
     """The breaks of the chain; consecutive versions with the same reason are reported once."""
-    runs: list[tuple[int, int, str]] = []
+    runs: list[tuple[int, int, str, Kind]] = []
     for each in breaks(diffs, key):
         if runs and runs[-1][1] == each.version - 1 and runs[-1][2] == each.why:
-            runs[-1] = (runs[-1][0], each.version, each.why)
+            runs[-1] = (runs[-1][0], each.version, each.why, each.kind)
         else:
-            runs.append((each.version, each.version, each.why))
-    return [f"version {a}: {why}" if a == b else f"versions {a} to {b}: {why}" for a, b, why in runs]
+            runs.append((each.version, each.version, each.why, each.kind))
+    return [Fault(kind, f"version {a}: {why}" if a == b else f"versions {a} to {b}: {why}") for a, b, why, kind in runs]
 
 
-def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill) -> list[str]:
+def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes) -> list[Fault]:
+    if slim is None:
+        return []
+    name = f"the slim skill, of version {slim.skill_version},"
+    found: list[Fault] = []
+    seal = seal_of(slim, key)
+    if seal is Seal.MISSING:
+        found.append(Fault(Kind.SLIM_UNSEALED, f"{name} is not sealed"))
+    elif seal is Seal.WRONG:
+        found.append(Fault(Kind.SLIM_FORGED, f"{name} is not what was sealed, or was sealed with another key"))
+    if not diffs:
+        found.append(Fault(Kind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
+    elif slim.skill_version > diffs[-1].version:
+        found.append(Fault(Kind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}"))
+    return found
+
+
+def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | None) -> list[Fault]:
     folded: PolicySkill | None = None
+    found: list[Fault] = []
     try:
         for diff in diffs:
             if diff.version <= skill.version:
                 folded = merge(folded, diff)
-    except OutOfOrder as error:
-        return [f"the log does not fold: {error}"]
+            if slim is not None and folded is not None and diff.version == slim.skill_version == folded.version:
+                found += _says_else(folded, slim)
+    except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
+        return [*found, Fault(Kind.LOG_DOES_NOT_FOLD, f"the log does not fold: {error or type(error).__name__}")]
     if folded is None or encode(folded) != encode(skill):
-        return [f"the log folds to another skill than the topic of skills has at version {skill.version}"]
-    return []
+        what = f"the log folds to another skill than the topic of skills has at version {skill.version}"
+        found.append(Fault(Kind.SKILL_DIFFERS, what))
+    return found
+
+
+def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
+    """What a slim skill says that is in no line of its skill: a worker made it of a skill that was not the log's.
+
+    Signs and case do not count, because releases differ in how they write a value.
+    """
+    lines = [_letters(line.value) for line in skill.attributes]
+    said = [*slim.likes, slim.style.removeprefix("prefers ")]
+    strange = [each for each in said if each and not _is_of(_letters(each), lines)]
+    version = slim.skill_version
+    what = f"the slim skill says {strange[0]!r}, which version {version} does not" if strange else ""
+    return [Fault(Kind.SLIM_DIFFERS, what)] if strange else []
+
+
+def _is_of(said: str, lines: Iterable[str]) -> bool:
+    return any(said in line for line in lines)
+
+
+def _letters(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from operators.findings import Kind
 from schemas import PolicySkill, SkillDiff
 
 
@@ -20,10 +21,12 @@ class Break:
     Attributes:
         version: the version whose diff does not follow from the one before it.
         why: the reason, in words.
+        kind: `LOG_GAP`, `LOG_UNSEALED` or `LOG_FORGED`.
     """
 
     version: int
     why: str
+    kind: Kind
 
 
 def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
@@ -56,13 +59,26 @@ def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
     for diff in diffs:
         follows = before.version if before is not None else 0
         if diff.base_version != follows or diff.version != follows + 1:
-            found.append(Break(diff.version, f"it follows version {diff.base_version}, before it is {follows}"))
+            why = f"it follows version {diff.base_version}, before it is {follows}"
+            found.append(Break(diff.version, why, Kind.LOG_GAP))
         if diff.chain is None:
-            found.append(Break(diff.version, "it is not sealed"))
-        elif not hmac.compare_digest(diff.chain, _seal(diff, before.chain if before else None, key)):
-            found.append(Break(diff.version, "it is not what was sealed, or was sealed with another key"))
+            found.append(Break(diff.version, "it is not sealed", Kind.LOG_UNSEALED))
+        elif not is_sealed(diff, before.chain if before else None, key):
+            why = "it is not what was sealed, or was sealed with another key"
+            found.append(Break(diff.version, why, Kind.LOG_FORGED))
         before = diff
     return found
+
+
+def is_sealed(diff: SkillDiff, before: str | None, key: bytes = b"") -> bool:
+    """Whether a version bears its seal.
+
+    Args:
+        diff: the version.
+        before: the seal of the version before; None for the first.
+        key: the key that it was sealed with.
+    """
+    return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 
 def _seal(diff: SkillDiff, before: str | None, key: bytes) -> str:

@@ -126,7 +126,7 @@ def on_ranking(
     With a wish there will be no contrast: nothing that learns ever sees the choice. Of a ranking that is not to be
     remembered only the ids wait for it, to know a selection that names something else.
     """
-    fenced = state.model_copy(update={"applied": with_applied(state.applied, source)})
+    fenced = state.model_copy(update={"applied": with_applied(state.applied, source, ranking.occurred_at)})
     if _answer(state, ranking.ranking_id) or any(r.ranking_id == ranking.ranking_id for r in state.rankings):
         return Step(fenced, Outcome.REPEATED)
     opened = OpenRanking(
@@ -165,7 +165,7 @@ def on_selection(
     state: OpenRankings, selection: Selection, source: Position, limits: RingLimits = RingLimits()
 ) -> Step:
     """The user chose: the contrast with what was left, or a wait for the ranking that is not here yet."""
-    fenced = state.model_copy(update={"applied": with_applied(state.applied, source)})
+    fenced = state.model_copy(update={"applied": with_applied(state.applied, source, selection.occurred_at)})
     arrived = WaitingSelection(selection=selection, source=source)
     answer = _answer(state, selection.ranking_id)
     if answer is not None:

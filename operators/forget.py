@@ -1,14 +1,96 @@
 """Forgetting, as pure functions: the receipt after a request, and state without one of a person's lines."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
-from schemas import Fact, ForgetRequest, Forgotten, ItemFacts, Memory, Profile, Receipt, line_of
-from schemas.forgetting import MAX_DOMAINS, MAX_LINES
+from operators.clocks import TOLERANCE
+from operators.contrast import RingLimits, contrast_id
+from schemas import (
+    Fact,
+    ForgetRequest,
+    Forgotten,
+    ItemFacts,
+    Memory,
+    OpenRankings,
+    PolicySkill,
+    Profile,
+    Receipt,
+    line_of,
+)
+from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES
 
 _Name = TypeVar("_Name", bound=str)
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a worker holds of a person, or of one of their domains, when they ask to be forgotten.
+
+    Attributes:
+        profiles, memories, skills: by domain.
+        rings: all slots.
+        limits: of the rings.
+        domain: the domain that is forgotten; None: the whole person.
+    """
+
+    profiles: Sequence[Profile] = ()
+    memories: Sequence[Memory] = ()
+    skills: Sequence[PolicySkill] = ()
+    rings: Sequence[OpenRankings] = ()
+    limits: RingLimits = field(default_factory=RingLimits)
+    domain: str | None = None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The events that were learned from, as far as their ids are held: as long as repeats are recognised."""
+        found = []
+        for ring in self.rings:
+            names = [each.ranking_id for each in ring.answered]
+            names += [each.ranking_id for each in ring.rankings if self.domain in (None, each.domain)]
+            if self.domain is None:
+                names += [each.selection.ranking_id for each in ring.waiting]
+            found += [contrast_id(ring.user_id, name) for name in names]
+        for profile in self.profiles:
+            found += profile.recent_ids
+        for memory in self.memories:
+            found += memory.recent
+        for skill in self.skills:
+            found += skill.recent
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the ids are all that there were: none has dropped out of its ring."""
+        return (
+            all(each.interactions <= len(each.recent_ids) for each in self.profiles)
+            and all(each.interactions <= len(each.recent) for each in self.memories)
+            and all(each.version <= len(each.recent) for each in self.skills)
+            and all(len(each.answered) < self.limits.answered for each in self.rings)
+            and len(self.ids) < MAX_KNOWN
+        )
+
+    def moment(self, now: datetime) -> datetime:
+        """Until when is forgotten what is forgotten now.
+
+        Where ids have dropped out, up to the newest time that an event may have claimed: it is at most the tolerance
+        ahead. A clock that was set back does not count either.
+        """
+        if self.is_whole:
+            return now
+        held: tuple[Profile | Memory | PolicySkill | OpenRankings, ...]
+        held = (*self.profiles, *self.memories, *self.skills, *self.rings)
+        newest = max((position.moment for each in held for position in each.applied), default=now)
+        return min(max(now, newest), now + TOLERANCE)
+
+
+def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
+    """The receipt that knows these digests too; beyond its bound the oldest drop out."""
+    again = dict.fromkeys(known)
+    kept = (*(each for each in receipt.known if each not in again), *again)
+    return receipt.model_copy(update={"known": kept[-MAX_KNOWN:]})
 
 
 def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Receipt:

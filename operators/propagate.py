@@ -4,14 +4,16 @@ The graph is cut up so that everybody works on local state. A user's `Memory` sa
 *touches* its item, and the user's newest other items, with a small state. An item gathers its takers, and what they
 have in common is told back to them as a signal. Nothing is told that fewer than `floor` other users support, and
 nothing of anybody's words: a taker is a pseudonym with two figures. The pseudonyms are the origins by which a
-later removal finds what came from whom.
+later removal finds what came from whom. They are made with the deployment's secret: without it, a list of ids does not
+tell who is behind one.
 
 A touch and a signal are states with a version, not increments: told twice or late, they change nothing.
 """
 
+import hmac
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.applied import remember, with_applied
@@ -36,7 +38,6 @@ from schemas import (
     Taker,
     Taste,
     Touch,
-    derived_id,
 )
 
 MAX_TITLE_CHARS = 80
@@ -52,12 +53,14 @@ class GraphLimits:
             change, besides the one who chose. The items are those taken 1, 2, 4, 8, ... choices ago.
         others: how many of a user's items a touch names.
         renewal: the share of an item's takers that must have been touched before others are told anew.
+        secret: what takers' pseudonyms are made with.
     """
 
     floor: int = 2
     fan_out: int = 5
     others: int = 12
     renewal: float = 0.5
+    secret: bytes = field(default=b"", repr=False)
 
 
 def with_taken(
@@ -190,15 +193,9 @@ def without_neighbour(neighbourhood: Neighbourhood, neighbour: str) -> Neighbour
 
     Counts over several users cannot be taken apart, so the signal goes whole; its item tells again.
     """
-    kept = tuple(
-        signal
-        for signal in neighbourhood.signals
-        if all(each.neighbour != neighbour for each in signal.crowd)
-        and all(neighbour not in taste.neighbours for taste in signal.tastes)
+    return _with_signals(
+        neighbourhood, tuple(signal for signal in neighbourhood.signals if neighbour not in _pseudonyms(signal))
     )
-    if len(kept) == len(neighbourhood.signals):
-        return None
-    return neighbourhood.model_copy(update={"epoch": neighbourhood.epoch + 1, "signals": kept})
 
 
 @dataclass(frozen=True)
@@ -245,7 +242,7 @@ def signal_to(item: ItemMemory, user_id: str, limits: GraphLimits = GraphLimits(
     others = [taker for taker in item.takers if taker.user_id != user_id]
     if len(others) < limits.floor:
         return None
-    names = {taker.user_id: neighbour_of(taker.user_id) for taker in others}
+    names = {taker.user_id: neighbour_of(taker.user_id, limits.secret) for taker in others}
     companions = _supported(Counter(name for taker in others for name in set(taker.others)), limits, MAX_COMPANIONS)
     liked = _supported(Counter(name for taker in others for name in set(taker.tastes)), limits, MAX_TASTES)
     return ItemSignal(
@@ -280,19 +277,65 @@ def _supported(counts: Counter[str], limits: GraphLimits, most: int) -> Sequence
     return [(name, count) for name, count in ordered if count >= limits.floor][:most]
 
 
-def neighbour_of(user_id: str) -> str:
-    """The pseudonym under which others meet a user: one-way, the same everywhere, so that it can be taken back."""
-    return f"user:{derived_id('neighbour', user_id)}"
+def neighbour_of(user_id: str, secret: bytes = b"") -> str:
+    """The pseudonym under which others meet a user: the same everywhere, so that it can be taken back.
+
+    It begins with a mark of its secret, which tells those of another secret apart.
+
+    >>> neighbour_of("ann", b"secret") == neighbour_of("ann", b"secret") != neighbour_of("ann", b"another")
+    True
+    """
+    return mark_of(secret) + hmac.digest(secret, b"user " + user_id.encode(), "sha256").hex()[:24]
+
+
+def mark_of(secret: bytes) -> str:
+    """How all pseudonyms of this secret begin."""
+    return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."
+
+
+def _pseudonyms(signal: ItemSignal) -> Iterator[str]:
+    yield from (each.neighbour for each in signal.crowd)
+    yield from (name for taste in signal.tastes for name in taste.neighbours)
+
+
+def _is_unkeyed(signal: ItemSignal) -> bool:
+    """Whether it has pseudonyms of releases that made them without a secret: a list of ids undoes those."""
+    return any("." not in name for name in _pseudonyms(signal))
+
+
+def without_foreign(neighbourhood: Neighbourhood, secret: bytes | None) -> Neighbourhood | None:
+    """The neighbourhood without signals whose pseudonyms have another secret, or none; None where there are none.
+
+    Nobody can tell whose those are any more. Their items tell again. Without a secret here, any will do.
+    """
+    mark = None if secret is None else mark_of(secret)
+
+    def is_ours(signal: ItemSignal) -> bool:
+        return not _is_unkeyed(signal) and all(name.startswith(mark or "") for name in _pseudonyms(signal))
+
+    return _with_signals(neighbourhood, tuple(filter(is_ours, neighbourhood.signals)))
+
+
+def _with_signals(neighbourhood: Neighbourhood, kept: tuple[ItemSignal, ...]) -> Neighbourhood | None:
+    if len(kept) == len(neighbourhood.signals):
+        return None
+    return neighbourhood.model_copy(update={"epoch": neighbourhood.epoch + 1, "signals": kept})
 
 
 def hear(neighbourhood: Neighbourhood | None, signal: ItemSignal) -> Neighbourhood | None:
-    """The user's neighbourhood with this signal; None if it holds this one, or a newer one of the item, already."""
+    """The user's neighbourhood with this signal; None if it holds this one, or a newer one of the item, already.
+
+    What older releases told without a secret is not heard any more, and goes where it was.
+    """
+    if _is_unkeyed(signal):
+        return None
     if neighbourhood is None:
         neighbourhood = Neighbourhood(user_id=signal.user_id, domain=signal.domain)
-    held = next((known for known in neighbourhood.signals if known.item_id == signal.item_id), None)
+    known = tuple(each for each in neighbourhood.signals if not _is_unkeyed(each))
+    held = next((each for each in known if each.item_id == signal.item_id), None)
     if held is not None and held.epoch >= signal.epoch:
-        return None
-    others = [known for known in neighbourhood.signals if known.item_id != signal.item_id]
+        return _with_signals(neighbourhood, known)
+    others = [each for each in known if each.item_id != signal.item_id]
     return neighbourhood.model_copy(
         update={"epoch": neighbourhood.epoch + 1, "signals": (*others, signal)[-MAX_SIGNALS:]}
     )

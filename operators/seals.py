@@ -75,9 +75,9 @@ def is_plain(value: bytes, event: Model) -> bool:
     """
     try:
         said = json.loads(value, object_pairs_hook=_once)
-    except ValueError:
+        return _within(said, event.model_dump(mode="json"))
+    except (ValueError, RecursionError):  # nested deeper than anything of ours
         return False
-    return _within(said, event.model_dump(mode="json"))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,30 @@
-"""Unicode's compatibility form in linear time: Python's own takes the square of what hostile text makes of it."""
+"""Unicode's compatibility form in linear time, and what Unicode lets a reader not see.
+
+Python's own normalisation takes the square of what hostile text makes of it, and Python does not know the property
+`Default_Ignorable_Code_Point` (Unicode 18.0, DerivedCoreProperties.txt, under the Unicode License V3).
+"""
 
 import unicodedata
+from bisect import bisect_right
 
 _CHUNK = 128
+_IGNORABLE = (
+    (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
+    (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+)  # fmt: skip
+_STARTS = tuple(first for first, _ in _IGNORABLE)
+
+
+def is_ignorable(character: str) -> bool:
+    r"""Whether a character is one that nobody sees by default: a filler, a selector, a joiner, a tag.
+
+    >>> is_ignorable("\u034f"), is_ignorable("\u3164"), is_ignorable("a")
+    (True, True, False)
+    """
+    point = ord(character)
+    at = bisect_right(_STARTS, point) - 1
+    return at >= 0 and point <= _IGNORABLE[at][1]
 
 
 def nfkc(text: str, most: int) -> str:

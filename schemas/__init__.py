@@ -9,7 +9,7 @@ from .diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
 from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
-from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, line_of, subject_of
+from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
 from .items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
 from .memory import (
     MAX_COMPANIONS,
@@ -134,6 +134,7 @@ __all__ = [
     "diff_key",
     "encode",
     "key_start",
+    "known_as",
     "line_of",
     "subject_of",
     "topic_of",

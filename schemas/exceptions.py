@@ -13,7 +13,7 @@ class BadRecord(SchemaError, ValueError):
         detail: what is wrong, for a person; never longer than 1,000 characters.
     """
 
-    REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user")
+    REASONS = ("empty", "not-json", "unknown-version", "invalid", "wrong-user", "from-the-future")
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")

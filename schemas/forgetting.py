@@ -1,6 +1,7 @@
 """Forgetting: the request, the receipt that remains, and the digests that stand for what must not be named."""
 
 import hashlib
+import hmac
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
@@ -12,6 +13,7 @@ from .fields import DomainField, Identifier, Label, UserIdField, UtcDatetime
 
 MAX_DOMAINS = 64
 MAX_LINES = 256
+MAX_KNOWN = 2_048
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256 in hexadecimal digits."""
 
@@ -27,6 +29,17 @@ def subject_of(user_id: str) -> str:
 def line_of(user_id: str, domain: str, attribute_id: str) -> str:
     """The digest that stands for a line to forget, so that the line is not quoted."""
     return hashlib.sha256(to_json([user_id, domain, attribute_id])).hexdigest()
+
+
+def known_as(user_id: str, event_id: str, secret: bytes = b"") -> str:
+    """The digest by which a receipt knows an event of a person that was forgotten, or a request that was carried out.
+
+    Args:
+        user_id: the person.
+        event_id: the event's id among theirs.
+        secret: the deployment's; with it nobody else can test ids that can be guessed.
+    """
+    return hmac.digest(secret, to_json(["forgotten event", user_id, event_id]), "sha256").hex()[:16]
 
 
 class ForgetRequest(Event):
@@ -66,9 +79,9 @@ class Forgotten(Model):
 
 
 class Receipt(Event):
-    """What was forgotten, when, and at whose request. People and lines appear only as digests.
+    """What was forgotten, when, and at whose request. People, lines and events appear only as digests.
 
-    `event_id` and `occurred_at` are those of the newest request.
+    `event_id` is that of the newest request; `occurred_at` is when Kafka had it, whatever it says itself.
     """
 
     TOPIC: ClassVar[str] = "receipts"
@@ -77,6 +90,11 @@ class Receipt(Event):
     person: Forgotten | None = None
     domains: dict[DomainField, Forgotten] = Field(default_factory=dict, max_length=MAX_DOMAINS)
     lines: dict[Digest, Forgotten] = Field(default_factory=dict, max_length=MAX_LINES)
+    known: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")], ...] = Field(
+        default=(),
+        max_length=MAX_KNOWN,
+        description="Forgotten events that are not learned from again, whatever their times say; newest last.",
+    )
     seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
     @property

@@ -10,13 +10,17 @@ import logging
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from streams.exceptions import StreamsError
 
 FOLDER, SHARED_FOLDER, FILE = 0o700, 0o2750, 0o640
-OURS = ("live.duckdb*", "spill", "worker", "journal", "logs", "replays", "*.log", "*.log.1")
+OURS = (
+    *("live.duckdb*", "sager.duckdb*", "spill", "worker", "journal", "logs", "replays", "quality*"),
+    *("pseudonyms.key*", "*.log", "*.log.1"),
+)
 """What a data folder holds. One that holds anything else was not made for us alone, and is not closed as a whole."""
 
 log = logging.getLogger(__name__)
@@ -98,7 +102,8 @@ def tighten(folder: Path, group: str | None = None, ours: Iterable[str] = ()) ->
         _close(folder, group, top=True)
     for each in found:
         for path in _below(each):
-            _close(path, group)
+            with suppress(FileNotFoundError):  # another process of ours is at work, with files that come and go
+                _close(path, group)
 
 
 def _is_everybodys(folder: Path) -> bool:
@@ -108,7 +113,11 @@ def _is_everybodys(folder: Path) -> bool:
 def exposed(folder: Path, group: str | None = None) -> Iterator[Path]:
     """The folder and all paths in it that others can read or change, against what this module promises."""
     for path in _below(folder.resolve()):
-        if _is_open(path.lstat(), group):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        if _is_open(found, group):
             yield path
 
 
@@ -143,14 +152,9 @@ def _close(path: Path, group: str | None, *, top: bool = False) -> None:
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """The path, and all below it; what vanishes meanwhile is left out."""
-    if not os.path.lexists(path):
-        return
+    """The path, and all below it; some may be gone by now."""
     yield path
     if path.is_symlink():
         return
     for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            each = Path(folder, name)
-            if os.path.lexists(each):
-                yield each
+        yield from (Path(folder, name) for name in (*folders, *files))

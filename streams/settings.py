@@ -20,6 +20,7 @@ from pydantic_settings import (
 from operators.privacy import Category
 from operators.rank.skill import RankSkill
 from operators.retrieve import Preset
+from operators.seals import derived_key
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -160,6 +161,11 @@ class Settings(BaseSettings):
 
     chain_key: SecretStr | None = Field(
         default=None, description="Secret that seals every version of a skill; the same for workers and readers."
+    )
+    pseudonym_key: SecretStr | None = Field(
+        default=None,
+        description="Secret of the pseudonyms under which users meet in the graph; the same for all workers. "
+        "[SAGER_CHAIN_KEY's, else one that is made and kept in the data folder]",
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
@@ -371,6 +377,11 @@ class Settings(BaseSettings):
     def chain_key_bytes(self) -> bytes:
         """`chain_key` as the bytes that seal versions; empty if there is none."""
         return self.chain_key.get_secret_value().encode() if self.chain_key else b""
+
+    @property
+    def event_key_bytes(self) -> bytes:
+        """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
 
     @property
     def duckdb_file(self) -> Path:

@@ -10,12 +10,24 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import combinations
 from typing import Final
 
-from operators.privacy.decode import decoded, turned
-from operators.privacy.disguise import disguised, reading, readings
-from operators.privacy.roles import BIT, Part, corrected, glued, parts, signatures, split, steps
+from operators.privacy.decode import decoded, mirrored, turned
+from operators.privacy.disguise import disguised, reading, readings, worn
+from operators.privacy.roles import (
+    BIT,
+    Part,
+    corrected,
+    glued,
+    is_english,
+    is_reversed,
+    is_term,
+    parts,
+    rotation,
+    split,
+)
 
 
 class Text(StrEnum):
@@ -38,75 +50,59 @@ class Why(StrEnum):
     ORDER = "order"
 
 
-def _rules(*rules: str) -> tuple[int, ...]:
-    return tuple(sum(BIT[role] for role in rule.split()) for rule in rules)
+def _rules(rules: str) -> tuple[int, ...]:
+    return tuple(sum(BIT[role] for role in rule.split()) for rule in rules.split(","))
 
 
-def _pairs(**others: str) -> tuple[int, ...]:
-    return _rules(*(f"{role} {other}" for role, these in others.items() for other in these.split()))
-
-
-_SETS: Final = {
-    Text.VALUE: _pairs(
-        drop="all other this told rank soft users machine",
-        pick="must this other told rank soft users all first machine",
-        put="first this must all rank soft",
-        say="told rank users must this machine soft",
-        be="told rank must machine",
-        must="drop put told rank machine",
-        you="told rank machine",
-        first="rank",
-        other="rank",
-        all="told rank",
-        machine="this told",
-        soft="told peak",
+_INNOCENT: Final = frozenset(
+    _rules(
+        "you pick, you me, you say, you all, you must, you act, you put, you drop, you be, you soft, you "
+        "this, you best, you other, me drop, me pick, me must, me act, me all, me put, me say, me be, me "
+        "first, me this, me other, all first, all act, all other, all soft, all users, all must, all this, "
+        "all best, first act, first peak, first best, first soft, this other, soft users, soft machine, soft "
+        "rank, soft other, users machine, best other"
     )
-    + _rules("first all soft", "first all users", "say all soft", "pick me must", "put me first", "pick you must"),
-    Text.TITLE: _rules(
-        "drop told",
-        "drop rank",
-        "drop other pick",
-        "drop pick this",
-        "pick this first",
-        "pick this must",
-        "pick this rank",
-        "pick this users",
-        "pick this other",
-        "pick rank must",
-        "pick first rank",
-        "put first rank",
-        "put this first",
-        "say told",
-        "say users other",
-        "say users all",
-        "told pick",
-        "must pick users",
-        "must rank this",
-        "rank this first",
-        "be told",
-        "first rank all",
-        "put first soft",
-        "machine pick",
-        "machine drop other",
-        "pick must soft",
-    ),
-    Text.REQUEST: _rules("drop told", "say told", "be told", "say users other", "say users all", "told you must"),
+)
+"""Parts that meet in names of works and things: only you, pick me, all others."""
+_ANY_TWO: Final = tuple(BIT[one] | BIT[other] for one, other in combinations(BIT, 2))
+_OF_A_VALUE: Final = tuple(rule for rule in _ANY_TWO if rule not in _INNOCENT) + _rules(
+    "first all soft, first all users, pick me must, put me must, drop me must, pick you must, act all "
+    "soft, act other soft, drop all other"
+)
+_OF_A_TITLE: Final = _rules(
+    "drop told, drop rank, drop other pick, drop pick this, pick this first, pick this must, pick this "
+    "rank, pick this users, pick this other, pick rank must, pick first rank, put first rank, put this "
+    "first, say told, say users other, say users all, told pick, must pick users, must rank this, rank "
+    "this first, be told, first rank all, put first soft, machine pick, machine drop other, pick must "
+    "soft, told best, best this must, machine must this, machine must act, put me peak, machine put, "
+    "machine drop all, machine act this, pick rank act"
+)
+_OF_A_REQUEST: Final = _rules("drop told, say told, be told, say users other, say users all, told you must")
+_AT_THE_START: Final = _rules(
+    "pick must, put must, drop must, act must, pick peak, put peak, pick first all, act rank, pick rank"
+)
+"""What a model's reply may not begin with: "they always pick" is said of somebody, "always pick" to us."""
+_SETS: Final = {
+    Text.VALUE: _OF_A_VALUE,
+    Text.TITLE: _OF_A_TITLE,
+    Text.DESCRIPTION: _OF_A_TITLE,
+    Text.REQUEST: _OF_A_REQUEST,
+    Text.REPLY: _OF_A_TITLE + _rules("you must pick, you must drop, you must rank, you must put, machine must"),
 }
-_SETS[Text.DESCRIPTION] = _SETS[Text.TITLE]
-_SETS[Text.REPLY] = _SETS[Text.TITLE] + _rules("you must pick", "you must drop", "you must rank", "you must put")
 _WINDOW: Final = 10
 """Words within which the parts of an order meet."""
-_MOST_NEAR: Final = 1_000
 _LABEL: Final = re.compile(r"\s*([^\W\d_]+)\s*[:=]\s*\S")
-_LABELS: Final = sum(BIT[role] for role in ("say", "told", "rank", "machine", "soft", "users"))
+_LABELS: Final = sum(BIT[role] for role in ("say", "pick", "told", "rank", "machine", "soft", "users"))
 _MARKUP: Final = re.compile(r"<[/!?|a-zA-Z]|[{\[]\s*[\"'{%]|\}\}|\[/?[A-Z]{3,}\]|```|^#{2,}\s|\|>")
 _CONTACT: Final = re.compile(
     r"(?i)\b(?:https?|ftp|mailto|javascript|data):|\bwww\.|\b[\w-]+\.[a-z]{2,6}/\w|\w\s*[(\[]?\b(?:dot|punkt|punto|point)\b[)\]]?\s*"
     r"(?:com|net|org|io|ru|de|fr)\b|(?:^|\s)@\w{3,}"
 )
-_SENTENCES: Final = re.compile(r"[.!?;:。!?؟।…]+(?:\s|$)|\n|[。!?]")
+_SENTENCES: Final = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964\u2026]+(?:\s|$)|\n|[\u3002\uff01\uff1f]")
 _GLUED: Final = 12
-_COVERED: Final = 0.8
+_MOST_TURNED: Final = 64
+_FEW, _SHORTEST = 4, 6
+_COVERED: Final = 0.95
 _DEPTH: Final = 2
 
 
@@ -122,18 +118,59 @@ def why(text: str, kind: Text) -> Why | None:
     return _why(text, kind, _DEPTH)
 
 
+@lru_cache(maxsize=1_024)
+def plays(name: str) -> bool:
+    """Whether a word of a name could be a part of an order whose rest is elsewhere.
+
+    >>> plays("director"), plays("ignore all")
+    (False, True)
+    """
+    return any(any(parts(split(told))) for told in readings(name))
+
+
 def _why(text: str, kind: Text, depth: int) -> Why | None:
+    if len(text) < _GLUED and text.isascii() and text.isalpha() and (text.islower() or text.istitle()):
+        return None
     if kind is Text.VALUE and (reason := _of_a_value(text)):
         return reason
     first = reading(text)
     for told in readings(text):
-        if acts(told, kind):
-            return Why.ORDER if told == first else Why.DISGUISE
-    if acts(first[::-1], kind) or ((found := _rotated(first)) and acts(found, kind)):
-        return Why.ENCODED
-    if depth and any(kind is Text.VALUE or _why(told, Text.VALUE, depth - 1) for told in decoded(text)):
-        return Why.ENCODED
-    return None
+        # Who hides what he says has lost the excuse of a name.
+        hidden = told != first
+        if acts(told, kind, _ANY_TWO if hidden and kind is Text.VALUE else ()):
+            return Why.DISGUISE if hidden else Why.ORDER
+    found = worn(text)
+    if found and any(acts(told, kind, _ANY_TWO) for told in readings(text if kind is Text.VALUE else found)):
+        return Why.DISGUISE
+    return Why.ENCODED if _is_turned(first, kind) or _encoded(text, kind, depth) else None
+
+
+def _is_turned(first: str, kind: Text) -> bool:
+    if any(map(partial(_meant, kind=kind), _turned_back(first))):
+        return True
+    return kind is Text.VALUE and any(acts(told, kind, _ANY_TWO) for told in _of_short_words(first))
+
+
+def _of_short_words(first: str) -> Iterator[str]:
+    """A few short words read backwards or turned, if that makes an English term of every one."""
+    words = split(first)
+    if not first.isascii() or not 1 < len(words) <= _FEW or len(first) < _SHORTEST:
+        return
+    if all(is_english(word[::-1]) for word in words):
+        yield " ".join(word[::-1] for word in words)
+    for by in range(1, 26):
+        if is_english(turned(words[0], by)) and all(is_english(turned(word, by)) for word in words[1:]):
+            yield turned(first, by)
+
+
+def _meant(told: str, kind: Text) -> bool:
+    """Whether a text was turned on purpose: letters in any order spell short words of some language by chance."""
+    return acts(told, kind) or (sum(map(is_term, split(told))) > 1 and acts(told, kind, _ANY_TWO))
+
+
+def _encoded(text: str, kind: Text, depth: int) -> bool:
+    """A value has no reason to be encoded at all; of other texts it counts what the code says."""
+    return depth > 0 and any(kind is Text.VALUE or _why(told, Text.VALUE, depth - 1) for told in decoded(text))
 
 
 def _of_a_value(text: str) -> Why | None:
@@ -144,9 +181,9 @@ def _of_a_value(text: str) -> Why | None:
     return Why.CONTACT if _CONTACT.search(text) else None
 
 
-def acts(told: str, kind: Text) -> bool:
-    """Whether parts of an order meet in a reading."""
-    rules = _SETS[kind]
+def acts(told: str, kind: Text, rules: tuple[int, ...] = ()) -> bool:
+    """Whether parts of an order meet in a reading, by the rules of its kind or by others."""
+    rules = rules or _SETS[kind]
     if kind is Text.VALUE and (label := _LABEL.match(told)) and any(_LABELS & part.any for part in parts([label[1]])):
         return True
     return any(_meet(words, rules, kind) for words in _sentences(told, kind))
@@ -171,14 +208,26 @@ def _meet(words: list[str], rules: tuple[int, ...], kind: Text) -> bool:
     if kind is Text.VALUE:
         words = [corrected(word) for word in words]
     playing = list(parts(words))
-    if len(playing) < 2:  # noqa: PLR2004
-        return False
-    near = _MOST_NEAR if kind is Text.VALUE else _WINDOW
-    for at, part in enumerate(playing):
-        window = [other for other in playing[at:] if other.at < part.at + near]
-        if len(window) > 1 and _any(window, rules):
-            return True
-    return False
+    windows = (window for window in _windows(playing, kind) if len(window) > 1)
+    return any(_any(window, _rules_for(window, rules, kind)) for window in windows)
+
+
+def _rules_for(window: list[Part], rules: tuple[int, ...], kind: Text) -> tuple[int, ...]:
+    return rules + _AT_THE_START if kind is Text.REPLY and window[0].at == 0 else rules
+
+
+def _windows(playing: list[Part], kind: Text) -> Iterator[list[Part]]:
+    """What stands together: all of a value, of other texts so many words, each window once."""
+    if kind is Text.VALUE:
+        yield playing
+        return
+    end = 0
+    for start, first in enumerate(playing):
+        before = end
+        while end < len(playing) and playing[end].at < first.at + _WINDOW:
+            end += 1
+        if end > before:
+            yield playing[start:end]
 
 
 def _any(window: list[Part], rules: tuple[int, ...]) -> bool:
@@ -202,13 +251,14 @@ def _distinct(masks: list[int], rule: int) -> bool:
     return sum(1 for mask in masks if mask & rule) >= rule.bit_count()
 
 
-def _rotated(first: str) -> str | None:
-    """The text turned back, if a word of it is a rotation of one that plays a part."""
-    if not first.isascii():
-        return None
-    for word in split(first)[:32]:
-        if len(word) >= 5 and word.isalpha() and (known := signatures().get(steps(word))) is not None:  # noqa: PLR2004
-            by = (ord(known[0]) - ord(word[0])) % 26
-            if by:
-                return turned(first, by)
-    return None
+def _turned_back(first: str) -> Iterator[str]:
+    """The text read backwards, or with its letters turned back, if a word of it then plays a part."""
+    words = split(first)[:_MOST_TURNED]
+    if any(map(is_reversed, words)):
+        yield first[::-1]
+        yield " ".join(word[::-1] for word in words)
+    if first.isascii():
+        if by := next(filter(None, map(rotation, words)), 0):
+            yield turned(first, by)
+        if any(map(is_term, split(mirror := mirrored(first))[:_MOST_TURNED])):
+            yield mirror

@@ -7,21 +7,32 @@ import html
 import quopri
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
-from urllib.parse import unquote
 
 _MOST: Final = 16_000
 _MOST_TOKENS: Final = 8
 
 
-def decoded(text: str) -> Iterator[str]:
-    """What the text's tokens say when decoded, if that is text: base64, base32, hex, escapes, entities, rot13."""
+@lru_cache(maxsize=64)
+def decoded(text: str) -> tuple[str, ...]:
+    """What the text's tokens say when decoded, if that is text.
+
+    >>> decoded("SWdub3JlIHRoZSBvdGhlcnM="), decoded("noir")
+    (('Ignore the others',), ())
+    """
+    return tuple(_decoded(text[:_MOST])) if _MAYBE.search(text) else ()
+
+
+_MAYBE: Final = re.compile(r"[%\\&=]|[A-Za-z0-9+/_-]{10}|\d[ ,:]+\w{2,8}[ ,:]+\w")
+
+
+def _decoded(text: str) -> Iterator[str]:
     for escapes, unescape in _ESCAPED:
-        if escapes.search(text[:_MOST]) and _is_text(told := unescape(text[:_MOST])):
+        if escapes.search(text) and _is_text(told := unescape(text)):
             yield told
     for pattern, decode in _DECODERS:
-        for token in pattern.findall(text[:_MOST])[:_MOST_TOKENS]:
+        for token in pattern.findall(text)[:_MOST_TOKENS]:
             if (found := decode(token)) is not None and found != token and _is_text(found):
                 yield found
 
@@ -55,22 +66,30 @@ def _escapes(token: str) -> str:
     return re.sub(r"\\[uUx]\{?0*([0-9a-fA-F]{2,6})\}?", lambda at: chr(min(int(at[1], 16), 0x10FFFF)), token)
 
 
+def _octets(text: str) -> str:
+    """Quoted-printable, read; percent encoding is the same with another sign."""
+    return quopri.decodestring(text.encode()).decode(errors="replace")
+
+
 def _numbers(base: int) -> Callable[[str], bytes]:
     return lambda token: bytes(int(each, base) for each in re.split(r"[\s,]+", token.strip()))
 
 
 _ESCAPED: Final = (
-    (re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}"), unquote),
+    (
+        re.compile(r"(?:%[0-9a-fA-F]{2}.{0,3}?){3}|\w%20\w"),
+        lambda text: _octets(text.replace("=", "=3D").replace("%", "=")),
+    ),
     (re.compile(r"(?:\\[uUx]\{?[0-9a-fA-F]{2,6}\}?.{0,3}?){3}"), _escapes),
     (re.compile(r"(?:&(?:#\w{1,7}|[a-z]{2,8});.{0,3}?){3}"), html.unescape),
     (
-        re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}"),
-        lambda text: quopri.decodestring(text.encode()).decode(errors="replace"),
+        re.compile(r"(?:=[0-9A-F]{2}.{0,3}?){3}|\w=20\w"),
+        _octets,
     ),
 )
 _DECODERS: Final = (
-    (re.compile(r"[A-Za-z0-9+/_-]{16,2000}={0,2}"), _bytes(_base64)),
-    (re.compile(r"\b[A-Z2-7]{16,2000}={0,6}|\b[a-z2-7]{16,2000}={1,6}"), _bytes(_base32)),
+    (re.compile(r"[A-Za-z0-9+/_-]{10,2000}={0,2}"), _bytes(_base64)),
+    (re.compile(r"\b[A-Z2-7]{12,2000}={0,6}|\b[a-z2-7]{16,2000}={1,6}"), _bytes(_base32)),
     (re.compile(r"\b(?:0x)?((?:[0-9a-fA-F]{2}){5,1000})\b"), _bytes(bytes.fromhex)),
     (
         re.compile(r"(?:\b[0-9a-fA-F]{2}[ :]){4,1000}[0-9a-fA-F]{2}\b"),
@@ -89,7 +108,16 @@ def turned(text: str, by: int) -> str:
     return codecs.decode(text, "rot13") if by == 13 else text.translate(_rotation(by))  # noqa: PLR2004
 
 
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_MIRROR: Final = str.maketrans(_LETTERS, _LETTERS[::-1])
+
+
+def mirrored(text: str) -> str:
+    """The text in Atbash: z for a, y for b."""
+    return text.translate(_MIRROR)
+
+
 @cache
 def _rotation(by: int) -> dict[int, int]:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return str.maketrans(letters + letters.upper(), letters[by:] + letters[:by] + (letters[by:] + letters[:by]).upper())
+    turned_letters = _LETTERS[by:] + _LETTERS[:by]
+    return str.maketrans(_LETTERS + _LETTERS.upper(), turned_letters + turned_letters.upper())

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from operators.privacy.words import code_points, patterns
-from operators.unicode import nfkc
+from operators.unicode import is_ignorable, nfkc
 
 MAX_CHARS: Final = 16_000
 _MOST_MARKS: Final = 4
@@ -20,15 +20,12 @@ _WHOLE_WORD: Final = 3
 _BIDI: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS: Final = frozenset("\u200c\u200d")
 _WESTERN: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "GEORGIAN", "CHEROKEE", "LISU", "COPTIC"})
+_LIVING: Final = frozenset(
+    {"CYRILLIC", "GREEK", "ARMENIAN", "GEORGIAN", "HEBREW", "ARABIC", "CJK", "HIRAGANA", "KATAKANA"}
+)
 _OVERLAYS: Final = frozenset(map(chr, range(0x334, 0x339)))
 _STRIPPED: Final = frozenset({1, *range(10, 37), *range(200, 256)})
 """Combining classes of overlays, of Hebrew and Arabic points, and of marks around a letter."""
-
-
-@cache
-def ignorable() -> frozenset[str]:
-    """What Unicode calls default ignorable: zero width, fillers, variation selectors, tags."""
-    return frozenset(map(chr, code_points(" ".join(patterns("ignorable")))))
 
 
 @cache
@@ -54,21 +51,15 @@ def reading(text: str) -> str:
     if text.isascii():
         return text[:MAX_CHARS].lower()
     table = _lookalikes()
-    # Tags are letters that nobody sees: read, not dropped.
-    shown = "".join(table.get(ord(c), c) if "\U000e0020" < c < "\U000e007f" else c for c in text[:MAX_CHARS])
-    folded = "".join(c for c in _bare(shown.casefold()) if c not in ignorable())
+    folded = "".join(c for c in _bare(text[:MAX_CHARS].casefold()) if not is_ignorable(c))
     return folded.translate(table)
 
 
-def readings(text: str) -> Iterator[str]:
+@lru_cache(maxsize=64)
+def readings(text: str) -> tuple[str, ...]:
     """All readings of a text that differ, the plain one first."""
     first = reading(text)
-    yield first
-    seen = {first}
-    for found in _others(text, first):
-        if found and found not in seen:
-            seen.add(found)
-            yield found
+    return tuple(dict.fromkeys((first, *filter(None, _others(text, first)))))
 
 
 def _others(text: str, first: str) -> Iterator[str]:
@@ -88,7 +79,13 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _CAMEL.search(text):
         yield reading(_CAMEL.sub(" ", text))
     if _SPELLED.search(first):
-        yield _joined(first)
+        yield _SPELLED.sub(lambda found: _close(found.group()), first)
+    if _DOTTED.search(first):
+        yield _DOTTED.sub(lambda found: re.sub(r"[\W_]", "", found.group()), first)
+    if "_" in first:
+        yield first.replace("_", " ")
+    if _LONG.search(first):
+        yield _LONG.sub(r"\1", first)
     if _MORSE.fullmatch(text):
         yield " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
 
@@ -97,15 +94,15 @@ _UPRIGHT: Final = "acefghijkmrtvwynupdqb"
 _OVER: Final = "\u0250\u0254\u01dd\u025f\u0183\u0265\u1d09\u027e\u029e\u026f\u0279\u0287\u028c\u028d\u028eundpbq"
 _TURNED: Final = frozenset(_OVER[:-6])
 _UPSIDE_DOWN: Final = str.maketrans(_OVER, _UPRIGHT)
-_LEET: Final = str.maketrans("01345789@$!", "oieastbgasi")
-_LEET_WORD: Final = re.compile(r"[a-z][013457@$!]+[a-z]|\b[0134]+[a-z]{2}")
+_LEET: Final = str.maketrans("01345789@$!|+\u20ac", "oieastbgasiite")
+_LEET_WORD: Final = re.compile("[a-z][013457@$!|\u20ac]+(?:[a-z]|\\b)|\\b[01347+\u20ac]+[a-z]")
+_LONG: Final = re.compile(r"([^\W\d_])\1{2,}")
 _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPELLED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]{1,3}){4,}[^\W_](?![^\W_])")
 
 
-def _joined(text: str) -> str:
-    """Words that are spelled letter by letter: a wider gap parts them."""
-    return _SPELLED.sub(lambda found: _close(found.group()), text)
+_DOTTED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][.\-_*|/]){2,}[^\W_](?![^\W_])")
+"""A word that is spelled with signs between its letters."""
 
 
 def _close(spelled: str) -> str:
@@ -118,7 +115,7 @@ _ALPHABET: Final = "abcdefghijklmnopqrstuvwxyz"
 _DOTS: Final = "01 03 09 19 11 0b 1b 13 0a 1a 05 07 0d 1d 15 0f 1f 17 0e 1e 25 27 3a 2d 3d 35"
 _BRAILLE: Final = re.compile("[\u2801-\u28ff]{3}")
 _BRAILLE_LETTERS: Final = {chr(0x2800 + int(dots, 16)): c for dots, c in zip(_DOTS.split(), _ALPHABET, strict=True)}
-_MORSE: Final = re.compile(r"[\s/|.\-\u2013\u00b7]{20,2000}")
+_MORSE: Final = re.compile(r"[\s/|.\-\u2013\u00b7]{10,2000}")
 _CODE: Final = (
     ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- --.."
 )
@@ -126,15 +123,20 @@ _MORSE_LETTERS: Final = dict(zip(_CODE.split(), _ALPHABET, strict=True))
 
 
 def _hidden(text: str) -> Iterator[str]:
-    """Bytes that variation selectors carry."""
+    """What tags spell, and the bytes that variation selectors carry."""
     told = bytearray()
+    tags: list[str] = []
     for c in text[:MAX_CHARS]:
         if "\ufe00" <= c <= "\ufe0f":
             told.append(ord(c) - 0xFE00)
         elif "\U000e0100" <= c <= "\U000e01ef":
             told.append(ord(c) - 0xE0100 + 16)
+        elif "\U000e0020" <= c <= "\U000e007e":
+            tags.append(chr(ord(c) - 0xE0000))
     if len(told) > _MOST_MARKS:
         yield reading(told.decode(errors="replace"))
+    if tags:
+        yield reading("".join(tags))
 
 
 @lru_cache(maxsize=4_096)
@@ -157,6 +159,40 @@ def _split(text: str) -> str:
     return "".join(unicodedata.normalize("NFD", whole[at : at + 128]) for at in range(0, len(whole), 128))
 
 
+def worn(text: str) -> str:
+    r"""The words of a text that wear a disguise: letters of another alphabet's, or styled ones, or hidden signs.
+
+    >>> worn("something dark \uff33\uff26"), worn("\u0442\u0440\u0438 caf\u00e9s")
+    ('\uff33\uff26', '')
+    """
+    return "" if text.isascii() else " ".join(filter(_wears, text[:MAX_CHARS].split()))
+
+
+def _wears(word: str) -> bool:
+    return not word.isascii() and (
+        disguised(word)
+        or any(not c.isascii() and _is_styled(c) for c in word)
+        or _LOOSE_MARK.search(unicodedata.normalize("NFC", word)) is not None
+        or _HYPHENED.search(word) is not None
+    )
+
+
+_LOOSE_MARK: Final = re.compile("[a-zA-Z][\u0300-\u036f]")
+"""A mark on a letter that no language sets there, or Unicode would have the two as one."""
+_HYPHENED: Final = re.compile("\u00ad.\u00ad")
+
+
+@lru_cache(maxsize=4_096)
+def _is_styled(character: str) -> bool:
+    """Whether it stands for an ASCII letter without being one with a mark, or a letter of a living script."""
+    if _script(character) in _LIVING:
+        return False
+    if _script(character) == "LATIN" and unicodedata.normalize("NFD", character)[0].isascii():
+        return False
+    read = reading(character)
+    return read.isascii() and read.strip("()").isalpha()
+
+
 def disguised(text: str) -> bool:
     r"""Whether a text is written so that it reads otherwise than it is stored, as no value of a catalogue needs to be.
 
@@ -177,7 +213,7 @@ def _hides(text: str) -> bool:
             marks = 0
         elif c in _BIDI or c in _OVERLAYS:
             return True
-        elif c in ignorable():
+        elif is_ignorable(c):
             if not _belongs(c, before, text[at + 1 : at + 2]):
                 return True
         elif (category := unicodedata.category(c)) in ("Mn", "Me"):
@@ -188,7 +224,7 @@ def _hides(text: str) -> bool:
             return True
         else:
             marks = 0
-        if c not in ignorable():
+        if not is_ignorable(c):
             before = c
     return False
 
@@ -207,7 +243,7 @@ def _belongs(c: str, before: str, after: str) -> bool:
     if c in "\ufe0e\ufe0f":
         return not before.isalpha() and not before.isspace()
     if "\ufe00" <= c <= "\ufe0d" or "\U000e0100" <= c <= "\U000e01ef":
-        return unicodedata.name(before, "").startswith("CJK") and after not in ignorable()
+        return unicodedata.name(before, "").startswith("CJK") and not (after and is_ignorable(after))
     if "\u180b" <= c <= "\u180f":
         return "\u1800" <= before <= "\u18af"
     return "\U000e0020" <= c <= "\U000e007f" and before == "\U0001f3f4"

@@ -1,26 +1,36 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
+import hashlib
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from operators.privacy.acts import Text
+from operators.privacy import numbered
+from operators.privacy.acts import Text, plays
+from operators.privacy.disguise import disguised, reading, readings
+from operators.privacy.glance import words_of
 from operators.privacy.orders import gives_orders, without_orders
-from operators.privacy.personal import FINDERS
+from operators.privacy.personal import FINDERS, IN_WORKS, Finder
+from operators.privacy.persons import USERS
 from operators.privacy.reading import line
 from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.streets import streets
+from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
-from schemas import Fact, ItemFacts, Wish
+from schemas import Facet, Fact, Injected, ItemFacts, Wish
 
 ORDER: Final = "order"
-KINDS: Final = (*(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
+KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
 """What is found, as a metric's label and as the placeholder that stands in its place."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where the part of a town is what people choose by."""
 _ROUNDS: Final = 20
+_LONG_ID: Final = 5
 
+_Place = tuple[int, int, str]
 Found = Mapping[str, int]
 """How many of each kind."""
 
@@ -62,7 +72,9 @@ class Privacy:
 
     def told(self, text: str, domain: str, most: int) -> str:
         """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
-        return redact(text, self.allows(domain), most, of_a_person=True).text if self.on else text
+        if not self.on:
+            return text
+        return without_orders(redact(text, self.allows(domain), most, of_a_person=True).text, Text.REPLY)
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
@@ -80,6 +92,16 @@ class Privacy:
             return None
         kind, category = _judged(dimension, value)
         return None if category is not None and category in self.allows(domain) else kind
+
+    def named(self, domain: str, attribute_id: str) -> str | None:
+        """What is private in an id that somebody made up, as one of `KINDS`: its words are joined by hyphens."""
+        told = attribute_id.replace(":", " ")
+        words = told.replace("-", " ")
+        if (kind := self.refuses(domain, "id", told) or self.refuses(domain, "id", words)) is not None:
+            return kind
+        # Small letters hide a name; a line that speaks of a user at length has no other use.
+        is_long = self.on and len(words.split()) > _LONG_ID
+        return "name" if is_long and not words_of(words).isdisjoint(USERS) else None
 
     def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, Found]:
         """The item with the facts that may be learned and a title fit to be shown, and what was taken away."""
@@ -103,6 +125,36 @@ class Privacy:
         """The title or description of a work, of at most `most` characters if anything had to go."""
         return _of_a_work(text, most).text if self.on else text
 
+    def injected(self, injected: Injected, domain: str) -> Injected:
+        """What an app says that it put into a ranking, without what is private and without orders to a model."""
+        if not self.on:
+            return injected
+        told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
+        kept: dict[str, object] = {
+            "facets": self.fit(injected.facets, domain),
+            "slim_skill": _without_orders(told, Text.REPLY).text,
+        }
+        for name in ("rank_skill", "reasoner", "arm"):
+            if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
+                kept[name] = None
+        return injected.model_copy(update=kept)
+
+    def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
+        """The facets that hold nothing private and give no orders."""
+        return tuple(facet for facet in facets if self._is_fit(facet, domain)) if self.on else facets
+
+    def _is_fit(self, facet: Facet, domain: str) -> bool:
+        names = (facet.attribute_id or "").replace(":", " ")
+        if redact(facet.facet, self.allows(domain), of_a_person=True).found or gives_orders(facet.facet, Text.REPLY):
+            return False
+        return not names or self.refuses(domain, "id", names) is None
+
+    @property
+    def version(self) -> str:
+        """A mark of what this filter refuses: another one where its rules, its words or the settings changed."""
+        told = f"{rules()} {sorted((d, sorted(c)) for d, c in self.allowed.items())} {sorted(self.places)}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
     def wish(self, instruction: str) -> Wish | None:
         """What a person asks us to do with the choice that answers this instruction."""
         return wish_of(instruction) if self.on else None
@@ -117,17 +169,36 @@ OFF: Final = Privacy(on=False)
 def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     """Why no domain may learn this, or the category in which only some may."""
     name = dimension.replace("_", " ")
-    if personal := redact(value, frozenset(Category)).found or redact(name, frozenset(Category)).found:
-        return next(iter(personal)), None
-    if gives_orders(value, Text.VALUE) or gives_orders(f"{name} {value}", Text.TITLE):
+    if personal := _personal_in(line(value)) or _personal_in(line(name)):
+        return personal, None
+    if gives_orders(value, Text.VALUE) or (plays(name) and gives_orders(f"{name} {value}")):
         return ORDER, None
     category = of_fact(dimension, value)
     return (category.value, category) if category else (None, None)
 
 
+@lru_cache(maxsize=1_024)
+def _personal_in(said: str) -> str | None:
+    """The first kind of personal data in a fact, if any."""
+    for kind, find in FINDERS:
+        if next(find(said), None) is not None:
+            return kind
+    if numbered.is_bare(said):
+        return numbered.ID
+    return next(filter(None, map(_personal_in, _through_disguise(said))), None)
+
+
+def _through_disguise(said: str) -> Iterator[str]:
+    """Other readings of a text that is written so that it reads otherwise than it is stored."""
+    first = said.casefold()
+    for told in readings(said):
+        if told != first and (disguised(said) or told != reading(said)):
+            yield re.sub(r"\s+", " ", told).strip()
+
+
 def _of_a_work(text: str, most: int) -> Redacted:
     """A title speaks of its work, not of a person: "I Am Legally Blind" stays; an e-mail address in it does not."""
-    return redact(text, frozenset(Category), most)
+    return redact(text, frozenset(Category), most, of_a_work=True)
 
 
 def _without_orders(redacted: Redacted, kind: Text) -> Redacted:
@@ -139,15 +210,27 @@ def _without_orders(redacted: Redacted, kind: Text) -> Redacted:
 
 @lru_cache(maxsize=4_096)
 def redact(
-    text: str, allowed: frozenset[Category] = frozenset(), most: int = 2_000, *, of_a_person: bool = False
+    text: str,
+    allowed: frozenset[Category] = frozenset(),
+    most: int = 2_000,
+    *,
+    of_a_person: bool = False,
+    of_a_work: bool = False,
 ) -> Redacted:
     """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
     if not text:
         return Redacted(text)
     found: Counter[str] = Counter()
     said = line(text)
+
+    def places(said: str) -> list[_Place]:
+        return _joined(_personal(said, IN_WORKS)) if of_a_work else _spans(said, allowed, of_a_person=of_a_person)
+
     for _ in range(_ROUNDS):
-        spans = _spans(said, allowed, of_a_person=of_a_person)
+        spans = places(said)
+        if not spans and (hidden := next(filter(None, map(places, _through_disguise(said))), None)):
+            # Where in the text as it stands nobody can say.
+            return Redacted(f"[{hidden[0][2]}]", {**found, hidden[0][2]: 1})
         if not spans:
             return Redacted(said if found else text, dict(found))
         found.update(kind for _, _, kind in spans)
@@ -155,17 +238,26 @@ def redact(
     return Redacted("", dict(found))
 
 
-def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[tuple[int, int, str]]:
-    """What is found, in the order of the text; of two that overlap, what the earlier finder found."""
-    taken: list[tuple[int, int, str]] = []
-    for kind, find in FINDERS:
-        for start, end in find(said):
-            if not any(start < other and begin < end for begin, other, _ in taken):
-                taken.append((start, end, kind))
-    for category, start, end in claims(said, of_a_person=of_a_person):
-        if category not in allowed and not any(start < other and begin < end for begin, other, _ in taken):
-            taken.append((start, end, category.value))
-    return sorted(taken)
+def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[_Place]:
+    told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
+            if category not in allowed]  # fmt: skip
+    lives = _personal(said, (("address", streets),)) if of_a_person else []
+    return _joined([*_personal(said, FINDERS), *lives, *told])
+
+
+def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[_Place]:
+    return [(start, end, kind) for kind, find in finders for start, end in find(said)]
+
+
+def _joined(places: Sequence[_Place]) -> list[_Place]:
+    """What is found, in the order of the text; of places that overlap one, of the kind that was found first."""
+    joined: list[_Place] = []
+    for start, end, kind in places:
+        over = [place for place in joined if start < place[1] and place[0] < end]
+        joined = [place for place in joined if place not in over]
+        whole = [*over, (start, end, kind)]
+        joined.append((min(at[0] for at in whole), max(at[1] for at in whole), whole[0][2]))
+    return sorted(joined)
 
 
 def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:

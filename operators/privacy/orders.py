@@ -6,7 +6,7 @@ anything is what really bounds the harm; this takes away what can be seen.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -48,6 +48,7 @@ _TURNERS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?;])\s+|(?<=[。!?؟।;!?])|\n+|\s[|*]\s|\s?[\u2013\u2014]\s?|\s--+\s?|[-=*#_~]{3,}|[<>{}\[\]`]+"
 )
+_SPACE: Final = re.compile(r"\s+")
 _TAGS: Final = re.compile(r"<[^<>]{0,80}>|\[/?[A-Z_]{2,20}\]|<\|[^|<>]{0,40}\|>")
 
 
@@ -92,8 +93,7 @@ def without_orders(text: str, kind: Text = Text.TITLE) -> str:
     return "" if gives_orders(kept, kind) else kept
 
 
-def _said(text: str) -> Iterator[str]:
+def _said(text: str) -> Iterable[str]:
     """The text in lower case with its accents, as patterns are written, and what it says through its disguise."""
-    yield re.sub(r"\s+", " ", seen(text)).casefold()
-    for told in (*readings(text), *decoded(text)):
-        yield re.sub(r"\s+", " ", told).casefold()
+    told = (seen(text), *readings(text), *decoded(text))
+    return dict.fromkeys(_SPACE.sub(" ", said).casefold() for said in told)

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from operators.unicode import nfkc
+from operators.unicode import is_ignorable, nfkc
 
 MAX_CHARS = 16_000
 """More than any field of an event holds, and than what its compatibility form may make of it."""
@@ -17,7 +17,9 @@ def seen(text: str) -> str:
     """
     if text.isascii():
         return text
-    return "".join(c for c in nfkc(text, MAX_CHARS) if unicodedata.category(c) not in ("Cf", "Cs"))
+    return "".join(
+        c for c in nfkc(text, MAX_CHARS) if unicodedata.category(c) not in ("Cf", "Cs") and not is_ignorable(c)
+    )
 
 
 def line(text: str) -> str:

@@ -12,13 +12,18 @@ from operators.privacy.words import patterns
 
 ROLES: Final = (
     "drop", "pick", "put", "say", "be", "must", "you", "first", "all", "other", "this", "told", "rank", "machine",
-    "soft", "users", "me", "peak",
+    "soft", "users", "me",
+    "peak",
+    "act",
+    "best",
 )  # fmt: skip
 BIT: Final = {role: 1 << at for at, role in enumerate(ROLES)}
 _SURE: Final = BIT["drop"] | BIT["pick"] | BIT["told"] | BIT["rank"] | BIT["machine"]
 """Roles whose longer words mean the same whatever language stands around them."""
 _SURE_LENGTH: Final = 5
 _SHORTEST_STEM: Final = 4
+_LETTERS_A_WORD: Final = 3
+"""Where words are not parted."""
 _MOST_LETTERS: Final = 24
 
 
@@ -49,7 +54,7 @@ class _Lexicon:
             if line.startswith("["):
                 language = line.strip("[]")
                 continue
-            role, *terms = line.split()
+            role, *terms = reading(line).split()
             for term in terms:
                 self._add(language, BIT[role], term)
         self._merge()
@@ -67,7 +72,7 @@ class _Lexicon:
                         known[language] |= bits
 
     def _add(self, language: str, bit: int, term: str) -> None:
-        words = tuple(split(reading(term.rstrip("*").replace("_", " "))))
+        words = tuple(split(term.rstrip("*").replace("_", " ")))
         key = " ".join(words)
         stem = term.endswith("*") and (len(key) >= _SHORTEST_STEM or not key.isascii())
         if _is_unspaced(key):
@@ -116,7 +121,7 @@ def parts(words: list[str]) -> Iterator[Part]:
             if at + 1 < len(words) and _is_unspaced(words[at + 1]):
                 continue
             for found in lexicon.pattern.finditer(run):
-                yield _part(at + found.start(), found.group(), lexicon.unspaced[found.group()])
+                yield _part(at + found.start() // _LETTERS_A_WORD, found.group(), lexicon.unspaced[found.group()])
             run = ""
             continue
         if (known := _known(lexicon, word)) is not None:
@@ -170,16 +175,48 @@ def glued() -> re.Pattern[str]:
 
 
 @cache
-def signatures() -> dict[str, str]:
-    """Words that rotation does not change: the steps between their letters, and the word."""
-    lexicon = _lexicon()
-    return {steps(word): word for word, known in lexicon.exact.items()
-            if "en" in known and word.isascii() and word.isalpha() and len(word) >= _SURE_LENGTH}  # fmt: skip
+def _signatures() -> dict[int, dict[str, str]]:
+    found: dict[int, dict[str, str]] = defaultdict(dict)
+    for word, known in _lexicon().exact.items():
+        if "en" in known and word.isascii() and word.isalpha() and len(word) >= _SURE_LENGTH:
+            found[_first_steps(word)][_steps(word)] = word
+    return dict(found)
 
 
-def steps(word: str) -> str:
-    """How far each letter is from the one before, modulo 26."""
+def rotation(word: str) -> int:
+    """How far the letters of a word were turned from those of a term; 0 if it is none.
+
+    >>> rotation("vtaber"), rotation("noir")
+    (13, 0)
+    """
+    if len(word) < _SURE_LENGTH or not (word.isascii() and word.isalpha()):
+        return 0
+    meant = _signatures().get(_first_steps(word))
+    term = meant.get(_steps(word)) if meant else None
+    return (ord(term[0]) - ord(word[0])) % 26 if term else 0
+
+
+def _first_steps(word: str) -> int:
+    return (ord(word[1]) - ord(word[0])) % 26 * 26 + (ord(word[2]) - ord(word[1])) % 26
+
+
+def _steps(word: str) -> str:
     return "".join(chr(97 + (ord(b) - ord(a)) % 26) for a, b in pairwise(word))
+
+
+def is_term(word: str) -> bool:
+    """Whether a word of some length is a term that ends as it does."""
+    return len(word) >= _SHORTEST_STEM and word in _lexicon().exact
+
+
+def is_english(word: str) -> bool:
+    """Whether a word, however short, is an English term."""
+    return "en" in _lexicon().exact.get(word, ())
+
+
+def is_reversed(word: str) -> bool:
+    """Whether a word of some length plays a part when read backwards."""
+    return len(word) >= _SURE_LENGTH and _known(_lexicon(), word[::-1]) is not None
 
 
 @cache

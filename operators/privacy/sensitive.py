@@ -1,16 +1,21 @@
-"""Sensitive categories of personal data (compare Article 9 of the GDPR).
+"""Sensitive categories of personal data (compare Articles 9 and 10 of the GDPR).
 
-Two questions with two answers. A *fact*, once liked, is a line about a person: any word of a category in it counts.
-A *text* is about many things: only what it says about a person counts, "I am diabetic" and not "a book on diabetes".
+Two questions with two answers. A *fact*, once liked, is a line about a person: a word of a category in it counts,
+unless it stands at a kind of work, art, study, dish or sight and so speaks of that. A *text* is about many things: only
+what it says about a person counts, "I am diabetic" and not "a book on diabetes".
 """
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
+from operators.privacy.digits import Span
 from operators.privacy.reading import folded
+from operators.privacy.spoken import UNSPACED, is_of_a_person
+from operators.privacy.statements import medicine, stated, statements
 from operators.privacy.words import patterns
 
 
@@ -21,37 +26,120 @@ class Category(StrEnum):
     RELIGION = "religion"
     SEXUALITY = "sexuality"
     POLITICS = "politics"
+    ORIGIN = "origin"
+    """Ethnic origin, and papers to stay."""
+    RECORD = "record"
+    """Convictions and offences."""
+    DEBTS = "debts"
     LOCATION = "location"
     """Where in a city somebody goes: a postal code, a square of some kilometres. Never a street."""
 
 
-WORDED: Final = (Category.HEALTH, Category.RELIGION, Category.SEXUALITY, Category.POLITICS)
+WORDED: Final = tuple(category for category in Category if category is not Category.LOCATION)
 NAMES: Final = frozenset({"actor", "artist", "author", "brand", "city", "country", "director", "publisher", "state"})
 """Dimensions whose values are names: Christian and Gay are two."""
 PLACES: Final = frozenset({"area", "location", "neighborhood", "neighbourhood", "postal_code", "zip", "zip_code"})
 """Dimensions that say where."""
+SUBJECTS: Final = frozenset(
+    {"category", "categories", "genre", "genres", "keyword", "keywords", "shelf", "shelves", "subject", "subjects",
+     "tag", "tags", "theme", "themes", "topic", "topics"}
+)  # fmt: skip
+"""Dimensions that say what a work is about."""
 
-_CJK: Final = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_UNSPACED: Final = re.compile(f"[{_CJK}]")
 _ONE_WORD: Final = re.compile(r"\w+")
-# Words are parted by what is no letter: `\b` fails at the vowel signs of Hindi.
-_PERSON: Final = re.compile(
-    rf"(?:(?:^|[^\w])(?:{'|'.join(patterns('person'))})(?=\s|$)|{'|'.join(patterns('person-unspaced'))})"
-    r"(?:(?: (?!about|on|read|book|books|film|films|movie|movies|novel|looking)\S{1,20}){0,3} ?"
-    rf"|[{_CJK} ]{{0,4}}?)$"
+_GOES_ON: Final = re.compile(r"\w|-(?:and|und|et)-")
+_LOOK_AHEAD: Final = 40
+_FOR: Final = re.compile(
+    r"(?:^|\W)(?:for|by|für|von|pour|para|por|per|voor|door|dla|для|için) (?:the |die |les |los |las |i |gli |os )?$"
 )
-_LOOK_BACK: Final = 70
+_ON: Final = re.compile(r"(?: (?:पर|के बारे|hakk\u0131nda|üzerine)|(?:に(?:関|つい)|についての|에 (?:대|관)))")
+_FEW: Final = 3
+"""Words between a word of a category and the thing that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A listed word or phrase.
+
+    Attributes:
+        phrase: folded.
+        category: that it tells of.
+        only_is: whether it could be a thing's too, so that it counts only behind what a person says they are.
+    """
+
+    phrase: str
+    category: Category
+    only_is: bool
 
 
 @cache
-def _words() -> Mapping[Category, re.Pattern[str]]:
-    """One pattern per category, of the words of all languages, longest first."""
-    return {category: _pattern(_listed(category.value)) for category in WORDED}
+def _entries() -> tuple[Mapping[str, tuple[_Entry, ...]], tuple[tuple[re.Pattern[str], Category, bool], ...]]:
+    """The entries by their first word, the longest first; of scripts that put no space where a word ends, patterns."""
+    spaced: dict[str, list[_Entry]] = {}
+    joined: list[tuple[re.Pattern[str], Category, bool]] = []
+    for category in WORDED:
+        for name, only_is in ((category.value, False), (f"{category.value}-said", True)):
+            listed = sorted(set(filter(None, _listed(name))), key=lambda word: (-len(word), word))
+            for phrase in listed:
+                if not UNSPACED.search(phrase):
+                    spaced.setdefault(_first(phrase), []).append(_Entry(phrase, category, only_is))
+            either = "|".join(re.escape(phrase) for phrase in listed if UNSPACED.search(phrase))
+            if either:
+                joined.append((re.compile(either), category, only_is))
+    longest = {first: tuple(sorted(found, key=lambda e: -len(e.phrase))) for first, found in spaced.items()}
+    return longest, tuple(joined)
+
+
+_ILLNESSES: Final = (
+    "krebs", "cancer", "kanker", "kræft", "kreft", "karzinom", "carcinoma", "sarcoma", "lymphoma", "lymphom", "melanom",
+    "leukämie", "itis", "sclerosis", "sklerose", "plegia", "dystrophy", "tumor", "tumour",
+)  # fmt: skip
+_SHORTEST_ILLNESS: Final = 6
+
+
+def _listed_in(said: str) -> Iterator[tuple[Category, int, int, bool]]:
+    """Every word of a category in a folded text."""
+    spaced, joined = _entries()
+    taken = 0
+    for word in _ONE_WORD.finditer(said):
+        start = word.start()
+        if start < taken or said[max(0, start - 1) : start] == "-":
+            continue
+        if word[0] not in spaced:
+            if word[0].endswith(_ILLNESSES) and len(word[0]) > _SHORTEST_ILLNESS:
+                yield Category.HEALTH, start, word.end(), True
+            continue
+        for entry in spaced[word[0]]:
+            end = start + len(entry.phrase)
+            if said.startswith(entry.phrase, start) and not _GOES_ON.match(said, end):
+                yield entry.category, start, end, entry.only_is
+                taken = end
+                break
+    if UNSPACED.search(said):
+        for pattern, category, only_is in joined:
+            yield from ((category, *found.span(), only_is) for found in pattern.finditer(said))
 
 
 @cache
 def _others() -> re.Pattern[str]:
-    return _pattern(_listed("others"))
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, _listed('others')))})(?!\w)")
+
+
+@cache
+def _fields() -> frozenset[str]:
+    return frozenset(_listed("fields"))
+
+
+@cache
+def _things() -> tuple[frozenset[str], re.Pattern[str]]:
+    listed = set(_listed("things"))
+    joined = "|".join(re.escape(word) for word in listed if UNSPACED.search(word))
+    return frozenset(word for word in listed if not UNSPACED.search(word)), re.compile(joined)
+
+
+@cache
+def _medicines() -> re.Pattern[str]:
+    return re.compile(medicine())
 
 
 def _listed(name: str) -> Iterator[str]:
@@ -60,53 +148,57 @@ def _listed(name: str) -> Iterator[str]:
         yield from (folded(word) for word in listed.split(","))
 
 
-@cache
-def _first_words() -> frozenset[str]:
-    """What a word of any category begins with: a text without one of these is done with soon."""
-    listed = (word for category in WORDED for word in _listed(category.value))
-    return frozenset(_first(word) for word in listed if word and not _UNSPACED.search(word))
-
-
 def _first(word: str) -> str:
     found = _ONE_WORD.search(word)
     return found[0] if found else word
-
-
-def _mentions(said: str) -> bool:
-    return bool(_UNSPACED.search(said)) or not _first_words().isdisjoint(_ONE_WORD.findall(said))
-
-
-def _pattern(words: Iterator[str]) -> re.Pattern[str]:
-    spaced, joined = set[str](), set[str]()
-    for word in filter(None, words):
-        # Chinese, Japanese and Korean put no space where a word ends.
-        (joined if _UNSPACED.search(word) else spaced).add(word)
-    parts = [rf"(?<![\w-])(?:{_either(spaced)})(?![\w])"] + ([_either(joined)] if joined else [])
-    return re.compile("|".join(parts))
-
-
-def _either(words: set[str]) -> str:
-    return "|".join(re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word)))
 
 
 @lru_cache(maxsize=65_536)
 def of_fact(dimension: str, value: str) -> Category | None:
     """The category that a line of this dimension and value would tell of a person, if any.
 
-    >>> of_fact("category", "Halal"), of_fact("genre", "noir"), of_fact("director", "Christian Petzold")
-    (<Category.RELIGION: 'religion'>, None, None)
+    >>> of_fact("audience", "gay"), of_fact("genre", "cancer memoir"), of_fact("director", "Christian Petzold")
+    (<Category.SEXUALITY: 'sexuality'>, None, None)
     """
     if dimension in PLACES:
         return Category.LOCATION
-    if dimension in NAMES:
-        return next((category for category, _, _ in claims(value)), None)
+    told = next((category for category, _, _ in claims(value)), None)
+    if told is not None or dimension in NAMES:
+        return told
     # A dimension is the item's own key, and may say it all: `is_pregnant = yes`.
-    said = f"{dimension} {value}".replace("_", " ")
-    if not _mentions(folded(said)):
-        return None
-    text = _others().sub(" ", folded(said.replace("-", " ")))
-    hyphened = _others().sub(" ", folded(said))
-    return next((c for c, pattern in _words().items() if pattern.search(text) or pattern.search(hyphened)), None)
+    said = folded(f"{dimension} {value}".replace("_", " "))
+    if _medicines().search(said):
+        return Category.HEALTH
+    if (left_out := stated(folded(value), frozenset(_ONE_WORD.findall(said)))) is not None:
+        return Category(left_out)
+    begins = len(folded(dimension)) + 1
+    for text in dict.fromkeys((said.replace("-", " "), said)):
+        others = [found.span() for found in _others().finditer(text)]
+        for category, start, end, only_is in _listed_in(text):
+            of_other = any(a <= start < b for a, b in others)
+            is_field = dimension in SUBJECTS and text[start:end] in _fields()
+            if only_is or of_other or is_field or (start >= begins and _speaks_of_a_thing(text, start, end, begins)):
+                continue
+            return category
+    return None
+
+
+def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
+    """Whether the word belongs to a kind of work, art, study, dish or sight near it, and says nothing of anybody."""
+    words, joined = _things()
+    # "For" names people, and a name of several words is a thing's own, like "christian living".
+    said = text[start:end]
+    if said in _BOUND or _FOR.search(text[:start]):
+        return False
+    if UNSPACED.search(said):
+        return joined.search(text, end) is not None
+    before = _ONE_WORD.findall(text[begins:start])[-_FEW:]
+    after = _ONE_WORD.findall(text[end:])[:_FEW]
+    return not words.isdisjoint((*before, *after))
+
+
+_BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
+"""Of whom somebody loves, works tell more than of anything else: these words count at films and books too."""
 
 
 def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:
@@ -120,20 +212,64 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     ['health']
     """
     said = folded(text)
-    if not _mentions(said):
-        return []
-    others = [(found.start(), found.end()) for found in _others().finditer(said)]
-    told: list[tuple[Category, int, int]] = []
-    for category, pattern in _words().items():
-        for found in pattern.finditer(said):
-            start, end = found.span()
-            if said[max(0, start - 1) : start] == "[":
-                continue  # a placeholder
-            if of_a_person:
-                told.append((category, start, end))
-                continue
-            before = said[max(0, start - _LOOK_BACK) : start]
-            clause = re.split(r"[.!?;,。!?、]", before)[-1]
-            if _PERSON.search(clause) and not any(a <= start < b for a, b in others):
-                told.append((category, start, end))
-    return sorted(told, key=lambda claim: claim[1])
+    words = frozenset(_ONE_WORD.findall(said))
+    told = [(Category(category), start, end) for category, start, end in statements(said, words)]
+    if of_a_person:
+        told += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
+    told += list(_worded(said, told, of_a_person=of_a_person))
+    return sorted(told, key=lambda claim: (claim[1], -claim[2]))
+
+
+def _worded(
+    said: str, told: list[tuple[Category, int, int]], *, of_a_person: bool
+) -> Iterator[tuple[Category, int, int]]:
+    others: list[Span] | None = None
+    spoken = [end for _, _, end in told]
+    for category, start, end, only_is in _listed_in(said):
+        if said[max(0, start - 1) : start] == "[":
+            continue  # a placeholder
+        if of_a_person and not (only_is and category is Category.ORIGIN):
+            if said[start:end] in _BOUND or not _of_a_wish(said, start, end):
+                yield category, start, end
+            continue
+        acts = category in _DONE
+        goes_on = any(at <= start and _GOES_ON_FROM.fullmatch(said, at, start) for at in spoken)
+        speaks = goes_on or is_of_a_person(said, start, end, only_is=only_is and not acts, acts=acts)
+        if speaks and not _of_a_wish(said, start, end):
+            others = [found.span() for found in _others().finditer(said)] if others is None else others
+            if not any(a <= start < b for a, b in others):
+                spoken.append(end)
+                yield category, start, end
+
+
+_GOES_ON_FROM: Final = re.compile(
+    r"(?: (?:and|after|since|with|for|because of|und|nach|seit|mit|et|après|avec|y|con|e|com|i|z"
+    r"|\u0438|\u0441|ve|my|a|an|the|\+|&)){1,3} (?:\S+ ){0,2}"
+)
+"""From one word of a person to the next: "I've been sober since rehab"."""
+_DONE: Final = frozenset({Category.HEALTH, Category.RECORD, Category.DEBTS})
+"""What people have, take and do, more than what they are."""
+
+
+def _of_a_wish(said: str, start: int, end: int) -> bool:
+    """Whether the word belongs to what is wished for: "I am in the mood for a political thriller"."""
+    words, joined = _things()
+    ahead = said[end : end + _LOOK_AHEAD]
+    if _ON.match(ahead):
+        return True
+    if UNSPACED.search(said[start:end]):
+        return joined.match(ahead) is not None
+    after = _ONE_WORD.findall(ahead)[:2]
+    if len(after) > 1 and after[1] in _LOVERS:
+        return False
+    if after and after[0] in words and ahead.startswith((" ", "-")):
+        return True
+    before = _ONE_WORD.findall(said[max(0, start - _LOOK_AHEAD) : start])[-1:]
+    return bool(before) and before[0] in (_ROMANCE if said[start:end].isascii() else words)
+
+
+_LOVERS: Final = frozenset({"lover", "fan", "buff", "maker", "student", "teacher", "writer", "lovers", "fans"})
+_ROMANCE: Final = frozenset(
+    {"thriller", "drame", "drama", "film", "cine", "cinéma", "cinema", "satire", "sátira", "comédie", "roman", "novela"}
+)
+"""Kinds of works behind which an adjective stands in Romance languages."""

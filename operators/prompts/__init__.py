@@ -7,7 +7,7 @@ from hashlib import blake2b
 from importlib.resources import files
 from string import Template
 
-from operators.unicode import nfkc
+from operators.unicode import is_ignorable, nfkc
 
 
 @cache
@@ -42,10 +42,29 @@ def as_data(text: str, limit: int) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with a space for each character that nobody sees: control, bidirectional, zero width, unassigned."""
-    return "".join(" " if unicodedata.category(c) in _UNSEEN else c for c in text)
+    r"""The text with a space for each character that nobody sees: control, bidirectional, zero width, unassigned.
+
+    Fillers, joiners of marks and variation selectors, in which bytes can hide, go; of stacked marks four stay.
+
+    >>> visible("i\u034fg\u3164n\ufe01ore"), visible("e" + "\u0301" * 9) == "e" + "\u0301" * 4
+    ('ignore', True)
+    """
+    if text.isascii():
+        return "".join(c if c.isprintable() else " " for c in text)
+    shown: list[str] = []
+    marks = 0
+    for c in text:
+        category = unicodedata.category(c)
+        marks = marks + 1 if category in _MARKS else 0
+        if category in _UNSEEN:
+            shown.append(" ")
+        elif marks <= _MOST_MARKS and not is_ignorable(c):
+            shown.append(c)
+    return "".join(shown)
 
 
 _HARMLESS = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "{": "(", "}": ")", "|": " ", "`": "'"})
 _UNSEEN = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Control, format (bidirectional overrides, zero width), unassigned, private, surrogates, separators."""
+_MARKS = frozenset({"Mn", "Me"})
+_MOST_MARKS = 4

@@ -54,7 +54,7 @@ def observe(
     """The profile after one more interaction. One that it holds already changes nothing but the fence."""
     if profile is None:
         profile = Profile(user_id=interaction.user_id, domain=interaction.domain)
-    applied = with_applied(profile.applied, source)
+    applied = with_applied(profile.applied, source, interaction.occurred_at)
     if interaction.event_id in profile.recent_ids:
         return profile.model_copy(update={"applied": applied})
     recent = (*profile.recent, _distinct(facts))

@@ -150,8 +150,9 @@ class Evolve:
         known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
             return Begun(None, Outcome.FORGOTTEN)
-        if known is not contrast.chosen:
-            contrast = contrast.model_copy(update={"chosen": known})
+        facets = self.privacy.fit(contrast.facets, contrast.domain)
+        if known is not contrast.chosen or len(facets) < len(contrast.facets):
+            contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         return Begun(contrast, self.fence(state.skill, contrast, source), self._remember(state, contrast, source, now))
 
     def fence(self, skill: PolicySkill, contrast: Contrast, source: Position | None = None) -> Outcome | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from operators.propagate import hear, neighbour_of, without_neighbour
+from operators.propagate import hear, neighbour_of, without_foreign, without_neighbour
 from schemas import ItemSignal, Neighbourhood
 
 
@@ -33,9 +33,15 @@ def step(neighbourhood: Neighbourhood | None, signal: ItemSignal) -> Effects:
     return Effects(Outcome.REPEATED) if heard is None else Effects(Outcome.HEARD, heard)
 
 
-def forget(neighbourhood: Neighbourhood, signal: ItemSignal) -> Neighbourhood | None:
-    """Another's neighbourhood without the user of a forgotten signal; None where they had no part in it."""
-    return without_neighbour(neighbourhood, neighbour_of(signal.user_id)) if is_meant(neighbourhood, signal) else None
+def forget(neighbourhood: Neighbourhood, signal: ItemSignal, secret: bytes = b"") -> Neighbourhood | None:
+    """Another's neighbourhood without the user of a forgotten signal; None where they had no part in it.
+
+    Pseudonyms of another secret may be theirs: their signals go too.
+    """
+    known = without_foreign(neighbourhood, secret)
+    if not is_meant(neighbourhood, signal):
+        return known
+    return without_neighbour(known or neighbourhood, neighbour_of(signal.user_id, secret)) or known
 
 
 def is_meant(neighbourhood: Neighbourhood, signal: ItemSignal) -> bool:

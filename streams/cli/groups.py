@@ -8,7 +8,7 @@ HEADINGS: dict[str, tuple[str, ...]] = {
     "Evaluation": ("eval",),
 }
 POLICY_HEADINGS: dict[str, tuple[str, ...]] = {
-    "See": ("show", "log", "diff", "explain", "verify"),
+    "See": ("show", "log", "diff", "explain", "verify", "anchor"),
     "Change": ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back"),
     "Take along, forget": ("export", "import", "forget"),
 }

@@ -41,8 +41,8 @@ OUTDATED_SECONDS = 10.0
 _DIGITS = re.compile(r"[0-9]{1,6}")
 _USER: TypeAdapter[str] = TypeAdapter(UserIdField)
 _DOMAIN: TypeAdapter[str] = TypeAdapter(DomainField)
-_LAST: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_LAST)])
-_PAGE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(ge=1, le=MOST_PAGE)])
+_LAST: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(strict=True, ge=1, le=MOST_LAST)])
+_PAGE: TypeAdapter[int] = TypeAdapter(Annotated[int, Field(strict=True, ge=1, le=MOST_PAGE)])
 
 _Result = TypeVar("_Result")
 

@@ -88,8 +88,8 @@ def _fields(asked: dict[str, Any]) -> dict[str, Any]:
 def _lines(asked: dict[str, Any], user: str, history: History) -> list[Any]:
     """The lines of the version to go back to, from the log: a client must not supply its own."""
     domain, version = asked.get("domain"), asked.get("to_version")
-    if not isinstance(domain, str) or type(version) is not int:
-        raise Problem(422, "roll-back needs domain and to_version")
+    if not isinstance(domain, str) or type(version) is not int or version < 0:
+        raise Problem(422, "roll-back needs domain and to_version, a whole number")
     then = at_version(history(user, domain), version)
     if then is None:
         raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")

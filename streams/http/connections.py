@@ -31,6 +31,9 @@ class Connections:
         in_all: maximum number of connections.
         per_address: maximum number from one address (IPv6: one /64).
         tls: for TLS; connections in their handshake count too.
+
+    Attributes:
+        sockets: the listening sockets.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class Connections:
         self._in_all, self._per_address = in_all, per_address
         self._open: set[Connection] = set()
         self._of = Counter[str]()
-        self._sockets: list[socket.socket] = []
+        self.sockets: list[socket.socket] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self, host: str, port: int) -> None:
@@ -58,11 +61,11 @@ class Connections:
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         try:
             for family, _, _, _, address in dict.fromkeys(found):
-                self._sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
+                self.sockets.append(socket.create_server(address, family=family, backlog=BACKLOG))
         except OSError:
             await self.close()
             raise
-        for each in self._sockets:
+        for each in self.sockets:
             each.setblocking(False)
             self._start(self._accept(each))
         self._start(self._check())
@@ -72,7 +75,7 @@ class Connections:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for each in self._sockets:
+        for each in self.sockets:
             each.close()
 
     def release(self, connection: Connection) -> None:

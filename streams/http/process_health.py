@@ -7,11 +7,14 @@ With a tokens file, metrics and reasons require a token with the scope `operate`
 """
 
 import json
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from contextlib import suppress
+from http import HTTPStatus
+from typing import IO, TYPE_CHECKING, Any, Protocol, cast
+from wsgiref.simple_server import ServerHandler, WSGIRequestHandler, make_server
 
 from prometheus_client import make_wsgi_app
 from prometheus_client.exposition import ThreadingWSGIServer
@@ -28,6 +31,13 @@ if TYPE_CHECKING:
 
 IDLE_SECONDS = 10.0
 """The connection of a client that sends nothing for this long is closed."""
+REQUEST_SECONDS = 20.0
+"""Time limit for a request and its answer."""
+CONNECTIONS = 32
+"""Connections at once; more are closed."""
+LINE_BYTES = 8_000
+
+logger = logging.getLogger("sager.http")
 
 
 class PortTaken(StreamsError, OSError):
@@ -55,7 +65,7 @@ def serve(settings: Settings, health: Health) -> None:
     if not settings.metrics_port:
         return
     gate = gate_of(settings)
-    kind = _ServerV6 if ":" in settings.metrics_host else ThreadingWSGIServer
+    kind = _ServerV6 if ":" in settings.metrics_host else _Server
     try:
         server = make_server(settings.metrics_host, settings.metrics_port, application(health, gate), kind, _Handler)
     except OSError as error:
@@ -121,12 +131,81 @@ def _not_found() -> tuple[str, dict[str, Any]]:
     return "404 Not Found", {"paths": ["/live", "/metrics", "/ready"]}
 
 
-class _ServerV6(ThreadingWSGIServer):
+class _Server(ThreadingWSGIServer):
+    """Answers a bounded number of connections at once, each in its thread and within its time."""
+
+    def server_activate(self) -> None:
+        self._room = threading.BoundedSemaphore(CONNECTIONS)
+        super().server_activate()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        # A time limit of the socket starts again at each byte, this one does not.
+        deadline = threading.Timer(REQUEST_SECONDS, _end, [request])
+        deadline.daemon = True
+        deadline.start()
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            deadline.cancel()
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says nothing: a client that goes away is no event, and a traceback may quote what it sent."""
+
+
+class _ServerV6(_Server):
     address_family = socket.AF_INET6
+
+
+def _end(request: socket.socket) -> None:
+    with suppress(OSError):
+        request.shutdown(socket.SHUT_RDWR)
+
+
+class _Answer(ServerHandler):
+    server_software = None  # type: ignore[assignment] # no banner
+    error_status = "500 Internal Server Error"
+    error_headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]  # noqa: RUF012 - as there
+    error_body = b'{"detail": "an error in the process"}\n'
+
+    def log_exception(self, exc_info: Any) -> None:
+        """Logs what failed, and nothing of the request."""
+        logger.error("a request for metrics or health failed with %s", getattr(exc_info[0], "__name__", "an error"))
 
 
 class _Handler(WSGIRequestHandler):
     timeout = IDLE_SECONDS
+
+    def handle(self) -> None:
+        """Answers one request."""
+        self.raw_requestline = self.rfile.readline(LINE_BYTES + 1)
+        if len(self.raw_requestline) > LINE_BYTES:
+            self.requestline, self.request_version, self.command = "", "", ""
+            self.send_error(414)
+        elif self.parse_request():
+            if self.command in ("GET", "HEAD") and "Transfer-Encoding" not in self.headers:
+                read, write = cast("IO[bytes]", self.rfile), cast("IO[bytes]", self.wfile)
+                answer = _Answer(read, write, self.get_stderr(), self.get_environ(), multithread=False)
+                answer.request_handler = self  # type: ignore[attr-defined] # for its log of requests
+                answer.run(self.server.get_app())  # type: ignore[attr-defined]
+            else:
+                self.send_error(405)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answers an error in its standard words: the standard library's own would quote the request."""
+        status = HTTPStatus(code)
+        body = json.dumps({"detail": status.phrase}).encode() + b"\n"
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\n"
+            f"Cache-Control: no-store\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        )
+        self.wfile.write(head.encode() + body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there
         """Logs nothing: a line per probe and scrape is noise."""

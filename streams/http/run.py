@@ -41,7 +41,7 @@ def run(settings: Settings) -> None:
     tokens = TokensFile(settings.http_tokens)
     tokens.all()
     client_config(settings)  # fails now if it is invalid, and not at the first command
-    tls = _tls(settings)
+    tls = tls_of(settings)
     if tls is None and not _is_loopback(settings.http_host):
         logger.warning(
             "tokens and users' data cross the network unencrypted on %s: set SAGER_HTTP_CERTIFICATE and "
@@ -119,7 +119,12 @@ def _without_quotes(record: logging.LogRecord) -> bool:
     return True
 
 
-def _tls(settings: Settings) -> ssl.SSLContext | None:
+def tls_of(settings: Settings) -> ssl.SSLContext | None:
+    """The server's side of TLS; None without a certificate.
+
+    Raises:
+        CannotServe: certificate or key cannot be used.
+    """
     if settings.http_certificate is None:
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

@@ -28,8 +28,8 @@ class Outbox:
         self._settings = settings
         self._counts: dict[str, int] | None = None
 
-    def send(self, topic: str, key: bytes | None, value: bytes, partition: int = BY_KEY) -> None:
-        """Produce a record on the topic of this whole name.
+    def send(self, topic: str, key: bytes | None, value: bytes | None, partition: int = BY_KEY) -> None:
+        """Produce a record, or a tombstone, on the topic of this whole name.
 
         Raises:
             KafkaException: it is too large, or the topic's name or partition is none.

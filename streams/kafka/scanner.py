@@ -100,7 +100,7 @@ class Scanner:
         """
         return self._bounds(where)[1]
 
-    def read(self, where: Sequence[TopicPartition], tell: Tell = lambda *_: None) -> Iterator[Message]:
+    def read(self, where: Sequence[TopicPartition], tell: Tell | None = None) -> Iterator[Message]:
         """All records from these offsets to the end that each partition has when it is reached.
 
         Raises:
@@ -108,7 +108,8 @@ class Scanner:
         """
         if not where:
             return
-        total = self.size(where)
+        # The size is a question to the broker for each partition.
+        total = self.size(where) if tell is not None else 0
         self._consumer.assign(list(where))
         unread, done, heard = {(each.topic, each.partition) for each in where}, 0, time.monotonic()
         while unread:
@@ -121,7 +122,8 @@ class Scanner:
                 elif error.code() == KafkaError._PARTITION_EOF:
                     heard = time.monotonic()
                     unread.discard((str(message.topic()), int_of(message.partition())))
-            tell(done, max(done, total))
+            if tell is not None:
+                tell(done, max(done, total))
             if time.monotonic() - heard > self._silent_seconds:
                 raise BrokerUnreachable(
                     f"{where[0].topic} could not be read to its end: {self._settings.bootstrap} has said nothing for "

@@ -202,10 +202,14 @@ def _results(
 
 
 def _tell(con: "DuckDBPyConnection", send: Callable[[str, Any], None]) -> None:
-    with contextlib.suppress(Exception):  # the connection or the pipe is closed: it is over
-        while True:
-            time.sleep(TICK_SECONDS)
+    while True:
+        time.sleep(TICK_SECONDS)
+        try:
             send("at", max(0, int(con.query_progress())))
+        except OSError:  # whoever asked is gone, perhaps killed: what nobody waits for must not go on
+            os._exit(0)
+        except Exception:  # the connection is closed: the query is answered
+            return
 
 
 def _limit(memory_bytes: int) -> None:

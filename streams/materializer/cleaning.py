@@ -25,11 +25,13 @@ _CLEANED = """
 def clean(con: duckdb.DuckDBPyConnection, privacy: Privacy) -> int:
     """Put the kind of what is private in the place of the value, inside the caller's transaction; in how many rows.
 
+    Once for each filter: a mark in `meta` says which one has looked. What came later was filtered as it came.
+
     Args:
         con: the live file.
         privacy: what may be kept; a filter that is switched off takes nothing out.
     """
-    if not privacy.on:
+    if not privacy.on or con.execute("SELECT cleaned_by FROM meta").fetchall() == [(privacy.version,)]:
         return 0
     [(rows,)] = con.execute(_REFUSED).fetchall()
     for domain, name, value in con.execute(_KEPT).fetchall():
@@ -40,4 +42,5 @@ def clean(con: duckdb.DuckDBPyConnection, privacy: Privacy) -> int:
         kept = (name if in_line is None else withheld(in_line), value if in_value is None else withheld(in_value))
         [(count,)] = con.execute(_CLEANED, [domain, name, value, *kept]).fetchall()
         rows += count
+    con.execute("UPDATE meta SET cleaned_by = ?", [privacy.version])
     return int(rows)

@@ -36,6 +36,7 @@ META = Table(
             "is_stained",
             "Whether free blocks of this file may still hold forgotten rows; the next checkpoint rewrites the file",
         ),
+        text("cleaned_by", "Mark of the privacy filter that last looked through older commands"),
     ),
 )
 SNAPSHOT_INFO = Table(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any
 
@@ -13,7 +13,8 @@ import duckdb
 import orjson
 from pydantic_core import to_json
 
-from schemas import DeadLetter, Model, Receipt, decode, subject_of
+from operators.admit import Refused, refused
+from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
 from streams.materializer.columns import Table
 from streams.materializer.records import Put, utc
 from streams.materializer.tables import DEAD_LETTERS, TABLES
@@ -29,33 +30,49 @@ class Barrier:
 
     Args:
         documents: the receipts that the file holds, as JSON.
+        secret: what keys the digests of forgotten events.
     """
 
-    def __init__(self, documents: Iterable[str] = ()) -> None:
+    def __init__(self, documents: Iterable[str] = (), secret: bytes = b"") -> None:
+        self._secret = secret
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """Adds a receipt, unless a newer one of the same person is known."""
+        """Adds a receipt, unless one of the same person is known that reaches further.
+
+        Not by the request's own time, to which older releases set the receipt's: it may be anything.
+        """
         held = self._receipts.get(receipt.subject)
-        if held is None or held.occurred_at <= receipt.occurred_at:
+        if held is None or _reach(held) <= _reach(receipt):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """Whether a receipt covers this event: its user was forgotten after it happened.
+        """Whether a receipt covers this event: its user was forgotten after it happened, or it is known by its id.
 
         Args:
             event: a record.
             logged_at: its Kafka timestamp, in UTC; None where there is none.
+
+        Raises:
+            BadRecord: an app sent it, and it is from the future.
         """
-        if not self._receipts:
-            return False
         if isinstance(event, DeadLetter):
-            moments = [event.source.moment]
-            return any(self._knows(user, None, moments) for user in _named_in(event))
+            moments = [moment for moment in (event.source.moment, logged_at) if moment]
+            return bool(self._receipts) and any(self._knows(user, None, moments) for user in _named_in(event))
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
+        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
+        why = refused(event, logged_at, datetime.now(UTC), receipt, self._secret)
+        if why is Refused.FROM_THE_FUTURE:
+            raise BadRecord(why.value, "it is ahead of Kafka's time or of ours")
+        if why is not None:
+            return True
         return self._knows(user_id, getattr(event, "domain", None), [m for m in (occurred_at, logged_at) if m])
+
+    def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
+        """Whether what was logged about this user at this moment is forgotten."""
+        return self._knows(user_id, domain, [moment])
 
     def _knows(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
         receipt = self._receipts.get(subject_of(user_id))
@@ -75,6 +92,11 @@ class Barrier:
             for child, rows in zip(put.table.children, put.children, strict=True)
         )
         return replace(put, row=put.row | blanks, children=children)
+
+
+def _reach(receipt: Receipt) -> datetime:
+    """Until when the newest of its scopes reaches."""
+    return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
 
 
 _WORDS: dict[str, dict[str, str | None]] = {
@@ -190,7 +212,7 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) ->
         f"starts_with(key::VARCHAR, $begin_{number}::BLOB::VARCHAR)" for number in range(len(spellings))
     )
     whose = f"key = $id OR {begins} OR {said}"
-    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE source_logged_at <= $until AND ({whose})"  # noqa: S608 - our own names; values are bound  # nosec B608
+    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE least(source_logged_at, logged_at) <= $until AND ({whose})"  # noqa: S608 - our own names; values are bound  # nosec B608
     compound = {f"begin_{number}": b"[" + name + b"," for number, name in enumerate(sorted(spellings))}
     return _count(con, query, {"id": user_id.encode(), "until": until, **marks, **compound})
 

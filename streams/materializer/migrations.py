@@ -122,6 +122,7 @@ FROM_3: Final = (
     "ALTER TABLE skill_commands ADD COLUMN tier VARCHAR",
     "ALTER TABLE skill_commands ADD COLUMN to_version BIGINT",
     "ALTER TABLE meta ADD COLUMN is_stained BOOLEAN",
+    "ALTER TABLE meta ADD COLUMN cleaned_by VARCHAR",
     "ALTER TABLE slim_skills ADD COLUMN seal VARCHAR",
     """
     CREATE TABLE receipts (

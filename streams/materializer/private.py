@@ -4,9 +4,10 @@ from functools import singledispatch
 
 from operators.evolve.validate import named
 from operators.privacy import Privacy
-from schemas import Candidate, Contrast, Interaction, Item, Model, Ranking, RankRequest, SkillCommand, Wish
+from schemas import Candidate, Contrast, Injected, Interaction, Item, Model, Ranking, RankRequest, SkillCommand, Wish
 
 _WITHHELD = "private:"
+_NOTHING = Injected()
 
 
 @singledispatch
@@ -23,11 +24,15 @@ def _item(event: Item | Interaction, privacy: Privacy) -> Model:
 
 @fit_to_keep.register
 def _asked(event: RankRequest | Ranking | Contrast, privacy: Privacy) -> Model:
-    if not event.instruction:
-        return event
-    if privacy.wish(event.instruction) is Wish.NOT_REMEMBERED:
-        return event.model_copy(update={"instruction": ""})
-    return event.model_copy(update={"instruction": privacy.redact(event.instruction, event.domain).text})
+    kept: dict[str, object] = {}
+    if isinstance(event, Ranking) and event.injected != _NOTHING:
+        kept["injected"] = privacy.injected(event.injected, event.domain)
+    if isinstance(event, Contrast) and event.facets:
+        kept["facets"] = privacy.fit(event.facets, event.domain)
+    if event.instruction:
+        forgets = privacy.wish(event.instruction) is Wish.NOT_REMEMBERED
+        kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
+    return event.model_copy(update=kept) if kept else event
 
 
 @fit_to_keep.register

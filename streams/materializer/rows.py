@@ -199,5 +199,11 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
     )
 }
 
+
+def table_of(topic: Topic) -> Table:
+    """The table that a public topic's records go into."""
+    return _BUILDERS[topic.base][0]
+
+
 PUBLIC_TOPICS: tuple[Topic, ...] = tuple(TOPICS[base] for base in _BUILDERS)
 """The topics that become rows."""

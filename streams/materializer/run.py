@@ -82,7 +82,7 @@ class _Loop:
         self._privacy = privacy_of(settings)
         if rows := store.clean(self._privacy):
             log.info("%s rows held something private that an older release has kept; it is taken out", rows)
-        self._barrier = Barrier(store.receipts())
+        self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
         self._dead_letters = DeadLetters(settings)
         self._done = store.offsets()
         self._next_check = 0.0

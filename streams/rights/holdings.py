@@ -13,6 +13,7 @@ from schemas import TOPICS, BadRecord, PolicySkill, SkillDiff, Topic, decode
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.receipts import barrier_of
 from streams.rights.portable.export import lines_of
 from streams.rights.portable.ownership import ELSEWHERE, OF_USERS, Owner
 from streams.settings import Settings
@@ -88,8 +89,9 @@ def look(settings: Settings, user: str, domain: str | None = None, line: str | N
     if _knows(held, domain) and (line is None or domain is None or line in held.lines(domain)):
         return held
     with Scanner(settings) as scanner:
+        owner = Owner(user, barrier_of(settings, scanner))
         for base in (SkillDiff.TOPIC, *_BY_APPS):
-            _on_topic(scanner, TOPICS[base], held)
+            _on_topic(scanner, TOPICS[base], held, owner)
             if _knows(held, domain):
                 break
     return held
@@ -103,12 +105,14 @@ def skills(settings: Settings, user: str) -> Holdings:
     """
     held = Holdings(user)
     with Scanner(settings) as scanner:
-        _on_topic(scanner, TOPICS[SkillDiff.TOPIC], held)
+        _on_topic(scanner, TOPICS[SkillDiff.TOPIC], held, Owner(user))
     return held
 
 
 def count(settings: Settings, user: str, tell: Callable[[int, int], None] = lambda *_: None) -> Holdings:
     """All that is held, in every store: it reads all topics that can tell of a person.
+
+    What is forgotten, and waits for a topic's retention, does not count.
 
     Args:
         settings: the deployment.
@@ -121,9 +125,10 @@ def count(settings: Settings, user: str, tell: Callable[[int, int], None] = lamb
     held = Holdings(user)
     _in_snapshot(settings, held)
     with Scanner(settings) as scanner:
+        owner = Owner(user, barrier_of(settings, scanner))
         asked = [topic for topic in TOPICS.values() if topic.key in (*OF_USERS, *ELSEWHERE)]
         for done, topic in enumerate(asked, 1):
-            _on_topic(scanner, topic, held)
+            _on_topic(scanner, topic, held, owner)
             tell(done, len(asked))
     return held
 
@@ -184,7 +189,7 @@ def _tables(con: DuckDBPyConnection) -> Iterator[tuple[str, bool]]:
     yield from con.execute(query).fetchall()
 
 
-def _on_topic(scanner: Scanner, topic: Topic, held: Holdings) -> None:
+def _on_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) -> None:
     try:
         scanner.partitions(topic.base)
     except NoSuchTopic:
@@ -192,7 +197,7 @@ def _on_topic(scanner: Scanner, topic: Topic, held: Holdings) -> None:
         return
     counts: Counts = Counter()
     log: defaultdict[str, dict[int, SkillDiff]] = defaultdict(dict)
-    for _, line in lines_of(scanner, topic, Owner(held.user_id), lambda *_: None):
+    for _, line in lines_of(scanner, topic, owner, lambda *_: None):
         value = orjson.loads(line).get("value")
         said = value.get("domain") if isinstance(value, dict) else None
         counts[said if isinstance(said, str) else None] += 1

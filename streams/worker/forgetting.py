@@ -13,7 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, TopicPartition
 
 from operators.chain import seal
 from operators.contrast import SLOTS
-from operators.forget import scrubbed_memory, scrubbed_profile, with_scope
+from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_known, with_scope
 from operators.merge import OutOfOrder, fold, next_diff
 from operators.propagate import all_touches, forgotten_touch
 from operators.redact import placeholder, redacted
@@ -40,8 +40,10 @@ from schemas import (
     diff_key,
     encode,
     key_start,
+    known_as,
     subject_of,
 )
+from schemas.codec import ModelT
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 from streams.worker import metrics
@@ -80,24 +82,35 @@ class Forgetting:
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         """Carry out one request; its outcome's word.
 
+        It is about everything until now. What the request says of its own time is not looked at: it may be behind or
+        ahead, and the person wants to be forgotten all the same. A request is a repeat if all of it is.
+
         Raises:
             LogIncomplete: a line's history cannot be written anew. Nothing that was done is lost: it can be repeated.
         """
         pipeline = self._pipeline
-        receipt = pipeline.receipt(request.user_id) or Receipt(
+        receipt = pipeline.receipt(request.user_id)
+        repeat = known_as(request.user_id, encode(request).decode(), pipeline.settings.event_key_bytes)
+        last = None if receipt is None else _scope(receipt, request)
+        if receipt is not None and (repeat in receipt.known or _is_done_of_old(receipt, last, request, position)):
+            return "repeated"
+        held = await self._held(request)
+        until = held.moment(datetime.now(UTC))
+        versions = await self._count(request)
+        if last is not None:
+            until = max(until, last.until)
+            if last.event_id == request.event_id and not last.done:
+                # Begun by a worker that died. Its count is from before anything was removed.
+                until, versions = last.until, last.versions or versions
+        # Kafka's time for what is written of it, so that a successor writes the same.
+        request = request.model_copy(update={"occurred_at": min(position.moment, until)})
+        receipt = receipt or Receipt(
             event_id=request.event_id, occurred_at=request.occurred_at, subject=subject_of(request.user_id)
         )
-        held = _scope(receipt, request)
-        asked = max(request.occurred_at, position.moment)
-        wider = (held, receipt.person, receipt.domains.get(request.domain) if request.domain else None)
-        if any(scope is not None and scope.done and asked <= scope.until for scope in wider):
-            return "repeated"
-        # By this clock: one that is behind, the requester's, would leave what was sent meanwhile by others.
-        scope = Forgotten(event_id=request.event_id, until=datetime.now(UTC), actor=request.actor)
-        # Counted before anything is removed: a successor that carries this out to its end cannot count any more.
-        scope = scope.model_copy(update={"versions": await self._count(request)})
-        if held is not None and held.event_id == request.event_id:
-            scope = scope.model_copy(update={"until": held.until, "versions": held.versions or scope.versions})
+        if request.line is None:
+            key = pipeline.settings.event_key_bytes
+            receipt = with_known(receipt, (known_as(request.user_id, name, key) for name in held.ids))
+        scope = Forgotten(event_id=request.event_id, until=until, actor=request.actor, versions=versions)
         receipt = await self._write(event, request, receipt, scope)
         await (self._line(event, request, position) if request.line else self._all(event, request))
         for table in (
@@ -108,7 +121,7 @@ class Forgetting:
             *pipeline.side_tables,
         ):
             await table.scrub()
-        await self._write(event, request, receipt, scope.model_copy(update={"done": True}))
+        await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
@@ -119,11 +132,27 @@ class Forgetting:
         await self._pipeline.write(self._pipeline.receipts, event, newer.subject.encode(), newer)
         return newer
 
+    async def _held(self, request: ForgetRequest) -> Held:
+        """What there is of the person, as far as this is about it."""
+        pipeline, user_id = self._pipeline, request.user_id
+        slots = [compound_key(user_id, slot) for slot in range(SLOTS)]
+        return Held(
+            profiles=self._values(pipeline.profiles, await self._keys(pipeline.profiles, request), Profile),
+            memories=self._values(pipeline.memories, await self._keys(pipeline.memories, request), Memory),
+            skills=self._values(pipeline.skills, await self._keys(pipeline.skills, request), PolicySkill),
+            rings=self._values(pipeline.open_rankings, slots, OpenRankings),
+            limits=pipeline.ring_limits,
+            domain=request.domain,
+        )
+
+    def _values(self, table: DeliveredTable, keys: Sequence[bytes], model: type[ModelT]) -> list[ModelT]:
+        found = (self._pipeline.read(table, key, model) for key in keys)
+        return [each for each in found if each is not None]
+
     async def _count(self, request: ForgetRequest) -> int:
         """How many versions of skills this will remove or rewrite."""
         pipeline = self._pipeline
-        keys = await self._keys(pipeline.skills, request)
-        skills = [skill for key in keys if (skill := pipeline.read(pipeline.skills, key, PolicySkill)) is not None]
+        skills = self._values(pipeline.skills, await self._keys(pipeline.skills, request), PolicySkill)
         return sum(skill.version for skill in skills if request.line is None or request.event_id not in skill.recent)
 
     async def _all(self, event: Any, request: ForgetRequest) -> None:
@@ -279,3 +308,9 @@ def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:
     if request.line is not None:
         return receipt.lines.get(request.line)
     return receipt.person if request.domain is None else receipt.domains.get(request.domain)
+
+
+def _is_done_of_old(receipt: Receipt, last: Forgotten | None, request: ForgetRequest, position: Position) -> bool:
+    """Whether an older release, whose receipts know no requests, has carried this one out."""
+    is_it = last is not None and last.done and last.event_id == request.event_id
+    return is_it and last is not None and not receipt.known and position.moment <= last.until

@@ -24,6 +24,7 @@ from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, enco
 from schemas.codec import ModelT
 from streams.lru import LruCache
 from streams.privacy import privacy_of
+from streams.pseudonyms import secret_of
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.reasoning.global_skills import GlobalSkills
@@ -86,7 +87,9 @@ class Pipeline:
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )
-        self.graph_limits = GraphLimits(floor=self.settings.support_floor, fan_out=self.settings.fan_out)
+        self.graph_limits = GraphLimits(
+            floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
+        )
         self.start = Start(
             self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
         )

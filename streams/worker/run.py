@@ -8,6 +8,7 @@ import faust
 
 from streams import shutdown
 from streams.kafka import topics
+from streams.pseudonyms import FILE, is_shared
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.app import create, longest_question_seconds
@@ -36,6 +37,12 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     made = topics.ensure(settings)
     if made:
         logger.info("created %s", ", ".join(made))
+    if not is_shared(settings):
+        logger.warning(
+            "neither SAGER_PSEUDONYM_KEY nor SAGER_CHAIN_KEY is set: workers that do not share %s give one user "
+            "several pseudonyms in the graph",
+            settings.data_dir / FILE,
+        )
     pipeline = create(settings)
     health.starts("reading the global skills")
     pipeline.global_skills.start()

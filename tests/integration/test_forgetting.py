@@ -27,7 +27,10 @@ from schemas import (
     subject_of,
 )
 from streams.materializer import read
+from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
+from streams.rights.verify import verify
+from streams.settings import Settings
 from tests.harness import Harness
 from tests.openai_server import OpenAiServer, threaded
 from tests.worlds import slate
@@ -38,7 +41,9 @@ ANN = "ann-of-the-marsh"
 SAID = "zyxquill waltzes"
 WISHED = "something for a quokka evening"
 LINE = "preference:music:zyxquill-waltzes"
-TRACES = (ANN, neighbour_of(ANN), "zyxquill", "quokka")
+SECRET = Settings(pseudonym_key="known to this test")
+NAMED = neighbour_of(ANN, secret_of(SECRET))
+TRACES = (ANN, NAMED, "zyxquill", "quokka")
 
 
 def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str = "") -> None:
@@ -67,7 +72,14 @@ def forget(harness: Harness, seconds: float = 60, **scope: Any) -> Receipt:
 
 
 def worker(harness: Harness, url: str, **more: Any) -> Any:
-    return harness.worker(reasoner="llm", llm_base_url=url, llm_model="test-model", support_floor=2, **more)
+    return harness.worker(
+        reasoner="llm",
+        llm_base_url=url,
+        llm_model="test-model",
+        support_floor=2,
+        pseudonym_key=SECRET.pseudonym_key,
+        **more,
+    )
 
 
 def world(harness: Harness, url: str, **more: Any) -> Any:
@@ -84,7 +96,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
     harness.until(lambda out: bool(out.dead_letters), "the refused choice")
-    harness.until(lambda out: neighbour_of(ANN) in str(out.newest(Neighbourhood)), "others to hear of her")
+    harness.until(lambda out: NAMED in str(out.newest(Neighbourhood)), "others to hear of her")
     return running
 
 
@@ -155,6 +167,8 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         assert new[0].seed == (), "nothing is left of what her history gave"
         prompts = "".join(map(str, server.bodies[asked:]))
         assert prompts
+        harness.quiet()
+        assert verify(harness.settings).findings == [], "a receipt stands for what is gone"
         assert not re.search("zyxquill|quokka", prompts)
 
 
@@ -181,6 +195,7 @@ def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harnes
         skill = fold(log)[ANN, "films"]
         assert encode(skill) == left[PolicySkill.TOPIC, compound_key(ANN, "films")]
         assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
+        assert verify(harness.settings).findings == [], "sealed anew"
 
 
 def _holds(harness: Harness, path: Path, text: bytes) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +22,10 @@ from schemas import (
     subject_of,
 )
 from streams.cli import app
+from streams.kafka.clients import partition_of
 from streams.operations.dead_letters.reading import Chosen, NoSuchLetter, one
 from streams.operations.dead_letters.replay import plan
+from tests.builders import a_candidate, a_command, a_ranking, a_selection, an_interaction
 from tests.harness import Harness
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
@@ -49,10 +52,10 @@ def letter(user: str, number: int, *, by_key: bool) -> DeadLetter:
     return DeadLetter.of("contrast", source, "not-json", f"letter {number}", key, value, sent, 1_000)
 
 
-def receipt(user: str) -> Receipt:
+def receipt(user: str, until: datetime = NOW) -> Receipt:
     request = ForgetRequest(event_id="r", occurred_at=NOW, user_id=user, actor="advocate")
     empty = Receipt(event_id="r", occurred_at=NOW, subject=subject_of(user))
-    return with_scope(empty, request, Forgotten(event_id="r", until=NOW, actor="advocate", done=True))
+    return with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
 
 
 def sager(harness: Harness, *words: str) -> Any:
@@ -95,3 +98,43 @@ def test_dead_letters_of_somebody_forgotten_are_neither_shown_nor_replayed(harne
         one(harness.settings, letters[0].event_id)
     planned = plan(harness.settings, Chosen(ids=frozenset(each.event_id for each in letters)))
     assert sorted(planned.unknown) == sorted(each.event_id for each in letters[:2])
+
+
+@pytest.mark.seldom
+def test_what_topics_still_hold_of_somebody_forgotten_is_in_no_answer(harness: Harness, tmp_path: Path) -> None:
+    """Every verb that reads topics by person; those on the snapshot have no row left to show."""
+    at = NOW - timedelta(minutes=1)
+    for user in ("ann", "bob"):
+        put(harness, "slim-skills", compound_key(user, "films"), slim_skill(user))
+        for event in (
+            an_interaction(a_candidate("i", genre=f"loved by {user}"), user_id=user, occurred_at=at),
+            a_ranking(user_id=user, occurred_at=at, instruction=f"something for {user}"),
+            a_selection(user_id=user, occurred_at=at, item_id=f"taken by {user}"),
+            a_command(user_id=user, occurred_at=at, reason=f"because of {user}"),
+        ):
+            place(harness, type(event).TOPIC, user, encode(event))
+        place(harness, "selections", user, b"{")
+        put(harness, "dead-letters", user.encode(), letter(user, 1, by_key=True))
+    put(harness, "slim-skills", compound_key("ann", "films"), None)
+    place(harness, "receipts", "ann", encode(receipt("ann", datetime.now(UTC))), subject_of("ann").encode())
+
+    for user, is_there in (("ann", False), ("bob", True)):
+        asked = sager(harness, "policy", "forget", user, "--everything", "--dry-run", "--json")
+        held = {name for name in json.loads(asked.stdout)["held"] if name != "topic receipts"}
+        assert bool(held) is is_there, (held, asked.stderr)
+        exported = sager(harness, "policy", "export", user, "--to", str(tmp_path / user))
+        assert exported.exit_code == 0, exported.stderr
+        told = b"".join(path.read_bytes() for path in (tmp_path / user / "topics").iterdir())
+        assert (f"by {user}".encode() in told) is is_there
+        assert (b'"unreadable"' in told) is is_there
+        assert (f"what {user} likes" in sager(harness, "slim", user).stdout) is is_there
+    for verb in (["dead-letters", "list"], ["dead-letters", "replay", "--dry-run", "--all"], ["slim", "nobody"]):
+        shown = sager(harness, *verb)
+        assert "ann" not in shown.stdout + shown.stderr, verb
+
+
+def place(harness: Harness, base: str, user: str, value: bytes, key: bytes | None = None) -> None:
+    """A record as an app or a worker leaves it: on the user's partition."""
+    partition = partition_of(user, harness.settings.partitions)
+    harness.raw.produce(harness.settings.topic(base), value, key or user.encode(), partition)
+    assert harness.raw.flush(20) == 0

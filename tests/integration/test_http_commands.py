@@ -22,7 +22,7 @@ def post(port: int, token: str, **command: Any) -> tuple[int, dict[str, Any]]:
     asked = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/users/ann/commands",
         json.dumps({"domain": "films", **command}).encode(),
-        {"Authorization": f"Bearer {token}"},
+        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
     )
     try:
         with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from pydantic import SecretStr
 
 from operators.contrast import slot_of
 from operators.merge import fold
 from schemas import (
     DeadLetter,
     Item,
+    Neighbourhood,
     PolicySkill,
     Position,
     Ranking,
@@ -35,6 +37,7 @@ from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS
+from tests.unit.graph.test_graph_pseudonyms import of_old, signal
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
@@ -288,13 +291,20 @@ class TestRebuild:
             (Case.DIFFERS, "user-0"), (Case.MISSING, "user-1"), (Case.EXTRA, "nobody"), (Case.SLIM_AHEAD, "user-2"),
         }  # fmt: skip
 
-        assert rebuild(nobody, apply=True).written == 5
+        assert rebuild(nobody, apply=True).written == 6, "and a tombstone"
         after = rebuild(harness.settings)
         assert {case: count for case, count in after.counts.items() if count} == {Case.EQUAL: 6, Case.EXTRA: 1}
         newest = harness.quiet().newest(PolicySkill)
         assert {key: value for key, value in newest.items() if key != extra} == wanted
         slims = [each for each in harness.outputs.values(SlimSkill) if each.user_id == "user-2"]
         assert slims[-1].skill_version == 3
+
+        told = Neighbourhood(user_id="user-0", domain="films", signals=(signal("user-0", "i", of_old("user-1")),))
+        self.overwrite(harness, Neighbourhood.TOPIC, "user-0", compound_key("user-0", "films"), encode(told))
+        other = nobody.model_copy(update={"pseudonym_key": SecretStr("another")})
+        assert rebuild(other, apply=True).rotated > 0
+        assert not any(b'"user:' in value for value in harness.quiet().newest(Neighbourhood).values() if value)
+        assert rebuild(other, apply=True).rotated == 0
 
     @pytest.mark.seldom
     def test_nothing_is_taken_for_wrong_while_workers_evolve_skills(self, harness: Harness) -> None:

@@ -16,7 +16,6 @@ from schemas import (
     TOPICS,
     Crowd,
     DeadLetter,
-    Forgotten,
     Interaction,
     ItemMemory,
     ItemSignal,
@@ -25,15 +24,11 @@ from schemas import (
     OpenRankings,
     PolicySkill,
     Profile,
-    Receipt,
     SkillDiff,
     Taker,
     Taste,
     Touch,
-    compound_key,
-    diff_key,
     encode,
-    subject_of,
     topic_of,
 )
 from streams.kafka import topics
@@ -106,9 +101,6 @@ class Log:
     def produce(self, user: str, model: type[Any], key: bytes, value: bytes | None) -> None:
         where = partition_of(user, self.settings.partitions)
         self.outbox._producer.produce(self.settings.topic(model.TOPIC), value, key, where)
-
-    def found(self, user: str | None = None) -> list[str]:
-        return [finding.what for finding in verify(self.settings, user).findings]
 
 
 @pytest.fixture
@@ -206,29 +198,3 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
             verify(harness.settings)
         imported = verify(harness.settings.model_copy(update={"data_dir": tmp_path / "there"}))
         assert (imported.findings, imported.versions) == ([], 1), "a worker's own log"
-
-
-# --- verifying
-
-
-def test_what_was_written_is_verified_and_what_was_edited_or_left_out_is_found(log: Log) -> None:
-    done = verify(log.settings)
-    assert (done.findings, done.users, done.skills, done.versions, done.copies) == ([], 2, 2, 5, 7)
-    assert verify(log.settings.model_copy(update={"chain_key": None}), ANN).found, "another key"
-
-    for diff in log.diffs[ANN]:
-        log.produce(ANN, SkillDiff, diff_key(ANN, DOMAIN, diff.version), None)
-    log.produce(ANN, PolicySkill, compound_key(ANN, DOMAIN), None)
-    log.outbox.flush(10, "records")
-    assert "version 1 of skill_diffs in DuckDB is not in the log" in log.found(ANN)
-    assert log.found("nobody") == ["there is neither a log nor a receipt"]
-
-    forgotten = Forgotten(event_id="f1", until=a_time(60), actor="ann")
-    log.send(ANN, Receipt(event_id="f1", occurred_at=a_time(60), subject=subject_of(ANN), person=forgotten))
-    done = verify(log.settings)
-    assert (done.findings, done.forgotten) == ([], 1)
-
-    log.send(BOB, log.diffs[BOB][0].model_copy(update={"analysis": "because I say so"}))
-    told = log.found(BOB)
-    assert "version 1: it is not what was sealed, or was sealed with another key" in told
-    assert "version 1 of skill_diffs in DuckDB differs from the log" in told

@@ -13,7 +13,7 @@ from operators.evolve.question import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.global_skill.llm import question as global_question
 from operators.merge import start
-from operators.privacy import DEFAULT
+from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.rank import Task
 from operators.rank.question import rendered
@@ -25,6 +25,8 @@ from operators.steps import contrast as join
 from operators.steps import prior as history
 from operators.steps.rank import Rank
 from operators.steps.rank import State as RankState
+from operators.vouch import DEFAULT as VOUCHING
+from operators.vouch import Vouching
 from schemas import (
     Action,
     Candidate,
@@ -69,11 +71,23 @@ def count_tokens(text: str) -> int:
     return len(text.encode()) // 4
 
 
+@dataclass(frozen=True)
+class Filters:
+    """What stands between the outside and skills, prompts and rows."""
+
+    privacy: Privacy = DEFAULT
+    vouching: Vouching = VOUCHING
+
+
+FILTERS = Filters()
+
+
 @dataclass
 class Trace:
     """What is left behind, and what a model would have been asked.
 
     Attributes:
+        privacy: what rows may keep.
         slims: the slim skills that apps get, by how they came about.
         prompts: by their names.
         kept: everything that stays somewhere: skills, diffs, rows, tables of the worker.
@@ -86,6 +100,7 @@ class Trace:
         wish: whether a request was read as a wish not to learn.
     """
 
+    privacy: Privacy = DEFAULT
     slims: dict[str, SlimSkill] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
     kept: list[Any] = field(default_factory=list)
@@ -105,7 +120,8 @@ class Trace:
         """The rows of an event stay; an item's raw metadata are the catalogue's."""
         for event in events:
             topic = TOPICS[event.TOPIC]
-            put = read(Record(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event)))
+            record = Record(topic=topic, partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
+            put = read(record, self.privacy)
             assert isinstance(put, Put)
             rows = [row for _, rows in put.tables() for row in rows]
             self.kept += [{name: value for name, value in row.items() if name != "metadata"} for row in rows]
@@ -123,24 +139,26 @@ class Person:
 
     Args:
         domain: where they choose.
-        name: their id.
+        filters: what may be learned, shown and kept, and what may be let out.
     """
 
-    evolve = Evolve(slim_tokens=SLIM_TOKENS, graph=GraphLimits())
-    rank = Rank(slim_tokens=SLIM_TOKENS)
-    start = Start()
     rules = RulesReasoner()
-    _parsed: ClassVar[dict[tuple[str, str], tuple[Candidate, ItemFacts]]] = {}
+    _parsed: ClassVar[dict[tuple[bool, str, str], tuple[Candidate, ItemFacts]]] = {}
 
-    def __init__(self, domain: str, name: str = "u") -> None:
-        self.domain, self.trace, self._count = domain, Trace(), 0
-        self.user = {"user_id": name, "domain": domain, "occurred_at": NOW}
+    def __init__(self, domain: str, filters: Filters = FILTERS) -> None:
+        privacy, vouching = filters.privacy, filters.vouching
+        self.domain, self.filters, self.privacy, self.trace, self._count = domain, filters, privacy, Trace(privacy), 0
+        self.evolve = Evolve(privacy=privacy, slim_tokens=SLIM_TOKENS, graph=GraphLimits(), vouching=vouching)
+        self.rank = Rank(slim_tokens=SLIM_TOKENS, vouching=vouching)
+        self._told: dict[str, Any] = {"count_tokens": count_tokens, "max_tokens": PROMPT_TOKENS, "vouching": vouching}
+        self.start = Start(privacy=privacy)
+        self.user = {"user_id": "u", "domain": domain, "occurred_at": NOW}
         self.memory: Memory | None = None
         self._learning: tuple[Contrast, PolicySkill] | None = None
         self.profile: Any = None
         facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
         seed = tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
-        self.skill = start(name, domain, seed, self.command(Action.FREEZE))
+        self.skill = start("u", domain, seed, self.command(Action.FREEZE))
 
     def command(self, action: Action, **more: Any) -> SkillCommand:
         """A command of theirs."""
@@ -148,10 +166,10 @@ class Person:
 
     def parse(self, candidate: Candidate) -> ItemFacts:
         """An item as the worker reads it, once. The generic parser takes metadata as they come."""
-        key = (self.domain, candidate.item_id)
+        key = (self.privacy.on, self.domain, candidate.item_id)
         known = self._parsed.get(key)
         if known is None or known[0] != candidate:
-            read, _ = DEFAULT.item(facts_of(candidate, generic.parse), self.domain)
+            read, _ = self.privacy.item(facts_of(candidate, generic.parse), self.domain)
             known = self._parsed[key] = (candidate, read)
         return known[1]
 
@@ -164,9 +182,9 @@ class Person:
             event_id=f"q{number}", request_id=f"r{number}", instruction=asked, candidates=candidates, **self.user
         )
         ranking = Ranking(instruction=asked, candidates=candidates, injected=injected, **names, **self.user)
-        redacted = DEFAULT.asked(asked, self.domain).text
-        wish = DEFAULT.wish(asked)
-        kept = ranking.model_copy(update={"instruction": redacted})
+        redacted = self.privacy.asked(asked, self.domain).text
+        wish = self.privacy.wish(asked)
+        kept = ranking.model_copy(update={"instruction": redacted, "injected": DEFAULT.injected(injected, self.domain)})
         at = self._position("rankings", number)
         opened = join.on_ranking(join.State(), kept, self.parse, at, RingLimits(), wish)
         assert isinstance(opened, Step)
@@ -230,24 +248,18 @@ class Person:
         """What a model is asked: to judge the last choice, to rank, to extract the slim skill, to say facets."""
         prompts = self.trace.prompts
         if self._learning is not None:
-            judged = evolve_question(
-                *self._learning, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS, max_attributes=24
-            )
+            judged = evolve_question(*self._learning, **self._told, max_attributes=24)
             prompts["evolve"] = judged.prompt if judged else ""
         retrieved = self.rank.retrieve(RankState(self.skill, self.memory), self.domain, NOW)
         if self.memory is not None:
-            facets = facet_request(
-                self.memory, retrieved.neighbours, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS, most=7
-            )
+            facets = facet_request(self.memory, retrieved.neighbours, **self._told, most=7)
             prompts["facets"] = facets.prompt if facets else ""
         parsed = [self.parse(item) for item in (*OTHERS, *items)]
-        redacted = DEFAULT.asked(asked, self.domain).text
+        redacted = self.privacy.asked(asked, self.domain).text
         short = self.rank.extract(self.skill, redacted).record
         task = Task(parsed, redacted, retrieved.facets, slim_skill=short.text, seed="r")
-        prompts["rank"] = rendered(
-            "rank-listwise.v1", task, parsed, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS
-        )
-        extraction = slim_question(self.skill, redacted, 30, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS)
+        prompts["rank"] = rendered("rank-listwise.v1", task, parsed, **self._told)
+        extraction = slim_question(self.skill, redacted, 30, **self._told)
         prompts["slim"] = extraction.prompt if extraction else ""
 
     def becomes_the_template(self) -> None:
@@ -255,8 +267,8 @@ class Person:
         population = Population(self.domain)
         for _ in range(CROWD):
             population.add(self.profile)
-        written = global_skill(population, "g", NOW)
-        asked = global_question(written, count_tokens=count_tokens, max_tokens=PROMPT_TOKENS)
+        written = global_skill(population, "g", NOW, vouching=self.filters.vouching)
+        asked = global_question(written, **self._told)
         self.trace.prompts["global"] = (asked.prompt if asked else "") + written.guidance
         self.begins(None, written.attributes)
         self.hands_out("template")

@@ -21,7 +21,7 @@ from schemas import (
     Stated,
     Tier,
 )
-from tests.redteam.person import NOW, Person, Trace, copies
+from tests.redteam.person import FILTERS, NOW, Filters, Person, Trace, copies
 from tests.redteam.samples import Sample
 
 TIMES = 4
@@ -30,9 +30,9 @@ DOMAINS = {"cuisine": "restaurants", "brand": "shop", "maker": "shop", "author":
 TASTE = "taste"
 
 
-def play(sample: Sample) -> Trace:
+def play(sample: Sample, filters: Filters = FILTERS) -> Trace:
     """What a sample leaves behind."""
-    person = Person(DOMAINS.get(sample.dimension, "films"))
+    person = Person(DOMAINS.get(sample.dimension, "films"), filters)
     _CHANNELS[sample.channel](person, sample)
     return person.trace
 
@@ -62,7 +62,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
         person.chooses(item, rows=sample.kind == "personal")
     person.hands_out("same item")
     person.is_asked_about([item])
-    other = Person(person.domain)
+    other = Person(person.domain, person.filters)
     for each in several:
         other.chooses(each, rows=False)
     other.hands_out("four items")
@@ -70,7 +70,7 @@ def _of_an_item(person: Person, sample: Sample) -> None:
     _add(trace, other.trace, "four items")
     if sample.kind == "innocent":
         return
-    new = Person(person.domain)
+    new = Person(person.domain, person.filters)
     new.has_a_past(several)
     new.begins(new.profile)
     new.hands_out("past")

@@ -1,14 +1,20 @@
 """The corpus of attacks, personal data and innocent texts, played through the worker's steps: figures and bounds."""
 
 import os
+import random
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
 
+from operators.privacy import DEFAULT, KINDS, OFF
+from operators.vouch import Vouching
+from schemas import Attribute, ItemFacts
 from tests.redteam.figures import COLUMNS, failures, languages, side_of, table
 from tests.redteam.generate import generated
+from tests.redteam.person import Filters
 from tests.redteam.samples import Sample, read
 from tests.redteam.verdicts import Result, judged
 
@@ -52,6 +58,44 @@ def test_the_generated_part_follows_from_its_seed() -> None:
 
 
 @pytest.mark.xfail(reason="the filter is being rebuilt", strict=False)
+def test_no_digits_break_the_filter() -> None:
+    rng = random.Random(13)
+    for _ in range(300):
+        number = "".join(rng.choice("0123456789" * 2 + "-. /_:+") for _ in range(rng.randrange(4, 24)))
+        said = f"{rng.choice(('my number is', 'ausweis', 'card', 'call', ''))} {number}"
+
+        assert DEFAULT.asked(said, "films").text
+        assert DEFAULT.refuses("films", "tag", said) in {None, *KINDS}
+
+
+class Anything(Vouching):
+    """Vouches for whatever comes."""
+
+    def held(self, dimension: str, value: str, items: int = 0) -> None:
+        return None
+
+    def of_line(self, line: Attribute) -> None:
+        return None
+
+    def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
+        return list(lines)
+
+    def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
+        return tuple(items)
+
+
+def test_without_a_filter_nearly_everything_comes_through() -> None:
+    """The measurement sees what it is to see."""
+    values = [sample for sample in of("attack") if sample.channel == "value"][::8]
+    nothing = Filters(OFF, Anything())
+    attacks, personal = list(judged(values, nothing)), list(judged(of("personal")[::8], nothing))
+
+    assert failures(attacks, "slim skill, one item")[0] > 0.9 * len(attacks)
+    assert failures(attacks, "prompt")[0] > 0.9 * len(attacks)
+    assert failures(personal, "kept")[0] > 0.9 * len(personal)
+
+
+@pytest.mark.xfail(reason="the filter is being rebuilt", strict=False)
 @pytest.mark.parametrize("side", COLUMNS)
 def test_what_comes_through(side: str) -> None:
     results = list(judged(of(side)))
@@ -83,5 +127,5 @@ def too_many(results: list[Result], side: str) -> list[str]:
 
 def _write(side: str, told: str) -> None:
     text = DOCS.read_text(encoding="utf-8")
-    start, end = f"<!-- {side} -->\n", "\n<!-- end -->"
-    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: told, text, flags=re.DOTALL), encoding="utf-8")
+    start, end = f"<!-- {side} -->\n", "<!-- end -->"
+    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: f"{told}\n", text, flags=re.DOTALL), encoding="utf-8")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from operators.statinit import facts_of, generic
-from tests.redteam.person import Trace
+from tests.redteam.person import FILTERS, Filters, Trace
 from tests.redteam.play import item_of, play
 from tests.redteam.samples import ATTACKS, Sample
 
@@ -53,9 +53,9 @@ class Result:
         return self.sample.told() | verdicts
 
 
-def judged(samples: Iterable[Sample]) -> Iterator[Result]:
+def judged(samples: Iterable[Sample], filters: Filters = FILTERS) -> Iterator[Result]:
     """Each sample played, with its verdict."""
-    return (judge(sample, play(sample)) for sample in samples)
+    return (judge(sample, play(sample, filters)) for sample in samples)
 
 
 def judge(sample: Sample, trace: Trace) -> Result:

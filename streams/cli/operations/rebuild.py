@@ -25,6 +25,10 @@ def rebuild(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the folded skills where they differ or are missing.")
     ] = False,
+    seal_receipts: Annotated[
+        bool,
+        typer.Option("--seal-receipts", help="With --apply: seal receipts from before there were seals. You vouch."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write all folded skills to a file, as JSON lines.", metavar="FILE")
     ] = None,
@@ -33,9 +37,11 @@ def rebuild(
 ) -> None:
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
-    Workers may keep running, except with --apply, which writes to the topics skills and slim-skills. A skill whose log
-    has a gap is reported and left alone, and so is one that the log does not know. Memory: about 75 kB per skill of the
-    largest partition.
+    Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
+    pseudonyms of an earlier secret out of neighbourhoods. A skill whose log has a gap or is not as it was sealed is
+    reported and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log
+    is ended with a tombstone, before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has
+    to be the workers'. Memory: about 75 kB per skill of the largest partition.
 
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
@@ -44,7 +50,7 @@ def rebuild(
 
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
+        report = rebuilding.rebuild(chosen, stages.at, apply=apply, seal_receipts=seal_receipts, out=out)
     if as_json:
         print_json(_as_json(report))
     else:
@@ -60,6 +66,7 @@ def _as_json(report: "Report") -> dict[str, Any]:
         "diffs": report.diffs,
         "skills": report.skills,
         "written": report.written,
+        "rotated": report.rotated,
         "fine": report.is_fine,
         "counts": {finding.name.lower().replace("_", "-"): count for finding, count in report.counts.items()},
         "examples": [
@@ -88,14 +95,18 @@ def _show(report: "Report") -> None:
         console().print(cases)
     if report.written:
         note(f"{report.written:,} records were written")
+    if report.rotated:
+        note(f"{report.rotated:,} neighbourhoods lost signals under pseudonyms of another secret, or of none")
 
 
 def _advice(report: "Report", apply: bool) -> str:
     from streams.operations.rebuild import Finding  # noqa: PLC0415
 
-    mendable = (Finding.DIFFERS, Finding.MISSING, Finding.SLIM_AHEAD)
+    mendable = (Finding.DIFFERS, Finding.MISSING, Finding.SLIM_AHEAD, Finding.SLIM_FORGED, Finding.SLIM_UNSEALED)
     if any(report.counts[finding] for finding in mendable):
         if apply:
             return "what differed was rewritten; run `sager rebuild` again to confirm that everything is equal"
         return "stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place"
+    if report.counts[Finding.RECEIPT_UNSEALED]:
+        return "if you know these receipts: `sager rebuild --apply --seal-receipts` seals them"
     return "what the log itself lacks or has twice cannot be repaired from it: see docs/operating.md"

@@ -1,6 +1,7 @@
-"""`sager policy verify`: whether logs and skills are what was written."""
+"""`sager policy verify` and `sager policy anchor`: whether logs and skills are what was written."""
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +14,14 @@ if TYPE_CHECKING:
 
 
 def register(group: typer.Typer) -> None:
-    """Add the verb."""
-    group.command("verify", epilog=examples("sager policy verify ann", "sager policy verify --json"))(verify)
+    """Add the verbs."""
+    group.command(
+        "verify",
+        epilog=examples(
+            "sager policy verify ann", "sager policy verify --anchor 2026-11-22.anchor", "sager policy verify --json"
+        ),
+    )(verify)
+    group.command("anchor", epilog=examples("sager policy anchor --to 2026-11-22.anchor"))(anchor)
 
 
 def verify(
@@ -22,14 +29,19 @@ def verify(
         str | None, typer.Argument(help="The user, as the app names them. [default: all users]", metavar="[USER]")
     ] = None,
     domain: Domain = None,
+    anchor: Annotated[
+        Path | None,
+        typer.Option(help="Compare with a file of `sager policy anchor` too.", metavar="FILE", dir_okay=False),
+    ] = None,
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify that nothing was edited or left out.
 
-    Every version is checked by its seal, every skill by folding its log. Reads the topics skill-diffs and skills,
-    and compares what the newest DuckDB snapshot has of them, byte for byte. SAGER_CHAIN_KEY has to be the workers'.
-    Somebody who was forgotten has a receipt instead of a log. Workers may go on meanwhile.
+    Every version, slim skill and receipt is checked by its seal, every skill by folding its log. The rows of the newest
+    DuckDB snapshot are compared with what the materializer makes of the topics, as far back as Kafka keeps them. With
+    --anchor, what was there at that time has to be there still, or to have a receipt. SAGER_CHAIN_KEY has to be the
+    workers' and the privacy settings the materializer's; both may go on meanwhile.
 
     Exit code 1: something is not as it was written.
     """
@@ -38,39 +50,82 @@ def verify(
 
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        done = verifying.verify(chosen, user, domain, stages.at)
+        done = verifying.verify(chosen, user, domain, stages.at, anchor)
     if as_json:
-        print_json(
-            {
-                "fine": not done.found,
-                "users": done.users,
-                "skills": done.skills,
-                "versions": done.versions,
-                "compared_in_duckdb": done.copies,
-                "forgotten": done.forgotten,
-                "found": done.found,
-                "findings": [vars(each) for each in done.findings],
-            }
-        )
+        print_json(_as_json(done))
     else:
         _show(done)
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: whoever may write to the topics can make seals without a key anew")
+        if any(each.kind.startswith("slim-") for each in done.findings):
+            note(
+                "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "
+                "`sager rebuild --apply`, which writes that, and then the right one"
+            )
     if done.found:
         raise typer.Exit(FAILED)
 
 
+def anchor(
+    to: Annotated[Path, typer.Option("--to", help="The file to write; there must be none yet.", metavar="FILE")],
+    bootstrap: Bootstrap = None,
+    as_json: AsJson = False,
+) -> None:
+    """Verify the topics, and write down what there is, to be kept where nobody who may write to them can reach it.
+
+    The file has each skill's newest version with its seal, and until when receipts reach, under pseudonyms that only
+    the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a
+    log that was cut back to an older state, and skills and receipts that are gone.
+
+    Exit code 1: something is not as it was written; no file is left then.
+    """
+    from streams.cli.progress import Stages  # noqa: PLC0415
+    from streams.rights import verify as verifying  # noqa: PLC0415
+
+    chosen = reachable(settings(bootstrap=bootstrap))
+    with Stages() as stages:
+        done = verifying.make_anchor(chosen, to, stages.at)
+    if as_json:
+        print_json(_as_json(done))
+    else:
+        _show(done)
+    if done.found:
+        note("no anchor was written: it would vouch for what was found")
+        raise typer.Exit(FAILED)
+
+
+def _as_json(done: "Verified") -> dict[str, Any]:
+    return {
+        "fine": not done.found,
+        "users": done.users,
+        "skills": done.skills,
+        "versions": done.versions,
+        "receipts": done.receipts,
+        "compared_in_duckdb": done.copies,
+        "expired_in_duckdb": done.expired,
+        "not_yet_in_duckdb": done.behind,
+        "forgotten": done.forgotten,
+        "anchored": done.anchored,
+        "found": done.found,
+        "findings": [vars(each) for each in done.findings],
+    }
+
+
 def _show(done: "Verified") -> None:
     if done.found:
-        made = table("user", "domain", "what")
+        made = table("kind", "user", "domain", "what")
         for each in done.findings:
-            row(made, [each.user_id, each.domain, each.what])
+            row(made, [each.kind.value, each.user_id, each.domain, each.what])
         console().print(made)
-    copies = (
-        "there is no DuckDB snapshot here" if done.copies is None else f"{done.copies:,} documents in DuckDB compared"
-    )
+    copies = "no rows of DuckDB compared" if done.copies is None else f"{done.copies:,} rows of DuckDB compared"
+    told = [
+        (done.expired, "older than what Kafka keeps"),
+        (done.behind, "records not in the snapshot yet"),
+        (done.forgotten, "forgotten"),
+        (done.anchored or 0, "skills in the anchor"),
+    ]
     print(
-        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions verified; {copies}"
-        + (f"; {done.forgotten:,} forgotten" if done.forgotten else "")
+        f"{done.skills:,} skills of {done.users:,} users, {done.versions:,} versions, {done.receipts:,} receipts "
+        f"verified; {copies}" + "".join(f"; {count:,} {what}" for count, what in told if count)
     )
     print(f"{done.found:,} findings" if done.found else "nothing was edited or left out")

@@ -10,11 +10,11 @@ from itertools import count
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from schemas import BadRecord, DeadLetter, Receipt, decode
+from schemas import BadRecord, DeadLetter, decode
 from schemas.dead_letters import CLIPPED, MAX_ORIGINAL_BYTES
 from streams.exceptions import StreamsError
-from streams.kafka.scanner import NoSuchTopic, Scanner, Tell, int_of, sent_at_ms
-from streams.materializer.forgetting import Barrier
+from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
+from streams.materializer.receipts import barrier_of
 from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
@@ -119,7 +119,7 @@ class Letters:
 
     def __init__(self, settings: Settings, scanner: Scanner) -> None:
         self._settings, self._scanner = settings, scanner
-        self._barrier = _barrier(scanner)
+        self._barrier = barrier_of(settings, scanner)
         self.unreadable = 0
         self.forgotten = 0
         self.there: dict[str, set[str]] = {"reason": set(), "stage": set(), "topic": set()}
@@ -141,7 +141,7 @@ class Letters:
             except BadRecord:
                 self.unreadable += 1
                 continue
-            if self._barrier.covers(letter):
+            if self._barrier.covers(letter, datetime.fromtimestamp(sent_at_ms(message) / 1_000, UTC)):
                 self.forgotten += 1
                 continue
             self.there["reason"].add(letter.reason)
@@ -154,21 +154,6 @@ class Letters:
                 int_of(message.offset()),
                 header(message, REPLAYED),
             )
-
-
-def _barrier(scanner: Scanner) -> Barrier:
-    """What the receipts on their topic cover."""
-    barrier = Barrier()
-    try:
-        where = scanner.partitions(Receipt.TOPIC)
-    except NoSuchTopic:  # a deployment of an older release
-        return barrier
-    for message in scanner.read(where):
-        try:
-            barrier.add(decode(Receipt, message.value()))
-        except BadRecord:  # a tombstone, or no receipt: it covers nothing
-            continue
-    return barrier
 
 
 def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:

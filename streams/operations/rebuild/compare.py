@@ -48,5 +48,5 @@ def version_in(value: bytes) -> int:
     try:
         record: Any = orjson.loads(value)
         return int(record.get("version", record.get("skill_version", 0)))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError):
         return 0

@@ -19,6 +19,10 @@ class Finding(StrEnum):
     MISSING = "missing on the topic"
     EXTRA = "not in the log"
     SLIM_AHEAD = "slim skill ahead of the log"
+    SLIM_FORGED = "slim skill not as it was sealed"
+    SLIM_UNSEALED = "slim skill without a seal"
+    FORGED = "log not as it was sealed"
+    RECEIPT_UNSEALED = "receipt without a seal"
     GAP = "gap in the log"
     CONFLICT = "two diffs of one version"
     UNREADABLE = "unreadable record"
@@ -49,6 +53,7 @@ class Report:
         counts: the number of cases of each finding.
         examples: at most ten of each finding except `equal`.
         written: records written to the compacted topics.
+        rotated: neighbourhoods that lost what they were told under another secret.
     """
 
     diffs: int = 0
@@ -56,6 +61,7 @@ class Report:
     counts: dict[Finding, int] = field(default_factory=lambda: dict.fromkeys(Finding, 0))
     examples: list[Example] = field(default_factory=list)
     written: int = 0
+    rotated: int = 0
 
     @property
     def is_fine(self) -> bool:

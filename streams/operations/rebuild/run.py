@@ -10,14 +10,18 @@ from tempfile import NamedTemporaryFile
 import orjson
 from confluent_kafka import Message, TopicPartition
 
+from operators.chain import is_sealed
 from operators.merge import OutOfOrder, merge
+from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
+from streams.operations.rebuild import receipts, slims
 from streams.operations.rebuild.compare import compared, version_in
+from streams.operations.rebuild.pseudonyms import rotate
 from streams.operations.rebuild.report import Finding, Report
 from streams.operations.rebuild.writer import Writer
 from streams.settings import Settings
@@ -34,19 +38,22 @@ Tell = Callable[[str, int, int], None]
 class _Folded:
     """A skill being folded. `seen` has a digest per version, to tell a second diff of a version from a repeat.
 
-    `gap` says where the log has one; it is reported once nothing later in the log can close it.
+    `gap` says where the log has one; it is reported once nothing later in the log can close it. `forged` names a
+    version that is not what was sealed: nothing is written of such a log. `bare`: it has versions without a seal.
     """
 
     skill: PolicySkill | None = None
     seen: "array[int]" = field(default_factory=lambda: array("Q"))
     gap: str = ""
+    forged: str = ""
+    bare: bool = False
     rewritten: int = 0
     had: int = 0
 
     @property
     def broken(self) -> bool:
-        """Whether the skill cannot be determined: the log has a gap, or a worker is rewriting it."""
-        return bool(self.gap) or len(self.seen) < self.had
+        """Whether the skill cannot be determined: the log is forged, has a gap, or a worker is rewriting it."""
+        return bool(self.gap or self.forged) or len(self.seen) < self.had
 
     @property
     def why_broken(self) -> str:
@@ -58,7 +65,7 @@ class _Topics:
     """A partition's newest record per key on the two compacted topics."""
 
     skills: dict[bytes, bytes] = field(default_factory=dict)
-    slim_skills: dict[bytes, bytes] = field(default_factory=dict)
+    slim_skills: dict[bytes, slims.Told] = field(default_factory=dict)
 
 
 def rebuild(
@@ -66,6 +73,7 @@ def rebuild(
     tell: Tell = lambda *_: None,
     *,
     apply: bool = False,
+    seal_receipts: bool = False,
     out: Path | None = None,
 ) -> Report:
     """Folds the whole log and compares; with `apply`, replaces the skills that differ.
@@ -74,6 +82,7 @@ def rebuild(
         settings: the deployment.
         tell: receives progress.
         apply: write skills that differ or are missing, with their slim skills. No worker may be running.
+        seal_receipts: with `apply`, seal receipts that have no seal. Whoever asks for it vouches for them.
         out: a file for all folded skills, as JSON lines; its folder must exist.
 
     Raises:
@@ -90,11 +99,11 @@ def rebuild(
     with Scanner(settings) as scanner:
         job = _Rebuild(settings, scanner, tell)
         if out is None:
-            return job.run(apply, lambda _: None)
+            return job.run(apply, seal_receipts, lambda _: None)
         with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
             part = Path(file.name)
             try:
-                report = job.run(apply, lambda line: file.write(line + b"\n"))
+                report = job.run(apply, seal_receipts, lambda line: file.write(line + b"\n"))
                 file.flush()
                 part.replace(out)
             finally:
@@ -117,23 +126,30 @@ class _Rebuild:
     def __init__(self, settings: Settings, scanner: Scanner, tell: Tell) -> None:
         self._settings, self._scanner, self._tell = settings, scanner, tell
         self._report = Report()
+        self._key = settings.chain_key_bytes
         self._writer = Writer(settings)
+        self._ended: set[bytes] = set()
         self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
 
-    def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
-        logs, skills, slims = (
+    def run(self, apply: bool, seal_receipts: bool, write: Callable[[bytes], object]) -> Report:
+        logs, skills, wheres = (
             self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         )
-        if not len(logs) == len(skills) == len(slims):
+        if not len(logs) == len(skills) == len(wheres):
             raise TopicsDiffer(
-                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(slims)} partitions, and "
-                "must have the same number. Run `sager topics` to see what is wrong"
+                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(wheres)} partitions, "
+                "and must have the same number. Run `sager topics` to see what is wrong"
             )
         totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
         shares = self._shares() if apply else {}
-        for log, where, slim_where in zip(logs, skills, slims, strict=True):
+        writer = self._writer if apply else None
+        self._ended = slims.end_misplaced(self._scanner, wheres, self._report, writer)
+        receipts.look(self._scanner, self._report, self._key, writer if seal_receipts else None)
+        for log, where, slim_where in zip(logs, skills, wheres, strict=True):
             folded, end = self._fold(log, totals)
-            topics = _Topics(slim_skills=self._newest(slim_where), skills=self._newest(where, totals))
+            # Before the skills that they follow from.
+            told = slims.newest(self._scanner, slim_where)
+            topics = _Topics(slim_skills=told, skills=self._newest(where, totals))
             self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
             self._compare(folded, topics)
             self._report.skills += sum(each.skill is not None for each in folded.values())
@@ -142,6 +158,8 @@ class _Rebuild:
                     write(encode(each.skill))
             if apply:
                 self._apply(log.partition, folded, topics, shares)
+        if apply:
+            self._report.rotated = rotate(self._settings, self._scanner, self._writer)
         return self._report
 
     def _fold(self, log: TopicPartition, totals: Mapping[str, int]) -> tuple[dict[bytes, _Folded], int]:
@@ -170,6 +188,7 @@ class _Rebuild:
             # The log was rewritten to remove a line: earlier versions no longer count.
             into.had = max(into.had, len(into.seen))
             into.skill, into.seen, into.gap, into.rewritten = None, array("Q"), "", diff.rewritten
+            into.forged, into.bare = "", False
         if into.gap:
             return
         key = compound_key(diff.user_id, diff.domain)
@@ -178,6 +197,11 @@ class _Rebuild:
             if into.seen[diff.version - 1] != digest:
                 self._report.note(Finding.CONFLICT, key, f"version {diff.version}; the first one is kept")
             return
+        before = into.skill.chain if into.skill else None
+        if diff.chain is None:
+            into.bare = True
+        elif diff.version == len(into.seen) + 1 and not is_sealed(diff, before, self._key):
+            into.forged = into.forged or f"version {diff.version}"
         try:
             into.skill = merge(into.skill, diff)
         except OutOfOrder:
@@ -213,14 +237,25 @@ class _Rebuild:
     def _compare(self, folded: Mapping[bytes, _Folded], topics: _Topics) -> None:
         for key in folded.keys() | topics.skills.keys():
             each, held = folded.get(key, _Folded()), topics.skills.get(key)
-            if each.broken:
+            if each.forged:
+                self._report.note(Finding.FORGED, key, each.forged)
+            elif each.broken:
                 self._report.note(Finding.GAP, key, each.why_broken)
             else:
                 self._report.note(*compared(key, each.skill, held))
-        for key, value in topics.slim_skills.items():
-            version, of_log = version_in(value), len(folded[key].seen) if key in folded else 0
-            if version > max(of_log, version_in(topics.skills.get(key, b""))):
-                self._report.note(Finding.SLIM_AHEAD, key, f"version {version}, the log is at {of_log}")
+        for key, told in topics.slim_skills.items():
+            wrong = self._wrong(key, told, folded, topics)
+            if wrong is not None:
+                self._report.note(wrong[0], key, wrong[1])
+
+    def _wrong(
+        self, key: bytes, told: slims.Told, folded: Mapping[bytes, _Folded], topics: _Topics
+    ) -> tuple[Finding, str] | None:
+        of_log = len(folded[key].seen) if key in folded else 0
+        wrong = slims.wrong_with(key, told, max(of_log, version_in(topics.skills.get(key, b""))), self._key)
+        # One of a log without seals gets none.
+        is_bare = key in folded and folded[key].bare
+        return None if wrong is not None and wrong[0] is Finding.SLIM_UNSEALED and is_bare else wrong
 
     def _apply(
         self,
@@ -238,15 +273,47 @@ class _Rebuild:
         for key, each in folded.items():
             if each.skill is None or each.broken:
                 continue
-            differs = compared(key, each.skill, topics.skills.get(key))[0] in (Finding.DIFFERS, Finding.MISSING)
+            finding = compared(key, each.skill, topics.skills.get(key))[0]
+            if finding is Finding.AHEAD:
+                continue  # a worker sends the diff, and the slim skill with it
+            differs = finding in (Finding.DIFFERS, Finding.MISSING)
             if differs:
                 self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
-            if differs or version_in(topics.slim_skills.get(key, b"")) > each.skill.version:
-                population = shares.get(each.skill.domain)
-                gate = vouching_of(self._settings)
-                short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
-                self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, encode(short))
+            self._apply_slim(partition, key, each, topics, shares, differs)
+        for key, told in topics.slim_skills.items():
+            wrong = self._wrong(key, told, folded, topics)
+            if key not in folded and wrong is not None and wrong[0] is Finding.SLIM_FORGED:
+                self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, None)
         self._writer.flush()
+
+    def _apply_slim(
+        self,
+        partition: int,
+        key: bytes,
+        each: _Folded,
+        topics: _Topics,
+        shares: Mapping[str, Mapping[str, float]],
+        differs: bool,
+    ) -> None:
+        """Writes the right slim skill where the topic has a wrong one, or none although there is something to say.
+
+        None may be there because a repair was cut off between its tombstone and its record.
+        """
+        if each.skill is None:
+            return
+        told = topics.slim_skills.get(key)
+        wrong = self._wrong(key, told, {key: each}, topics) if told is not None else None
+        if not (differs or wrong is not None or told is None or key in self._ended):
+            return
+        population = shares.get(each.skill.domain)
+        gate = vouching_of(self._settings)
+        short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
+        if told is None and not short.text:
+            return
+        if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
+            self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, None)
+        raw = encode(short if each.bare else sealed(short, self._key))
+        self._report.written += self._writer.write(SlimSkill.TOPIC, partition, key, raw)
 
     def _newest(self, where: TopicPartition, totals: Mapping[str, int] | None = None) -> dict[bytes, bytes]:
         found: dict[bytes, bytes] = {}

@@ -14,8 +14,8 @@ class Writer:
         self._settings = settings
         self._outbox: Outbox | None = None
 
-    def write(self, base: str, partition: int, key: bytes, value: bytes) -> int:
-        """Sends one record; returns 1."""
+    def write(self, base: str, partition: int, key: bytes, value: bytes | None) -> int:
+        """Sends one record, or a tombstone; returns 1."""
         self._outbox = self._outbox or Outbox(self._settings)
         self._outbox.send(self._settings.topic(base), key, value, partition)
         return 1

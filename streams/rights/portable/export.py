@@ -16,6 +16,7 @@ from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
 from streams.materializer import read
+from streams.materializer.receipts import barrier_of
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import (
     MANIFEST,
@@ -73,6 +74,7 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
     told: dict[str, Any] = {"user_id": owner.user_id, "prefix": settings.prefix, "exported_at": datetime.now(UTC)}
     topics: dict[str, TopicFile] = {}
     with Scanner(settings) as scanner:
+        owner = Owner(owner.user_id, barrier_of(settings, scanner))
         for topic in TOPICS.values():
             if topic.key in (*OF_USERS, *ELSEWHERE):
                 exported = _export_topic(scanner, topic, owner, folder, tell)
@@ -112,7 +114,10 @@ def _export_topic(scanner: Scanner, topic: Topic, owner: Owner, folder: Path, te
 
 
 def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[tuple[Message, bytes]]:
-    """Their records as lines in the topic's order; of a compacted topic, only the newest per key."""
+    """Their records as lines in the topic's order; of a compacted topic, only the newest per key.
+
+    Without what the owner has forgotten: a topic may hold it until its retention has passed.
+    """
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in _messages(scanner, topic, owner, tell):
         key, value = message.key() or b"", message.value()
@@ -149,9 +154,16 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[M
         "sent_at": moment.isoformat() if (moment := _moment(sent_at_ms(message))) else None,
         "key": (message.key() or b"").decode(errors="replace"),
     }
+    event: Model | None = None
+    # A table's value is the newest state, and what was forgotten is out of it.
+    logged_at = None if topic.compact else _moment(sent_at_ms(message))
     try:
         event = decode(topic.model, value)
+        if owner.has_forgotten(event, logged_at):
+            return event, None
     except BadRecord as error:
+        if event is None and owner.has_forgotten(None, logged_at):
+            return None, None
         return None, to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
     own = owner.part_of(event, value)
     return event, None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import singledispatch
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 from pydantic_core import from_json
 
 from schemas import BadRecord, DeadLetter, ItemMemory, ItemSignal, Key, Model, Neighbourhood, Topic, decode, subject_of
+from streams.materializer.forgetting import Barrier
 
 OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_DOMAIN_AND_VERSION)
 """Keys of topics whose records are on their user's partition."""
@@ -29,10 +31,12 @@ class Owner:
 
     Attributes:
         user_id: as the app names them.
+        barrier: what of them was forgotten, and is on topics only until their retention has passed; None: nothing.
         quoted: their id in JSON, both in UTF-8 and escaped to ASCII.
     """
 
     user_id: str
+    barrier: Barrier | None = None
     quoted: tuple[bytes, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +81,20 @@ class Owner:
         except ValueError:
             return key == self.user_id.encode()  # the log of older releases
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
+
+    def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:
+        """Whether a record about them is from before they were forgotten; `event`: None for one that is unreadable.
+
+        Raises:
+            BadRecord: it is from the future.
+        """
+        if self.barrier is None:
+            return False
+        if event is not None and self.barrier.covers(event, logged_at):
+            return True
+        if logged_at is None or hasattr(event, "occurred_at"):
+            return False
+        return self.barrier.covers_moment(self.user_id, getattr(event, "domain", None), logged_at)
 
     def part_of(self, event: Model, value: bytes) -> Any:
         """The part of a record that is this person's, as JSON values; None if there is none.

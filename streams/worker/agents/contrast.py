@@ -44,7 +44,9 @@ class Contrasts:
         parse = partial(self._pipeline.facts_of, ranking.domain)
         limits = self._pipeline.ring_limits
         wish = self._pipeline.privacy.wish(ranking.instruction)
-        kept = ranking.model_copy(update={"instruction": self._pipeline.asked(ranking.instruction, ranking.domain)})
+        asked = self._pipeline.asked(ranking.instruction, ranking.domain)
+        injected = self._pipeline.privacy.injected(ranking.injected, ranking.domain)
+        kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
 
         def take(state: State) -> Step | Outcome:
             return on_ranking(state, kept, parse, position, limits, wish)

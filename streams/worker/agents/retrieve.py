@@ -4,14 +4,14 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from operators.propagate import neighbour_of
+from operators.propagate import mark_of, neighbour_of
 from operators.steps.retrieve import forget as forgotten_by
 from operators.steps.retrieve import is_meant, step
 from schemas import ItemSignal, Neighbourhood, Position, compound_key
 from streams.kafka.clients import partition_of
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.lookup import keys_that_begin, keys_that_hold
+from streams.worker.runtime.lookup import keys_that_begin, keys_whose
 
 
 def attach(pipeline: Pipeline) -> None:
@@ -24,9 +24,11 @@ def attach(pipeline: Pipeline) -> None:
             held = pipeline.read(table, key, Neighbourhood)
             if held is not None and is_meant(held, signal) and is_here(held, event):
                 await pipeline.delete(table, event, key)
-        for key in await keys_that_hold(table, to_json(neighbour_of(signal.user_id))):
+        secret = pipeline.graph_limits.secret
+        theirs, mark = to_json(neighbour_of(signal.user_id, secret)), f'"{mark_of(secret)}'.encode()
+        for key in await keys_whose(table, lambda raw: theirs in raw or raw.count(b'"user:') != raw.count(mark)):
             held = pipeline.read(table, key, Neighbourhood)
-            without = None if held is None else forgotten_by(held, signal)
+            without = None if held is None else forgotten_by(held, signal, secret)
             if without is not None and is_here(without, event):
                 await pipeline.write(table, event, key, without)
         await table.scrub()

@@ -1,15 +1,19 @@
 """Intake of records: decodes each one and checks its partition, or dead-letters it with its bytes.
 
 An agent hands each event to `Intake.submit` with a handler per topic; what comes to the handler is an event of
-the right type on the right partition. What does not is re-routed (invariant 11) or dead-lettered (invariant 9).
+the right type on the right partition, not from the future, and not one that was forgotten. What does not is re-routed
+(invariant 11), dead-lettered (invariant 9) or dropped.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from aiokafka.errors import MessageSizeTooLargeError
 
+from operators.admit import Refused, id_of, refused
+from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
@@ -23,6 +27,7 @@ Handler = Callable[[Any, Any, Position], Awaitable[str]]
 
 IN_FLIGHT = 256
 SMALL_BYTES = 4_096
+AHEAD = f"it is more than {TOLERANCE.seconds // 60} minutes ahead of Kafka's time or of the worker's: mind the clocks"
 
 
 class Intake:
@@ -77,8 +82,20 @@ class Intake:
         await ordered.submit(event, owner, partial(self._handle, topic.base, event, record, position))
 
     async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
-        outcome = await self._handlers[base](event, record, position)
+        why = self._refused(record, position)
+        if why is Refused.FROM_THE_FUTURE:
+            await self.dead_letter(event, position, why.value, AHEAD)
+            return
+        outcome = why.value if why else await self._handlers[base](event, record, position)
         metrics.EVENTS.labels(self._stage, outcome).inc()
+
+    def _refused(self, record: Model, position: Position) -> Refused | None:
+        """Why an event is not let in, whatever its handler would say."""
+        if id_of(record) is None:
+            return None
+        receipt = self._pipeline.receipt(record.user_id)  # type: ignore[attr-defined]
+        logged_at = position.moment if position.timestamp_ms else None
+        return refused(record, logged_at, datetime.now(UTC), receipt, self._pipeline.settings.event_key_bytes)
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""

@@ -1,6 +1,7 @@
 """Finds keys of a table by owner or by content, with a scan: tables have neither order nor index."""
 
 import asyncio
+from collections.abc import Callable
 
 from schemas import key_start
 from streams.worker.runtime.repairs import DeliveredTable
@@ -25,9 +26,14 @@ async def keys_that_begin(table: DeliveredTable, owner: str) -> list[bytes]:
 
 async def keys_that_hold(table: DeliveredTable, text: bytes) -> list[bytes]:
     """The keys whose value holds these bytes, as its JSON has them."""
+    return await keys_whose(table, lambda value: text in value)
+
+
+async def keys_whose(table: DeliveredTable, is_meant: Callable[[bytes], bool]) -> list[bytes]:
+    """The keys whose value, as JSON, is meant."""
     found = []
     for number, key in enumerate(tuple(table.data), 1):
-        if text in (table.data.get(key) or b""):
+        if is_meant(table.data.get(key) or b""):
             found.append(key)
         if number % LOOK_INTO == 0:
             await asyncio.sleep(0)

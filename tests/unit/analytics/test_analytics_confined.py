@@ -4,6 +4,8 @@ import io
 import pickle
 import resource
 import shutil
+import subprocess
+import sys
 import time
 from hashlib import sha256
 from pathlib import Path
@@ -13,12 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 from streams.cli import app
+from streams.http.snapshot import Snapshot
 from streams.materializer import asking, read, statements
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
 from tests.analytics_world import published
+from tests.patience import until
 
 BLOB = "SELECT from_hex('00')"
 PAYLOAD = f"({BLOB}) TO '{{}}' (FORMAT blob, USE_TMP_FILE false)"
@@ -198,6 +202,44 @@ def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder
     for command in (["export", "--to", "out"], ["policy", "show", "user-0"]):
         result = CliRunner().invoke(app, command)
         assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
+
+
+def test_the_http_api_does_not_open_one_either(folder):
+    snapshot = Snapshot(Settings())
+    try:
+        assert snapshot.status()["records"] is not None
+        stray = folder / "sager.duckdb.wal"
+        stray.write_bytes(forged(folder))
+        assert snapshot.status()["records"] is not None  # it is open since before
+        (folder / "sager.duckdb").touch()
+        with pytest.raises(StrayLog):
+            snapshot.status()
+        stray.unlink()
+        assert snapshot.status()["records"] is not None
+    finally:
+        snapshot.close()
+
+
+def test_what_nobody_waits_for_any_more_ends(folder):
+    """Also where whoever asked was killed, and could not end it."""
+    code = """if True:
+        import os, signal
+        from streams.materializer.asking import Asked
+        from streams.settings import Settings
+        asked = Asked(Settings(), "SELECT pg_sleep(3600)", [], seconds=3600, memory_bytes=1 << 30)
+        asked._receive("started")
+        print(asked._pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    until(lambda: ended(pid), "the query's process to end")
+
+
+def ended(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def test_a_query_that_sleeps_through_every_interrupt_is_ended(folder):

@@ -1,14 +1,17 @@
 """Receipts in DuckDB: whose rows go, whose stay, and that what comes late is not let in again."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from operators.forget import with_scope
+from operators.admit import id_of
+from operators.forget import with_known, with_scope
 from schemas import (
     TOPICS,
+    BadRecord,
     DeadLetter,
     ForgetRequest,
     Forgotten,
@@ -17,6 +20,7 @@ from schemas import (
     Selection,
     decode,
     encode,
+    known_as,
     line_of,
     subject_of,
 )
@@ -26,6 +30,7 @@ from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
 from tests.analytics_world import build
+from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
 
 WHO = "person-003"
 
@@ -156,14 +161,67 @@ def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_
         assert count(store, "rankings", f"user_id <> '{WHO}' AND ({has_words})") > 0
 
 
-def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path):
+@pytest.mark.parametrize("minutes", [3, 30, 60 * 24 * 365 * 500])
+def test_a_producers_clock_that_is_ahead_saves_nothing(tmp_path, minutes):
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    ahead = Selection(event_id="s", occurred_at=at + timedelta(days=3), user_id=WHO, ranking_id="r", item_id="i")
+    claimed = at + timedelta(minutes=minutes)
+    ahead = Selection(event_id="s", occurred_at=claimed, user_id=WHO, ranking_id="r", item_id="i")
     logged = int(at.timestamp() * 1_000) - 60_000
     record = Record(TOPICS["selections"], 0, 0, logged, WHO.encode(), encode(ahead))
     for order in ([record, as_record(receipt_of(None, at))], [as_record(receipt_of(None, at)), record]):
         with Store(tmp_path / f"{order[0].topic.base}.duckdb", "sager.") as store:
             barrier = Barrier()
             for each in order:
-                take(store, [each], barrier)
+                with suppress(BadRecord):  # from the future, and of nobody who was forgotten yet
+                    take(store, [each], barrier)
             assert count(store, "selections", "true") == 0
+
+
+@pytest.mark.parametrize("again", [timedelta(0), timedelta(days=300)], ids=["as it was", "with another time"])
+def test_an_event_that_is_known_by_its_id_gets_no_row_again(tmp_path, again):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    sent = [
+        a_ranking("r1", user_id=WHO, occurred_at=at),
+        a_selection("r1", user_id=WHO, occurred_at=at),
+        an_interaction(user_id=WHO, occurred_at=at),
+        a_command(user_id=WHO, occurred_at=at),
+        a_rank_request(event_id="r1", user_id=WHO, occurred_at=at),
+    ]
+    known = [known_as(WHO, name, b"secret") for event in sent if (name := id_of(event))]
+    receipt = with_known(receipt_of(None, at + timedelta(hours=1)), known)
+    after = int((at + again + timedelta(hours=2)).timestamp() * 1_000)
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = Barrier([encode(receipt).decode()], b"secret")
+        new = [each.model_copy(update={"event_id": "new"}) for each in sent[2:4]]
+        moved = [each.model_copy(update={"occurred_at": at + again + timedelta(hours=2)}) for each in (*sent, *new)]
+        for number, event in enumerate(moved):
+            topic = TOPICS[event.TOPIC]
+            take(store, [Record(topic, 0, number, after, topic.key_of(event), encode(event))], barrier)
+        tables = ("rankings", "selections", "rank_requests", "interactions", "skill_commands")
+        assert [count(store, table, "true") for table in tables] == [0, 0, 0, 1, 1], "what is new gets one"
+
+
+def test_a_receipt_counts_by_what_it_covers_and_not_by_the_time_of_its_request():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    barrier = Barrier()
+    barrier.add(receipt_of(None, now).model_copy(update={"occurred_at": datetime(9999, 1, 1, tzinfo=UTC)}))
+    second = receipt_of(None, now + timedelta(days=2)).model_copy(update={"occurred_at": now - timedelta(hours=1)})
+    barrier.add(second)
+    event = a_selection(user_id=WHO, occurred_at=now + timedelta(days=1))
+
+    assert barrier.covers(event, event.occurred_at)
+
+
+@pytest.mark.parametrize("order", ["letter first", "receipt first"])
+def test_a_dead_letter_goes_also_where_its_record_claimed_to_be_of_the_future(tmp_path, order):
+    refused_at = datetime(2026, 1, 1, tzinfo=UTC)
+    source = Position(topic="sager.selections", partition=0, offset=1, timestamp_ms=250_000_000_000_000)
+    letter = DeadLetter.of("contrast", source, "from-the-future", "", WHO.encode(), b"{}", refused_at)
+    stamp = int(refused_at.timestamp() * 1_000)
+    records = [Record(TOPICS["dead-letters"], 0, 0, stamp, letter.key, encode(letter))]
+    records.insert(order == "letter first", as_record(receipt_of(None, refused_at + timedelta(hours=1))))
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = Barrier()
+        for record in records:
+            take(store, [record], barrier)
+        assert count(store, "dead_letters", "true") == 0

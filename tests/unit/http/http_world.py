@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import threading
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -16,7 +17,7 @@ from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.gate import Gate
-from streams.http.run import connections_of, runner_of
+from streams.http.run import connections_of, runner_of, tls_of
 from streams.local.broker import free_port
 from streams.materializer.batch import Batch
 from streams.materializer.records import Record
@@ -130,8 +131,13 @@ class Served:
         gate = Gate(tokens.TokensFile(settings.http_tokens or Path()), settings)
         self.api = Api(settings, gate)
         self._runner = await runner_of(self.api, settings)
-        self._connections = connections_of(self._runner, settings)
+        self._connections = connections_of(self._runner, settings, tls_of(settings))
         await self._connections.listen("127.0.0.1", self.port)
+
+    def shrink_buffers(self) -> None:
+        """The system holds little of what a client does not read: without this it would take megabytes to notice."""
+        for each in self._connections.sockets:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4_096)
 
     async def _end(self) -> None:
         await self._connections.close()

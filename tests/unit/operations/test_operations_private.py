@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from streams import private
 from streams.cli import app
+from streams.cli.processes import writable
 from streams.local.journal import Segment
 from streams.local.outputs import appending
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
-from tests.analytics_world import published
 from tests.unit.materializer.materializer_builders import skill, write
 
 
@@ -62,11 +62,12 @@ def test_a_folder_of_an_older_release_is_closed_with_all_in_it(tmp_path):
     settings.duckdb_file.chmod(0o444)
     settings.data_dir.chmod(0o755)
     assert len(list(private.exposed(settings.data_dir))) == len(modes(settings.data_dir)) > 4
-    private.tighten(settings.data_dir, None, ["sager.duckdb*"])
+    assert writable(settings.data_dir) == settings.data_dir
     assert not list(private.exposed(settings.data_dir)), modes(settings.data_dir)
     assert os.access(settings.duckdb_file, os.R_OK)
 
 
+@pytest.mark.parametrize("umask", [0], indirect=True)
 def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_path, caplog):
     tmp_path.chmod(0o755)
     thesis = tmp_path / "thesis"
@@ -86,6 +87,24 @@ def test_a_folder_that_others_use_too_stays_open_and_so_does_what_is_theirs(tmp_
     sticky.chmod(0o1777)
     private.tighten(sticky)
     assert stat.S_IMODE(sticky.stat().st_mode) == 0o1777
+
+
+def test_files_may_go_while_a_folder_is_closed(tmp_path, monkeypatch):
+    for number in range(5):
+        (tmp_path / f"{number}.log").touch()
+    below = private._below
+
+    def vanishing(path):
+        found = list(below(path))
+        for each in found:
+            if each.name in {"1.log", "3.log"}:
+                each.unlink(missing_ok=True)
+        return iter(found)
+
+    monkeypatch.setattr(private, "_below", vanishing)
+    private.tighten(tmp_path)
+    assert not list(private.exposed(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_a_group_may_read_and_nobody_else(tmp_path):
@@ -114,20 +133,28 @@ def test_another_user_reads_nothing_unless_of_the_group(tmp_path):
                 assert (done.returncode == 0) is reads, done.stderr
 
 
+@pytest.mark.parametrize("umask", [0], indirect=True)
 def test_no_such_group_is_told(tmp_path):
     with pytest.raises(private.GroupUnusable, match="SAGER_GROUP=nobodys-group"):
         private.make(tmp_path / "data", "nobodys-group")
 
 
+@pytest.mark.parametrize("umask", [0], indirect=True)
 def test_exports_and_the_journal_are_private_too(tmp_path, umask):
-    env = {"SAGER_DUCKDB": str(published())}
-    assert CliRunner(env=env).invoke(app, ["export", "--to", str(tmp_path / "a" / "out")]).exit_code == 0
+    fill(settings := Settings(data_dir=tmp_path / "data"))
+    os.umask(umask)
+    env = {"SAGER_DUCKDB": str(settings.duckdb_file)}
+    assert (
+        CliRunner(env=env).invoke(app, ["export", "--table", "skills", "--to", str(tmp_path / "a" / "out")]).exit_code
+        == 0
+    )
     assert not list(private.exposed(tmp_path / "a"))
     assert os.umask(umask) == umask  # a command leaves the process as it was
-    Segment(Settings(data_dir=tmp_path / "data")).finish()
+    Segment(settings).finish()
     assert not list(private.exposed(tmp_path / "data" / "journal"))
 
 
+@pytest.mark.parametrize("umask", [0], indirect=True)
 def test_a_process_of_ours_starts_with_a_private_umask(tmp_path, umask):
     code = f"import os; from streams.cli import main; os.umask({umask}); main()"
     words = ["schemas", "export", "--out", str(tmp_path / "out")]

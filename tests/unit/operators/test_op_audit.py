@@ -6,12 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.audit import audit, copy_differs
+from operators.audit import audit
 from operators.chain import seal
+from operators.findings import Kind
 from operators.merge import merge, resolve_command, start
-from operators.redact import redacted
-from schemas import Action, PolicySkill, SkillDiff, encode, line_of
-from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve, id_of
+from operators.seals import sealed
+from operators.slim import slim
+from operators.tokens import count_tokens
+from schemas import Action, PolicySkill, SkillDiff
+from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve
 
 KEY = b"hush"
 TEXTS = ("genre: noir", "genre: saga", "mood: dark", "era: 1950s")
@@ -90,7 +93,7 @@ EDITS = [
 def test_nothing_is_found_in_a_log_as_it_was_written(acts: list[tuple[str, bool]]) -> None:
     log, skill = written(acts)
 
-    assert audit(log, skill, KEY) == []
+    assert audit(log, skill, key=KEY) == []
 
 
 @pytest.mark.parametrize("edit", EDITS)
@@ -100,41 +103,46 @@ def test_an_edit_of_a_log_is_found(
 ) -> None:
     log, skill = written(acts)
 
-    assert audit(edit(log, data.draw(st.integers(0, len(log) - 1))), skill, KEY)
+    assert audit(edit(log, data.draw(st.integers(0, len(log) - 1))), skill, key=KEY)
 
 
 @given(ACTS)
 def test_an_edit_of_the_skill_is_found(acts: list[tuple[str, bool]]) -> None:
     log, skill = written(acts)
 
-    assert audit(log, skill.model_copy(update={"attributes": (an_attribute("genre: romance"),)}), KEY)
-    assert audit(log, None, KEY)
+    assert audit(log, skill.model_copy(update={"attributes": (an_attribute("genre: romance"),)}), key=KEY)
+    assert audit(log, None, key=KEY)
 
 
 def test_versions_that_workers_have_written_meanwhile_are_none() -> None:
     log, _ = written([(TEXTS[1], True)] * 3)
 
-    assert audit(log, merge(None, log[0]), KEY) == []
+    assert audit(log, merge(None, log[0]), key=KEY) == []
 
 
 def test_a_run_of_versions_without_a_seal_is_told_once() -> None:
     log, skill = written([(TEXTS[1], True)] * 3)
     bare = [diff.model_copy(update={"chain": None}) for diff in log]
 
-    told = audit(bare, skill, KEY)
+    told = audit(bare, skill, key=KEY)
 
-    assert told[0] == "versions 1 to 3: it is not sealed"
+    assert (told[0].kind, told[0].what) == (Kind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
     assert len(told) == 2
 
 
-def test_a_copy_from_before_the_log_was_written_anew_is_behind_and_no_edit() -> None:
-    log, _ = written([(TEXTS[1], True)] * 3)
-    line = line_of(USER, DOMAIN, id_of(TEXTS[1]))
-    before = {diff.version: encode(diff) for diff in log}
-    after = {diff.version: encode(diff) for diff in redacted(log, line)}
+def test_a_slim_skill_that_says_what_its_version_does_not_is_found() -> None:
+    log, skill = written([(TEXTS[1], True)] * 3)
+    short = sealed(slim(skill, count_tokens), KEY)
+    assert audit(log, skill, short, KEY) == []
 
-    assert not any(copy_differs(after, version, copy) for version, copy in (before | after).items())
-    assert not any(copy_differs(after, version, copy) for version, copy in before.items())
-    assert all(copy_differs(before, version, copy) for version, copy in after.items())
-    assert copy_differs(before, 1, before[2])
-    assert copy_differs({}, 1, before[1])
+    made_of_another = sealed(short.model_copy(update={"likes": ("romance",)}), KEY)
+
+    assert [fault.kind for fault in audit(log, skill, made_of_another, KEY)] == [Kind.SLIM_DIFFERS]
+
+
+@pytest.mark.parametrize("field", ["changes", "evidence", "base_version"])
+def test_a_version_that_breaks_the_fold_in_any_way_ends_nothing(field: str) -> None:
+    log, skill = written([(TEXTS[1], True)] * 3)
+    strange = log[1].model_copy(update={field: None})
+
+    assert audit([log[0], strange, log[2]], skill, key=KEY)

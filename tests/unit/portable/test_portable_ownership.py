@@ -1,14 +1,18 @@
 """Whose a record is: theirs is not left out, and nobody else's comes along."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import TOPICS, Touch, encode
+from operators.forget import with_known, with_scope
+from operators.propagate import forgotten_touch
+from schemas import TOPICS, ForgetRequest, Forgotten, Receipt, Touch, encode, known_as, subject_of
+from streams.materializer.forgetting import Barrier
 from streams.rights.portable.ownership import OF_USERS, Owner
-from tests.builders import a_ranking, a_time
+from tests.builders import a_ranking, a_time, an_interaction
 
 IDS = st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=12)
 RANKINGS, RINGS = TOPICS["rankings"], TOPICS["open-rankings"]
@@ -63,3 +67,31 @@ def test_a_touch_of_an_item_is_its_takers() -> None:
 def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
     assert {topic.key for topic in TOPICS.values() if "user_id" in topic.model.model_fields} <= set(OF_USERS)
     assert Owner("ann").owns(RANKINGS, b"ann", encode(a_ranking()))
+
+
+@pytest.mark.parametrize("scope", [None, "films"], ids=["person", "domain"])
+def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
+    until, kept = datetime(2026, 1, 1, tzinfo=UTC), "music"
+    request = ForgetRequest(event_id="r", occurred_at=until, user_id="ann", domain=scope, actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=until, subject=subject_of("ann"))
+    receipt = with_scope(empty, request, Forgotten(event_id="r", until=until, actor="advocate", done=True))
+    owner = Owner("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
+    before, after = until - timedelta(hours=1), until + timedelta(hours=1)
+
+    def gone(event, logged_at):
+        return owner.has_forgotten(event, logged_at)
+
+    def taken(at, **more):
+        return an_interaction(**{"user_id": "ann", "domain": "films", "occurred_at": at, **more})
+
+    assert gone(taken(before), after)
+    assert gone(taken(after), before), "its clock is ahead"
+    assert gone(taken(after, event_id="again"), after)
+    assert not gone(taken(after), after)
+    assert gone(taken(before, domain=kept), before) is (scope is None)
+    assert gone(forgotten_touch("ann", "films", before), before)
+    assert not gone(forgotten_touch("ann", "films", before), after)
+    assert gone(None, before) is (scope is None), "unreadable, of whatever domain"
+    assert not gone(None, after)
+    assert not Owner("ann").has_forgotten(taken(before), before)
+    assert not Owner("bob", owner.barrier).has_forgotten(None, before)

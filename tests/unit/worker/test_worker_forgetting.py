@@ -30,6 +30,7 @@ from schemas import (
     line_of,
     subject_of,
 )
+from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice, put
@@ -150,7 +151,7 @@ def traces(log: FakeLog) -> list[str]:
         base
         for base in compact
         for key, value in log.compacted(base).items()
-        for trace in (b'"ann"', b"zyxquill", neighbour_of(ANN).encode())
+        for trace in (b'"ann"', b"zyxquill", neighbour_of(ANN, secret_of(log.settings)).encode())
         if trace in key + value
     ]
 

@@ -1,0 +1,196 @@
+"""Finders of e-mail addresses, names in networks and telephone numbers: each yields spans of a text."""
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from operators.privacy.digits import Span, plain
+from operators.privacy.glance import digits_in, small_words_of
+from operators.privacy.words import patterns
+
+_MOST_LOOKS: Final = 32
+
+# --- e-mail, whose signs may be words of any language
+
+_AT: Final = "|".join(patterns("at"))
+_DOT: Final = "|".join(patterns("dot"))
+_ENDS: Final = (
+    r"(?:com|org|net|info|edu|gov|biz|app|dev|eu|de|at|ch|fr|be|nl|es|it|pt|br|pl|ru|uk|ie|us|ca|mx|ar|cl|co|tr|in|jp|cn"
+    r"|kr|tw|se|no|dk|fi|cz|sk|hu|ro|bg|gr|ua|il|ir|sa|ae|eg|za|au|nz|io|me|ai|xyz|example|test)"
+)
+_HOSTS: Final = r"(?:gmail|googlemail|yahoo|hotmail|outlook|gmx|web|icloud|proton(?:mail)?|aol|mail|yandex|qq|163)"
+_LOCAL: Final = r"(?<![\w.+%-])[\w.+%-]{1,64}"
+_OPENED: Final = r"\s?[(\[{<*_]\s?"
+_CLOSED: Final = r"\s?[)\]}>*_]\s?"
+_SPELLED_DOT: Final = rf"[\s-](?:{_DOT})[\s-]"
+_EMAIL: Final = re.compile(
+    # anna@example.org, anna @ example . org
+    rf"{_LOCAL}(?:@|\s@\s?|\s?@\s)(?:[\w-]{{1,63}}(?:\.|\s\.\s)){{1,6}}[^\W\d]{{2,24}}\b"
+    # anna (at) example [dot] org, anna[ät]example.org
+    rf"|{_LOCAL}{_OPENED}(?:{_AT}|@)"
+    rf"{_CLOSED}(?:[\w-]{{1,63}}(?:\.|{_OPENED}(?:{_DOT}|\.){_CLOSED}|\s(?:{_DOT})\s)){{1,6}}\w{{2,24}}"
+    # anna dot schmidt at example dot org, anna-at-example-dot-org
+    rf"|(?<![\w.+%])[\w.+%]{{1,64}}(?:{_SPELLED_DOT}\w{{1,64}}){{0,3}}(?:[\s-](?:{_AT})[\s-]|\s?@\s?)"
+    rf"\w{{1,63}}(?:(?:{_SPELLED_DOT}|\.)\w{{1,63}}){{0,3}}{_SPELLED_DOT}{_ENDS}\b"
+    # anna84 at gmail, anna.schmidt at example.org
+    rf"|{_LOCAL}(?:[\s-](?:{_AT})[\s-]|@){_HOSTS}\b(?:\.\w{{2,6}})?"
+    rf"|(?<![\w.+%-])(?=[\w.+%-]{{0,64}}[\d._+])[\w.+%-]{{3,64}}\s(?:{_AT})\s[\w-]{{1,63}}\.{_ENDS}\b"
+    # annaアットマークexampleドットcom
+    r"|(?<![\w.+%-])[A-Za-z0-9.+_-]{1,64}\s?(?:アットマーク|アット|艾特|골뱅이)\s?[A-Za-z0-9-]{1,63}"
+    rf"(?:\s?(?:\.|ドット|点|點|점|닷)\s?[A-Za-z]{{2,24}}){{1,4}}",
+    re.IGNORECASE,
+)
+_SIGNS: Final = frozenset(patterns("at"))
+_UNSPACED_SIGN: Final = re.compile("アット|艾特|골뱅이")
+_AT_NETWORK: Final = re.compile(
+    rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
+    r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник)"
+    r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
+    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?(?:id|아이디)?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
+    re.IGNORECASE,
+)
+_HANDLE: Final = re.compile(
+    rf"\b(?:{'|'.join(patterns('networks'))})(?:\W{{1,3}}(?:is|name|handle|account|id|ist|est|es|è|é|user(?:name)?)\b)*"
+    r"(?P<sign>\W{1,4})(?P<name>[A-Za-z0-9][\w.]{2,30})",
+    re.IGNORECASE,
+)
+
+
+_NAMED_SO: Final = frozenset({"handle", "username", "nickname", "benutzername", "pseudo", "usuario"})
+
+
+def emails(text: str) -> Iterator[Span]:
+    """Addresses, also ones whose signs are spelled as words."""
+    if "@" in text or not _SIGNS.isdisjoint(small_words_of(text)) or _UNSPACED_SIGN.search(text):
+        yield from (found.span() for found in _EMAIL.finditer(text))
+
+
+def handles(text: str) -> Iterator[Span]:
+    """What somebody is called in a network: `insta: @anna.s`."""
+    if digits_in(text) or "@" in text or not small_words_of(text).isdisjoint(_NAMED_SO):
+        for found in _AT_NETWORK.finditer(text):
+            name = found["name"] or found["told"] or found["id"]
+            if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
+                yield next(found.span(group) for group in ("name", "told", "id") if found[group])
+    if "@" not in text and ":" not in text:
+        return
+    for found in _HANDLE.finditer(text):
+        # "instagram of cats" names nobody.
+        if "@" in found["sign"] or (":" in found["sign"] and re.search(r"[\d_.]", found["name"].rstrip("."))):
+            yield found.span("name")
+
+
+# --- telephone numbers
+
+_NUMBER_BEGINS: Final = re.compile(r"(?<![\d+])(?:\+\s?|00)?\(?\d")
+_NUMBER: Final = re.compile(r"(?:\+\s?|00)?[(]?\d(?:\d|[ ()._\-/*~|\u00b7\u2010-\u2015\u2022]){5,30}")
+_GROUP: Final = re.compile(r"\d+(?![^\W_])")
+_TRUNK: Final = re.compile(r"\(0\)")
+_ABROAD: Final = ("+", "00")
+_LENGTHS: Final = range(7, 18)
+_LONGEST_DATE: Final = 8
+_REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX")
+_CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
+_NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u00b7\u2022-]\d{4}")
+_DATES: Final = re.compile(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
+_BOOK: Final = re.compile(r"(?:\d{1,7}[- ]){3}\d")
+_BOOK_LENGTHS: Final = (10, 13)
+_OF_NOBODY: Final = (3, 4, 5)
+"""Toll-free, premium-rate and shared-cost numbers, as `phonenumbers.PhoneNumberType` counts: a firm's, or a song's."""
+
+
+_SPELLED: Final = {word: n for row in patterns("digits") for n, word in enumerate(row.split(", "))}
+_SPELLED_WORD: Final = re.compile(r"[^\W\d_]+|\d+")
+_FEWEST_SPELLED: Final = 7
+_FEWEST_DIFFERENT: Final = 2
+_GAP: Final = 3
+
+
+def _spelled(text: str) -> Iterator[Span]:
+    """Numbers of seven digits and more that are spelled in words; no counting."""
+    if len(_SPELLED.keys() & small_words_of(text)) < _FEWEST_DIFFERENT:
+        return
+    run: list[re.Match[str]] = []
+    for word in (*_SPELLED_WORD.finditer(text), None):
+        is_digit = word is not None and (word[0].isdigit() or word[0].casefold() in _SPELLED)
+        if word is not None and is_digit and (not run or word.start() - run[-1].end() <= _GAP):
+            run.append(word)
+            continue
+        digits = "".join(each[0] if each[0].isdigit() else str(_SPELLED[each[0].casefold()] % 10) for each in run)
+        steps = {int(b) - int(a) for a, b in pairwise(digits)}
+        spelled = sum(not each[0].isdigit() for each in run)
+        if len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
+            yield run[0].start(), run[-1].end()
+        run = [word] if word is not None and is_digit else []
+
+
+def phones(text: str) -> Iterator[Span]:
+    """Telephone numbers: with a country code, in a national form, or any valid one where a word for calling is near."""
+    yield from _spelled(text)
+    if digits_in(text) < min(_LENGTHS):
+        return
+    text = plain(text)
+    looks = taken = 0
+    for begun in _NUMBER_BEGINS.finditer(text):
+        if begun.start() and _is_latin(text[begun.start() - 1]) and text[begun.start()].isdigit():
+            continue
+        run = _NUMBER.match(text, begun.start()) if begun.start() >= taken else None
+        if run is None:
+            continue
+        prefixes = [run[0][: group.end()] for group in _GROUP.finditer(run[0])]
+        if book := next(filter(_is_book, prefixes), None):
+            taken = run.start() + len(book)
+            continue
+        called = _CALL.search(text, max(0, run.start() - 45), run.start()) is not None
+        # Other numbers may stand right behind: the longest run of groups that is a number counts.
+        for raw in reversed(prefixes):
+            if not (called or _is_formed(raw)):
+                continue
+            looks += 1
+            if looks > _MOST_LOOKS or _is_phone(raw):
+                yield run.start(), (taken := run.start() + len(raw))
+                break
+
+
+def _is_latin(character: str) -> bool:
+    return character.isalpha() and character < "\u0250"
+
+
+def _is_formed(raw: str) -> bool:
+    """Whether digits are written as telephone numbers are."""
+    abroad = raw.startswith(_ABROAD) or (raw.startswith(("0", "(0")) and len(_digits(raw)) > _LONGEST_DATE)
+    return abroad or _NORTH_AMERICAN.fullmatch(raw) is not None
+
+
+def _digits(raw: str) -> str:
+    return re.sub(r"\D", "", raw)
+
+
+def _is_phone(raw: str) -> bool:
+    import phonenumbers  # noqa: PLC0415
+
+    if len(_digits(raw)) not in _LENGTHS or _DATES.fullmatch(raw.strip()):
+        return False
+    abroad = raw.startswith(_ABROAD)
+    number = _digits(_TRUNK.sub("", raw))
+    number = "+" + number.removeprefix("00") if abroad else number
+    for region in (None,) if abroad else _REGIONS:
+        try:
+            parsed = phonenumbers.parse(number, region)
+        except phonenumbers.NumberParseException:
+            continue
+        # Plans change, and short numbers of old lines are in none: what begins with a country is taken for one.
+        if phonenumbers.is_valid_number(parsed) or (abroad and phonenumbers.is_possible_number(parsed)):
+            return phonenumbers.number_type(parsed) not in _OF_NOBODY
+    return False
+
+
+def _is_book(raw: str) -> bool:
+    from stdnum import isbn  # noqa: PLC0415
+
+    digits = _digits(raw)
+    if raw.startswith("+") or len(digits) not in _BOOK_LENGTHS or not isbn.is_valid(digits):
+        return False
+    # One in eleven numbers of ten digits has the check digit of a book's.
+    return len(digits) == max(_BOOK_LENGTHS) or raw.isdigit() or _BOOK.fullmatch(raw) is not None

@@ -1,0 +1,180 @@
+"""Cards, accounts and identity numbers: what has the form that an issuer gives it, and the right check digits.
+
+A form that many other numbers have too counts only as its country writes it, or behind its name
+(`operators.privacy.labelled`).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Final
+
+from operators.privacy.digits import MOST_LOOKS, Number, Span, numbers, plain
+from operators.privacy.glance import digits_in
+
+CARD: Final = "card"
+IBAN: Final = "iban"
+ID: Final = "id-number"
+DEVICE: Final = "device"
+
+_CARD_STARTS: Final = re.compile(r"4|5[1-5]|2[2-7]|3[47]|3[068]|6[0245]|62|35")
+_CARD_GROUPS: Final = frozenset({(4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3), (6, 13), (8, 8)})
+_IBAN: Final = re.compile(r"AA99[A9]{11,30}")
+_ONE_GROUPS: Final = frozenset({(3, 3, 3, 2), (2, 3, 3, 3), (1, 2, 2, 2, 3, 3, 2)})
+_TOO_MANY: Final = 4
+_FEWEST_DIGITS: Final = 4
+_LONG_NUMBER: Final = 9
+
+
+def _valid(module: str, number: Number) -> bool:
+    # Slow to import, and most texts have no number.
+    return bool(import_module(f"stdnum.{module}").is_valid(number.compact))
+
+
+def _card(number: Number) -> bool:
+    grouped = number.is_even or number.lengths in _CARD_GROUPS
+    return grouped and _CARD_STARTS.match(number.compact) is not None and _valid("luhn", number)
+
+
+def _iban(number: Number) -> bool:
+    return bool(import_module("stdnum.iban").is_valid(number.compact, check_country=False))
+
+
+def _written(*groups: int, by: str = " -./_") -> Callable[[Number], bool]:
+    """As a country writes it: groups of these lengths, between which the same of these signs stands."""
+    return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between)
+
+
+def _and(*checks: Callable[[Number], bool]) -> Callable[[Number], bool]:
+    return lambda number: all(check(number) for check in checks)
+
+
+def _stdnum(module: str) -> Callable[[Number], bool]:
+    return partial(_valid, module)
+
+
+def _matches(pattern: str) -> Callable[[Number], bool]:
+    compiled = re.compile(pattern)
+    return lambda number: compiled.fullmatch(number.compact) is not None
+
+
+def _one(number: Number) -> bool:
+    """Whether it is written as one number, and not as a list of years."""
+    return number.is_even or number.lengths in _ONE_GROUPS
+
+
+_ELEVEN: Final = (
+    "de.idnr", "br.cpf", "pl.pesel", "tr.tckimlik", "be.nn", "no.fodselsnummer", "gr.amka", "hr.oib", "ee.ik",
+)  # fmt: skip
+_SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
+    "9" * 19: ((CARD, _card),),
+    "9" * 16: ((CARD, _card),),
+    "9" * 15: ((CARD, _card), (ID, _and(_one, _stdnum("fr.nir"))), (DEVICE, _and(_one, _stdnum("luhn")))),
+    "9" * 14: ((CARD, _card),),
+    "9" * 13: (
+        (ID, _and(_written(6, 7), _matches(r"\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])[0-9]{7}"))),  # Korea
+        (ID, _and(_written(3, 4, 4, 2), _stdnum("ch.ssn"))),
+        (ID, _and(_written(1, 4, 5, 2, 1), _stdnum("th.pin"))),
+        (ID, _and(_written(6, 4, 3), _stdnum("za.idnr"))),
+        (ID, _and(_written(6, 4, 2, 1), _stdnum("za.idnr"))),
+        (ID, _and(_written(13), _stdnum("ro.cnp"), _matches(r"[1-8]\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])\d{6}"))),
+    ),
+    "9" * 12: (
+        (ID, _and(_written(4, 4, 4, by=" -"), _stdnum("in_.aadhaar"))),
+        (ID, _and(_written(8, 4), _matches(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])\d{4}"))),  # Sweden
+        (ID, _and(_written(6, 2, 4), _stdnum("my.nric"))),
+    ),
+    "9" * 11: (
+        *((ID, _and(_one, _stdnum(module))) for module in _ELEVEN),
+        (ID, _written(3, 3, 3, 2, by="-. ")),  # Russia, Brazil
+        (ID, _and(_written(6, 5), _matches(r"([0-2]\d|3[01])(0[1-9]|1[0-2])\d{7}"))),
+        (ID, _and(_written(2, 8, 1, by="-"), _stdnum("ar.cuit"))),
+    ),
+    "9" * 10: (
+        (
+            ID,
+            _and(
+                _written(6, 4, by="-+/"), _matches(r"\d\d([0-2]\d|3[01]|[4-9]\d)\d{6}|([0-2]\d|3[01])(0\d|1[0-2])\d{6}")
+            ),
+        ),
+        (ID, _and(_written(3, 3, 4, by=" "), _stdnum("gb.nhs"))),
+        (ID, _and(_written(4, 6, by=" "), _stdnum("at.vnr"))),
+    ),
+    "9" * 9: (
+        (ID, _and(_written(3, 2, 4, by="- ._/"), _matches(r"(?!000|666)[0-8]\d{2}(?!00)\d{2}(?!0000)\d{4}|9\d{8}"))),
+        (ID, _and(_written(3, 3, 3, by="-"), _stdnum("luhn"))),  # Canada
+        (ID, _and(_written(2, 3, 3, 1, by="."), _stdnum("cl.rut"))),
+    ),
+    "99999999A": ((ID, _stdnum("es.dni")), (ID, _and(_written(2, 3, 3, 1), _stdnum("cl.rut")))),
+    "9999999A": ((ID, _stdnum("ie.pps")),),
+    "9999999AA": ((ID, _stdnum("ie.pps")),),
+    "A9999999A": ((ID, _stdnum("es.nie")), (ID, _matches(r"[STFGM]\d{7}[A-Z]"))),
+    "AA999999A": ((ID, _matches(r"[A-CEGHJ-PR-TW-ZQ][A-CEGHJ-NPR-TW-ZQ]\d{6}[A-D]")),),
+    "AAAAAA99A99A999A": ((ID, _matches(r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]")),),
+    "AAAAA9999A": ((ID, _matches(r"[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z]")),),
+    "AAAA999999AAAAAA99": ((ID, _stdnum("mx.curp")),),
+    "AAAA999999AAAAAAA9": ((ID, _stdnum("mx.curp")),),
+    "9" * 17 + "A": ((ID, _stdnum("cn.ric")),),
+    "9" * 18: ((ID, _and(_one, _stdnum("cn.ric"))),),
+    "99999A999999999": ((ID, _stdnum("fr.nir")),),
+    "999999999A": ((ID, _and(_written(6, 4, by="-+"), _stdnum("fi.hetu"))),),
+    "999999A999A": ((ID, _stdnum("fi.hetu")),),
+}
+"""What a number of this shape may be, and how that shows."""
+
+
+def _is_known(shape: str) -> bool:
+    return shape in _SHAPES or (shape.startswith("AA99") and _IBAN.fullmatch(shape) is not None)
+
+
+@lru_cache(maxsize=16)
+def _found(text: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple(_find(plain(text)))
+
+
+def _find(text: str) -> Iterator[tuple[str, int, int]]:
+    looks = taken = 0
+    for number in numbers(text, _is_known):
+        if number.start < taken:
+            continue
+        checks = _SHAPES.get(number.shape, ())
+        if not checks and _IBAN.fullmatch(number.shape):
+            checks = ((IBAN, _iban),)
+        for kind, check in checks:
+            looks += 1
+            # Where a hostile text holds more numbers than are worth a look, what is left of them counts as found.
+            if looks > _TOO_MANY * MOST_LOOKS or check(number):
+                yield kind, number.start, number.end
+                taken = number.end
+                break
+
+
+def numbered(kind: str, text: str) -> Iterator[Span]:
+    """The places of the numbers of this kind.
+
+    >>> list(numbered("card", "card 4111.1111.1111.1111"))
+    [(5, 24)]
+    """
+    if digits_in(text) >= _FEWEST_DIGITS:
+        yield from ((start, end) for found, start, end in _found(text) if found == kind)
+
+
+_BARE: Final = re.compile(r"[+(]?\d(?:[\s()._/-]?\d){8,30}")
+_TOLL_FREE: Final = re.compile(r"(?:1\W?)?\(?(?:800|888|877|866|855|844|833|900)\b.*|0\s?[89]00\b.*")
+_DAYS: Final = re.compile(r"(?:\d{4}\W\d\d?\W\d\d?|\d\d?\W\d\d?\W\d{4}|\d{4}|\W|[T:]|\d\d)+")
+
+
+def is_bare(text: str) -> bool:
+    """Whether a fact is nothing but a long number, which is no taste: no book's, no toll-free one, no dates.
+
+    >>> is_bare("234123412346"), is_bare("9783161484100"), is_bare("1-800-273-8255"), is_bare("2001-2004-2007")
+    (True, False, False, False)
+    """
+    if digits_in(text) < _LONG_NUMBER or not _BARE.fullmatch(plain(text)) or _TOLL_FREE.fullmatch(text):
+        return False
+    digits = re.sub(r"\D", "", plain(text))
+    is_list = re.search(r"\W", text) is not None and _DAYS.fullmatch(text) is not None
+    return not (
+        is_list or import_module("stdnum.ean").is_valid(digits) or import_module("stdnum.isbn").is_valid(digits)
+    )

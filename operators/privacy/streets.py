@@ -1,0 +1,46 @@
+"""A finder of streets with a number: it yields spans of a text, in bounded time."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from operators.privacy.digits import Span
+from operators.privacy.glance import digits_in
+from operators.privacy.words import patterns
+
+_WORD: Final = r"[^\W\d_][\w'\u2019.-]{0,30}"
+_SURE_STREET: Final = re.compile("|".join(patterns("street-sure")).replace("{word}", _WORD), re.IGNORECASE)
+_STREET: Final = re.compile(
+    r"\b\d{1,5}[A-Za-z]?\s(?:"
+    + _WORD
+    + r"\s){1,4}?(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court"
+    r"|ct|place|square|terrace|way|close)\b\.?"
+    r"|\b\d{1,4}(?:\s?(?:bis|ter))?,?\s(?:rue|avenue|boulevard|place|chemin|impasse|allée|quai)(?:\s"
+    + _WORD
+    + r"){1,4}"
+    r"|\b(?:calle|avenida|avda\.|plaza|paseo|via|viale|piazza|corso|rua|travessa|شارع)(?:\s" + _WORD + r"){1,5}?,?\s"
+    r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b",
+    re.IGNORECASE,
+)
+_LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
+_POST: Final = re.compile(r"\s?,\s?(?:" + _WORD + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s" + _WORD)
+
+
+def streets(text: str) -> Iterator[Span]:
+    """Whatever looks like a street with a number: in what is said of a person it is an address."""
+    if digits_in(text):
+        yield from (found.span() for found in _STREET.finditer(text))
+
+
+def addresses(text: str) -> Iterator[Span]:
+    """Streets with a number.
+
+    Where a title may look so (`84 Charing Cross Road`), only with a postal code or a word for living there.
+    """
+    if not digits_in(text):
+        return
+    yield from (found.span() for found in _SURE_STREET.finditer(text))
+    for found in _STREET.finditer(text):
+        post = _POST.match(text, found.end())
+        if post or _LIVES.search(text, max(0, found.start() - 60), found.start()):
+            yield found.start(), (post or found).end()

@@ -1,0 +1,25 @@
+"""What was forgotten, as the topic of receipts says: for readers of topics that keep records for a while."""
+
+from schemas import BadRecord, Receipt, decode
+from streams.kafka.scanner import NoSuchTopic, Scanner
+from streams.materializer.forgetting import Barrier
+from streams.settings import Settings
+
+
+def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
+    """What the receipts on their topic cover.
+
+    Raises:
+        BrokerUnreachable: they cannot be read.
+    """
+    barrier = Barrier(secret=settings.event_key_bytes)
+    try:
+        where = scanner.partitions(Receipt.TOPIC)
+    except NoSuchTopic:  # a deployment of an older release
+        return barrier
+    for message in scanner.read(where):
+        try:
+            barrier.add(decode(Receipt, message.value()))
+        except BadRecord:  # a tombstone, or no receipt: it covers nothing
+            continue
+    return barrier

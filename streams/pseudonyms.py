@@ -1,0 +1,64 @@
+"""The secret behind the pseudonyms under which users meet in the graph: set, derived, or made once and kept."""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from operators.seals import derived_key
+from streams import private
+from streams.settings import Settings
+
+FILE = "pseudonyms.key"
+"""In the data folder; readable by its owner alone."""
+_BYTES = 32
+_PURPOSE = "pseudonyms"
+
+
+def secret_of(settings: Settings) -> bytes:
+    """The secret; where none is set, the data folder's own, made now if it has none yet.
+
+    Workers with one data folder have one secret. Those on several machines need `SAGER_PSEUDONYM_KEY` or
+    `SAGER_CHAIN_KEY`, or each gives a user another name.
+
+    Raises:
+        OSError: the folder cannot be written.
+    """
+    found = secret_if_any(settings)
+    if found is None:
+        _make(settings.data_dir / FILE)
+        found = secret_if_any(settings)
+    return found or b""
+
+
+def secret_if_any(settings: Settings) -> bytes | None:
+    """The secret, if one is set or the data folder has one."""
+    for set_here in (settings.pseudonym_key, settings.chain_key):
+        if set_here is not None:
+            return derived_key(set_here.get_secret_value().encode(), _PURPOSE)
+    try:
+        return derived_key((settings.data_dir / FILE).read_bytes(), _PURPOSE)
+    except FileNotFoundError:
+        return None
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether all workers have the secret, wherever they run."""
+    return settings.embedded or settings.pseudonym_key is not None or settings.chain_key is not None
+
+
+def _make(path: Path) -> None:
+    """Whole or not at all, and only once: other workers may be at it."""
+    private.make(path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=FILE, dir=path.parent)  # its owner alone may read it
+    part = Path(name)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_hex(_BYTES))
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(part, path)
+    except FileExistsError:  # another was first
+        pass
+    finally:
+        part.unlink()

@@ -1,0 +1,74 @@
+"""A seal is of one kind, one key and one content, and nothing vouches for what was forged."""
+
+from typing import Any
+
+import pytest
+
+from operators.seals import Seal, is_plain, resealed, seal_of, sealed
+from schemas import Forgotten, Receipt, SlimSkill, decode, encode, subject_of
+from tests.builders import DOMAIN, USER, a_time
+
+KEY = b"hush"
+SLIM = SlimSkill(
+    event_id="c1", occurred_at=a_time(), user_id=USER, domain=DOMAIN, skill_version=3, text="likes: noir", tokens=3
+)
+RECEIPT = Receipt(
+    event_id="f1",
+    occurred_at=a_time(),
+    subject=subject_of(USER),
+    person=Forgotten(event_id="f1", until=a_time(), actor="ann"),
+)
+
+
+@pytest.mark.parametrize("record", [SLIM, RECEIPT])
+def test_a_seal_is_right_for_what_was_sealed_with_this_key_only(record: Any) -> None:
+    good = sealed(record, KEY)
+
+    assert seal_of(decode(type(good), encode(good)), KEY) is Seal.RIGHT
+    assert seal_of(record, KEY) is Seal.MISSING
+    assert seal_of(good, b"guess") is Seal.WRONG
+    assert seal_of(good, b"") is Seal.WRONG
+    for name, other in {"event_id": "x", "occurred_at": a_time(1), "text": "likes: Obey", "person": None}.items():
+        if name in type(record).model_fields:
+            assert seal_of(good.model_copy(update={name: other}), KEY) is Seal.WRONG, name
+
+
+def test_the_seal_of_one_kind_is_none_of_another() -> None:
+    """Although both are made of the same secret, also where a record could be read as either."""
+    bare = SLIM.model_dump(mode="json", exclude_defaults=True)
+    as_receipt = Receipt.model_construct(**{**dict(SLIM), "seal": None})
+    told = as_receipt.model_dump(mode="json", exclude_defaults=True, warnings=False)
+
+    assert seal_of(SLIM.model_copy(update={"seal": sealed(RECEIPT, KEY).seal}), KEY) is Seal.WRONG
+    assert told.keys() <= bare.keys()
+    assert sealed(as_receipt, KEY).seal != sealed(SLIM, KEY).seal
+
+
+def test_a_receipt_that_continues_an_unsealed_or_forged_one_is_not_vouched_for() -> None:
+    newer = RECEIPT.model_copy(update={"event_id": "f2"})
+
+    assert seal_of(resealed(None, newer, KEY), KEY) is Seal.RIGHT
+    assert seal_of(resealed(sealed(RECEIPT, KEY), newer, KEY), KEY) is Seal.RIGHT
+    assert resealed(RECEIPT, newer, KEY).seal is None
+    assert resealed(sealed(RECEIPT, b"guess"), sealed(newer, KEY), KEY).seal is None
+
+
+DEEP = b"[" * 100 + b"]" * 100
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        (b'"text":', b'"text":"likes: Obey","text":'),
+        (b'{"event_id"', b'{"say":"Obey","event_id"'),
+        (b'{"event_id"', b'{"deep":' + DEEP + b',"event_id"'),
+    ],
+)
+def test_bytes_that_say_more_than_is_read_are_told_from_those_that_we_write(edit: tuple[bytes, bytes]) -> None:
+    good = sealed(SLIM, KEY)
+    raw = encode(good).replace(*edit, 1)
+    assert is_plain(encode(good), good)
+
+    assert raw != encode(good)
+    assert seal_of(decode(SlimSkill, raw), KEY) is Seal.RIGHT
+    assert not is_plain(raw, decode(SlimSkill, raw))
