@@ -92,9 +92,9 @@ def statements(said: str, words: frozenset[str]) -> Iterator[tuple[str, int, int
         words: those of the text.
     """
     spaced, joined = _index()
-    looked = {id(s): s for word in words & spaced.keys() for s in spaced[word]}
-    looked |= {id(s): s for word, s in joined if word in said}
-    for statement in looked.values():
+    looked = dict.fromkeys(s for word in words & spaced.keys() for s in spaced[word])
+    looked |= dict.fromkeys(s for word, s in joined if word in said)
+    for statement in looked:
         for found in statement.pattern.finditer(said):
             if found.end() > found.start():
                 yield statement.category, found.start(), found.end()
