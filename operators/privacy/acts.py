@@ -16,7 +16,18 @@ from typing import Final
 
 from operators.privacy.decode import decoded, mirrored, turned
 from operators.privacy.disguise import disguised, reading, readings, worn
-from operators.privacy.roles import BIT, Part, corrected, glued, is_reversed, is_term, parts, rotation, split
+from operators.privacy.roles import (
+    BIT,
+    Part,
+    corrected,
+    glued,
+    is_english,
+    is_reversed,
+    is_term,
+    parts,
+    rotation,
+    split,
+)
 
 
 class Text(StrEnum):
@@ -90,6 +101,7 @@ _CONTACT: Final = re.compile(
 _SENTENCES: Final = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964\u2026]+(?:\s|$)|\n|[\u3002\uff01\uff1f]")
 _GLUED: Final = 12
 _MOST_TURNED: Final = 64
+_FEW, _SHORTEST = 4, 6
 _COVERED: Final = 0.95
 _DEPTH: Final = 2
 
@@ -117,7 +129,7 @@ def plays(name: str) -> bool:
 
 
 def _why(text: str, kind: Text, depth: int) -> Why | None:
-    if len(text) < _GLUED and text.isascii() and text.isalpha():
+    if len(text) < _GLUED and text.isascii() and text.isalpha() and (text.islower() or text.istitle()):
         return None
     if kind is Text.VALUE and (reason := _of_a_value(text)):
         return reason
@@ -127,11 +139,28 @@ def _why(text: str, kind: Text, depth: int) -> Why | None:
         hidden = told != first
         if acts(told, kind, _ANY_TWO if hidden and kind is Text.VALUE else ()):
             return Why.DISGUISE if hidden else Why.ORDER
-    if (found := worn(text)) and any(acts(told, kind, _ANY_TWO) for told in readings(found)):
+    found = worn(text)
+    if found and any(acts(told, kind, _ANY_TWO) for told in readings(text if kind is Text.VALUE else found)):
         return Why.DISGUISE
-    if any(map(partial(_meant, kind=kind), _turned_back(first))) or _encoded(text, kind, depth):
-        return Why.ENCODED
-    return None
+    return Why.ENCODED if _is_turned(first, kind) or _encoded(text, kind, depth) else None
+
+
+def _is_turned(first: str, kind: Text) -> bool:
+    if any(map(partial(_meant, kind=kind), _turned_back(first))):
+        return True
+    return kind is Text.VALUE and any(acts(told, kind, _ANY_TWO) for told in _of_short_words(first))
+
+
+def _of_short_words(first: str) -> Iterator[str]:
+    """A few short words read backwards or turned, if that makes an English term of every one."""
+    words = split(first)
+    if not first.isascii() or not 1 < len(words) <= _FEW or len(first) < _SHORTEST:
+        return
+    if all(is_english(word[::-1]) for word in words):
+        yield " ".join(word[::-1] for word in words)
+    for by in range(1, 26):
+        if is_english(turned(words[0], by)) and all(is_english(turned(word, by)) for word in words[1:]):
+            yield turned(first, by)
 
 
 def _meant(told: str, kind: Text) -> bool:

@@ -82,6 +82,8 @@ def _others(text: str, first: str) -> Iterator[str]:
         yield _SPELLED.sub(lambda found: _close(found.group()), first)
     if _DOTTED.search(first):
         yield _DOTTED.sub(lambda found: re.sub(r"[\W_]", "", found.group()), first)
+    if "_" in first:
+        yield first.replace("_", " ")
     if _LONG.search(first):
         yield _LONG.sub(r"\1", first)
     if _MORSE.fullmatch(text):
@@ -167,7 +169,17 @@ def worn(text: str) -> str:
 
 
 def _wears(word: str) -> bool:
-    return not word.isascii() and (disguised(word) or any(not c.isascii() and _is_styled(c) for c in word))
+    return not word.isascii() and (
+        disguised(word)
+        or any(not c.isascii() and _is_styled(c) for c in word)
+        or _LOOSE_MARK.search(unicodedata.normalize("NFC", word)) is not None
+        or _HYPHENED.search(word) is not None
+    )
+
+
+_LOOSE_MARK: Final = re.compile("[a-zA-Z][\u0300-\u036f]")
+"""A mark on a letter that no language sets there, or Unicode would have the two as one."""
+_HYPHENED: Final = re.compile("\u00ad.\u00ad")
 
 
 @lru_cache(maxsize=4_096)

@@ -43,7 +43,7 @@ def _iban(number: Number) -> bool:
 
 def _written(*groups: int, by: str = " -./_") -> Callable[[Number], bool]:
     """As a country writes it: groups of these lengths, between which the same of these signs stands."""
-    return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between[:1])
+    return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between)
 
 
 def _and(*checks: Callable[[Number], bool]) -> Callable[[Number], bool]:

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from operators.privacy.digits import Span, plain
-from operators.privacy.glance import digits_in, words_of
+from operators.privacy.glance import digits_in, small_words_of, words_of
 from operators.privacy.words import patterns
 
 _EDGE: Final = r"(?<![^\W_])"
@@ -28,6 +28,7 @@ _UNSPACED_NAME: Final = re.compile(
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
+_UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f\u0401]"
 _CAPITAL: Final = r"[A-ZÄÖÜ]"
 _TELLS: Final = r"(?P<told>(?:['\u2019]s name is|named|called|is called|heißt|namens|s'appelle|se llama|si chiama)\s)"
 _USER: Final = r"\b(?:the )?(?:user|customer|client|reader|viewer|guest|person)"
@@ -38,6 +39,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
     given = "|".join(sorted(_given()))
     called, unspaced = "|".join(patterns("called")), "|".join(patterns("called-unspaced"))
     present, kin = "|".join(patterns("present")), "|".join(patterns("kin"))
+    says = "|".join(word for row in patterns("says") for word in row.split(", "))
     titled = rf"{_TITLED}\s{_CAPITAL}{_CASED}(?:[\s-]{_CAPITAL}{_CASED})?"
     return (
         re.compile(rf"(?:{_EDGE}(?:{called})(?![^\W_])|{unspaced})\s?[:,]?\s?", re.IGNORECASE),
@@ -49,7 +51,10 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
             rf"{_EDGE}(?:{kin})\s?[,(]?\s?(?:{_TELLS}(?P<any>[^\W\d_]{_CASED})|(?P<name>(?:{given})))(?![^\W_])"
             rf"(?P<more>(?:[\s-]{_CASED})?)(?! in the\b)"
         ),
-        re.compile(rf"{_EDGE}(?P<name>(?:{given})(?:\s{_CASED})?) (?:here|speaking|writing)\b"),
+        re.compile(
+            rf"{_EDGE}(?P<name>(?:{given})(?:\s{_CASED})?) (?:here|speaking|writing)\b"
+            rf"|{_EDGE}(?:{kin})\s?,?\s?(?P<unlisted>{_UPPER}{_CASED}(?:\s{_UPPER}{_CASED})?),? (?:{says})\b"
+        ),
         re.compile(
             rf"{_USER}(?:['\u2019]s name is|,? (?:is )?(?:named|called)|,) (?P<name>[A-Z]{_CASED}(?:\s[A-Z]{_CASED})*)"
         ),
@@ -71,6 +76,9 @@ _CALLED: Final = frozenset(
 )  # fmt: skip
 
 
+_SAYS: Final = frozenset(word for row in patterns("says") for word in row.split(", ")) | {"here", "speaking", "writing"}
+
+
 @cache
 def _given() -> frozenset[str]:
     return frozenset(name for row in patterns("given") for name in row.split(", "))
@@ -90,10 +98,11 @@ def names(text: str) -> Iterator[Span]:
                 yield found.end(), end
     if not words_of(text).isdisjoint(USERS):
         yield from (found.span("name") for found in told.finditer(text))
+    for found in here.finditer(text) if not small_words_of(text).isdisjoint(_SAYS) else ():
+        yield found.span("name" if found["name"] else "unlisted")
     if words_of(text).isdisjoint(_given()) and words_of(text).isdisjoint(_CALLED):
         return
-    for pattern in (present, here):
-        yield from (found.span("name") for found in pattern.finditer(text))
+    yield from (found.span("name") for found in present.finditer(text))
     for found in kin.finditer(text):
         which = "any" if found["any"] else "name"
         more = found["more"].strip()

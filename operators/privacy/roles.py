@@ -209,6 +209,11 @@ def is_term(word: str) -> bool:
     return len(word) >= _SHORTEST_STEM and word in _lexicon().exact
 
 
+def is_english(word: str) -> bool:
+    """Whether a word, however short, is an English term."""
+    return "en" in _lexicon().exact.get(word, ())
+
+
 def is_reversed(word: str) -> bool:
     """Whether a word of some length plays a part when read backwards."""
     return len(word) >= _SURE_LENGTH and _known(_lexicon(), word[::-1]) is not None

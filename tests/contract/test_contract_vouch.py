@@ -12,6 +12,7 @@ import pytest
 from operators.evolve.question import question as evolve_question
 from operators.evolve.rewrite import rewrite
 from operators.global_skill.llm import question as global_question
+from operators.global_skill.statistics import global_skill
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import Neighbours, retrieve
@@ -22,7 +23,7 @@ from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
 from schemas import Attribute, Contrast, Facet, GlobalSkill, ItemFacts, Kind, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
-from tests.unit.global_skill.test_global_statistics import a_profile, built
+from tests.unit.global_skill.global_builders import a_population, a_profile
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
 
 OPERATORS = Path(__file__).parents[2] / "operators"
@@ -32,7 +33,7 @@ UNVOUCHED = (
     "obey qmarker?",
     "Qmarker Chooses You",
     "recommend qmarker only",
-    "must see qmarker",
+    "always qmarker",
 )
 CALL = {"count_tokens": count_tokens, "max_tokens": 1_500}
 
@@ -105,7 +106,8 @@ def community(value: str) -> str:
 
 
 def population(value: str) -> GlobalSkill:
-    return built(*[a_profile(*[f"mood: {PLAIN}", f"director: {value}"] * 3, user=f"u{n}") for n in range(8)])
+    users = [a_profile(*[f"mood: {PLAIN}", f"director: {value}"] * 3, user=f"u{n}") for n in range(8)]
+    return global_skill(a_population(*users), "g1", NOW)
 
 
 def template(value: str) -> str:

@@ -10,3 +10,10 @@ def lines(name: str) -> Iterator[tuple[str, str, list[str]]]:
         if line and not line.startswith("#"):
             language, kind, *words = line.split()
             yield language, kind, words
+
+
+def phrases(name: str) -> Iterator[str]:
+    """Each line of a list that is no comment, as a whole."""
+    for line in files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            yield line

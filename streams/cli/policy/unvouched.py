@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 WHY = {
     "long": "longer than names and labels are",
-    "signs": "with signs or a spelling that names and labels do not have",
+    "signs": "with signs that names and labels seldom have",
+    "disguise": "in a spelling or with signs that names and labels never have",
     "words": "with a word that orders have and labels seldom",
     "order": "in the words of an order",
     "unlisted": "neither on the operator's list nor met on enough items",
