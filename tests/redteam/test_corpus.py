@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -147,5 +146,6 @@ def too_many(results: list[Result], side: str) -> list[str]:
 
 def _write(side: str, told: str) -> None:
     text = DOCS.read_text(encoding="utf-8")
-    start, end = f"<!-- {side} -->\n", "<!-- end -->"
-    DOCS.write_text(re.sub(f"(?<={start}).*?(?={end})", lambda _: f"{told}\n", text, flags=re.DOTALL), encoding="utf-8")
+    before, start, rest = text.partition(f"<!-- {side} -->\n")
+    _, end, after = rest.partition("<!-- end -->")
+    DOCS.write_text(f"{before}{start}{told}\n{end}{after}", encoding="utf-8")
