@@ -84,7 +84,7 @@ def slim(
 
 def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "SlimSkill | None":
     """Apply one record to what is held; the slim skill if it is a new one. A tombstone removes it."""
-    from schemas import BadRecord, SlimSkill, decode  # noqa: PLC0415
+    from schemas import BadRecord, SlimSkill, compound_key, decode  # noqa: PLC0415
 
     if value is None:
         held.pop(key, None)
@@ -93,6 +93,8 @@ def _take(held: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> "S
         skill = decode(SlimSkill, value)
     except BadRecord:  # the materializer, which reads this topic too, puts it away as a dead letter
         return None
+    if key != compound_key(skill.user_id, skill.domain):
+        return None  # as an app, which takes nothing under another's key
     before = held.get(key)
     if before == skill or (before is not None and before.skill_version > skill.skill_version):
         return None

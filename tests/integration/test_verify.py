@@ -253,6 +253,7 @@ def test_a_forged_slim_skill_of_a_high_version_ends_for_running_apps(world: Worl
         assert rebuild(nobody, apply=True).written
 
         until(lambda: app.get("ann", DOMAIN) == slim.text, "the app to take the right one")
+        until(lambda: app.get("bob", DOMAIN), "whom a record on another partition stood for to have theirs again")
     assert world.found() == set()
     assert rebuild(nobody, apply=True).written == 0
 

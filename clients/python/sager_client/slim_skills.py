@@ -8,7 +8,7 @@ from typing import Self
 from .connection import Connection
 from .events import reached_by
 from .follower import Follower
-from .schemas import BadRecord, SlimSkill, decode
+from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 READY_SECONDS = 30.0
 OnSkill = Callable[[SlimSkill], None]
@@ -95,6 +95,9 @@ class SlimSkills:
             skill = decode(SlimSkill, value)
         except BadRecord:
             # Not ours to dead-letter: the materializer, which reads this topic too, does that.
+            return
+        if key != compound_key(skill.user_id, skill.domain):
+            # Under another's key it would stand for two people, and outlive the tombstone of either.
             return
         held = self._held.get(key)
         known = held is not None and key not in self._unseen

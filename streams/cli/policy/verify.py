@@ -71,7 +71,9 @@ def anchor(
     bootstrap: Bootstrap = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify the topics, and write down what there is, to be kept where nobody who may write to them can reach it.
+    """Verify the topics, and write down what there is, for later.
+
+    Keep the file where nobody who may write to the topics can reach it.
 
     The file has each skill's newest version with its seal, and until when receipts reach, under pseudonyms that only
     the holder of SAGER_CHAIN_KEY can make. It is sealed as a whole. `sager policy verify --anchor FILE` then finds a

@@ -148,7 +148,7 @@ class _Rebuild:
         for log, where, slim_where in zip(logs, skills, wheres, strict=True):
             folded, end = self._fold(log, totals)
             # Before the skills that they follow from.
-            told = slims.newest(self._scanner, slim_where)
+            told = slims.newest(self._scanner, slim_where, len(wheres))
             topics = _Topics(slim_skills=told, skills=self._newest(where, totals))
             self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
             self._compare(folded, topics)

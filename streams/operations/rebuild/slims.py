@@ -7,6 +7,7 @@ tombstone, after which they take any version.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import orjson
 from confluent_kafka import Message, TopicPartition
 
 from operators.seals import Seal, is_plain, seal_of
@@ -31,11 +32,18 @@ class Told:
     highest: int
 
 
-def newest(scanner: Scanner, where: TopicPartition) -> dict[bytes, Told]:
-    """What one partition tells, by key."""
+def newest(scanner: Scanner, where: TopicPartition, partitions: int) -> dict[bytes, Told]:
+    """What one partition tells of its own users, by key.
+
+    Args:
+        scanner: of the deployment's topics.
+        where: the partition.
+        partitions: how many there are.
+    """
     found: dict[bytes, Told] = {}
     for message in scanner.read([where]):
-        _add(found, message)
+        if not _is_misplaced(message.key() or b"", where.partition, partitions):
+            _add(found, message)
     return found
 
 
@@ -54,8 +62,7 @@ def end_misplaced(
     for where in wheres:
         found: dict[bytes, Told] = {}
         for message in scanner.read([where]):
-            value = message.value()
-            if value is None or _is_misplaced(message.key() or b"", value, where.partition, len(wheres)):
+            if _is_misplaced(message.key() or b"", where.partition, len(wheres)):
                 _add(found, message)
         for key in found:
             report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")
@@ -77,13 +84,13 @@ def _add(found: dict[bytes, Told], message: Message) -> None:
     found[key] = Told(value, max(version_in(value), before.highest if before else 0))
 
 
-def _is_misplaced(key: bytes, value: bytes, partition: int, partitions: int) -> bool:
-    """Whether a record is on the partition of other users, where its own partition cannot end it."""
+def _is_misplaced(key: bytes, partition: int, partitions: int) -> bool:
+    """Whether a key is on the partition of other users, where its own partition cannot end it."""
     try:
-        slim = decode(SlimSkill, value)
-    except BadRecord:
+        user, _ = orjson.loads(key)
+        return partition_of(str(user), partitions) != partition
+    except (ValueError, TypeError):
         return False
-    return key == compound_key(slim.user_id, slim.domain) and partition_of(slim.user_id, partitions) != partition
 
 
 def wrong_with(key: bytes, told: Told, version: int, secret: bytes) -> tuple[Finding, str] | None:

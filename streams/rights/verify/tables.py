@@ -92,7 +92,7 @@ class Tables:
         self._settings, self._scanner, self._done, self._pend = settings, scanner, done, pend
         self._user, self._domain = user, domain
         self._privacy = privacy_of(settings)
-        self._barrier = Barrier(receipt.model_dump_json() for receipt in receipts)
+        self._barrier = Barrier((receipt.model_dump_json() for receipt in receipts), settings.event_key_bytes)
         self._applied: dict[str, Receipt] = {}
         self._unusable: set[str] = set()
         self._topics: dict[str, Topic] = {}
