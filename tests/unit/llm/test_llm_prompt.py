@@ -17,6 +17,7 @@ from operators.llm.client import CORRECTION
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from tests.builders import EVERYTHING
 from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 
 BUDGET = 1_500
@@ -24,7 +25,7 @@ TAGS = ["request", "community", "profile", "left", "chosen", "new"]
 
 
 def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question | None:
-    return question(event, held, count_tokens=count_tokens, max_tokens=budget, max_attributes=24)
+    return question(event, held, count_tokens=count_tokens, max_tokens=budget, max_attributes=24, vouching=EVERYTHING)
 
 
 def must_ask(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> Question:
