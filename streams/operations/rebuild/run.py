@@ -16,6 +16,7 @@ from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from streams import replaced
 from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
@@ -113,12 +114,12 @@ def rebuild(
 
 def _check_older(out: Path) -> None:
     """Only an older file of ours is replaced."""
-    if not out.exists() or (out.is_file() and not out.stat().st_size):
+    found = replaced.older(out, MAX_LINE_BYTES)
+    if not found:
         return
     try:
-        with out.open("rb") as file:
-            decode(PolicySkill, file.readline(MAX_LINE_BYTES))
-    except (BadRecord, IsADirectoryError):
+        decode(PolicySkill, found.partition(b"\n")[0])
+    except BadRecord:
         raise NotOurs(f"{out} holds something else than folded skills: name another file with --out") from None
 
 

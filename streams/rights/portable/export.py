@@ -83,11 +83,13 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
     con = read.connect_own(settings, files=True)
     if con is not None:
         try:
+            read.confine(con, folder)
             told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)
             [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
             told["snapshot_at"] = published_at and published_at.replace(tzinfo=UTC)
         finally:
             con.close()
+            shutil.rmtree(folder / ".spill", ignore_errors=True)
     return Manifest.model_validate({**told, "topics": topics})
 
 
