@@ -11,7 +11,7 @@ import orjson
 from confluent_kafka import Message
 from pydantic_core import to_json
 
-from schemas import TOPICS, BadRecord, Model, Topic, decode, encode
+from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
 from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
@@ -172,7 +172,7 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[M
 
 
 def _moment(sent_ms: int) -> datetime | None:
-    return datetime.fromtimestamp(min(sent_ms, 253_402_300_799_999) / 1000, UTC) if sent_ms else None
+    return moment_of(sent_ms) if sent_ms else None
 
 
 def _private(file: Path) -> Path:
