@@ -8,12 +8,12 @@ import unicodedata
 from bisect import bisect_right
 
 _CHUNK = 128
-_IGNORABLE = (
+IGNORABLE = (
     (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F),
     (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
     (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-_STARTS = tuple(first for first, _ in _IGNORABLE)
+_STARTS = tuple(first for first, _ in IGNORABLE)
 
 
 def is_ignorable(character: str) -> bool:
@@ -24,7 +24,7 @@ def is_ignorable(character: str) -> bool:
     """
     point = ord(character)
     at = bisect_right(_STARTS, point) - 1
-    return at >= 0 and point <= _IGNORABLE[at][1]
+    return at >= 0 and point <= IGNORABLE[at][1]
 
 
 def nfkc(text: str, most: int) -> str:

@@ -57,10 +57,11 @@ def _rules(rules: str) -> tuple[int, ...]:
 _INNOCENT: Final = frozenset(
     _rules(
         "you pick, you me, you say, you all, you must, you act, you put, you drop, you be, you soft, you "
-        "this, you best, you other, me drop, me pick, me must, me act, me all, me put, me say, me be, me "
+        "this, you best, you other, me drop, me must, me act, me all, me say, me be, me "
         "first, me this, me other, all first, all act, all other, all soft, all users, all must, all this, "
         "all best, first act, first peak, first best, first soft, this other, soft users, soft machine, soft "
-        "rank, soft other, users machine, best other"
+        "rank, soft other, users machine, best other, slot soft, slot say, slot best, slot first, slot this, slot "
+        "you, slot all, slot other, slot users, slot me, slot must, slot be, slot machine, slot rank, slot told"
     )
 )
 """Parts that meet in names of works and things: only you, pick me, all others."""
@@ -75,7 +76,8 @@ _OF_A_TITLE: Final = _rules(
     "first, say told, say users other, say users all, told pick, must pick users, must rank this, rank "
     "this first, be told, first rank all, put first soft, machine pick, machine drop other, pick must "
     "soft, told best, best this must, machine must this, machine must act, put me peak, machine put, "
-    "machine drop all, machine act this, pick rank act"
+    "machine drop all, machine act this, pick rank act, pick slot, put slot, act slot must, act slot other, "
+    "act slot all, put this rank, told rank, drop all other pick"
 )
 _OF_A_REQUEST: Final = _rules("drop told, say told, be told, say users other, say users all, told you must")
 _AT_THE_START: Final = _rules(

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Final
 
 from operators.privacy.words import code_points, patterns
-from operators.unicode import is_ignorable, nfkc
+from operators.unicode import IGNORABLE, is_ignorable, nfkc
 
 MAX_CHARS: Final = 16_000
 _MOST_MARKS: Final = 4
@@ -26,6 +26,9 @@ _LIVING: Final = frozenset(
 _OVERLAYS: Final = frozenset(map(chr, range(0x334, 0x339)))
 _STRIPPED: Final = frozenset({1, *range(10, 37), *range(200, 256)})
 """Combining classes of overlays, of Hebrew and Arabic points, and of marks around a letter."""
+
+
+_UNSEEN: Final = re.compile("[" + "".join(f"{chr(first)}-{chr(last)}" for first, last in IGNORABLE) + "]")
 
 
 @cache
@@ -51,8 +54,7 @@ def reading(text: str) -> str:
     if text.isascii():
         return text[:MAX_CHARS].lower()
     table = _lookalikes()
-    folded = "".join(c for c in _bare(text[:MAX_CHARS].casefold()) if not is_ignorable(c))
-    return folded.translate(table)
+    return _UNSEEN.sub("", _bare(text[:MAX_CHARS].casefold())).translate(table)
 
 
 @lru_cache(maxsize=64)

@@ -16,15 +16,52 @@ ROLES: Final = (
     "peak",
     "act",
     "best",
+    "slot",
 )  # fmt: skip
 BIT: Final = {role: 1 << at for at, role in enumerate(ROLES)}
 _SURE: Final = BIT["drop"] | BIT["pick"] | BIT["told"] | BIT["rank"] | BIT["machine"]
 """Roles whose longer words mean the same whatever language stands around them."""
 _SURE_LENGTH: Final = 5
+_LOCAL: Final = frozenset(
+    [
+        "af",
+        "ca",
+        "ceb",
+        "cy",
+        "eo",
+        "eu",
+        "ga",
+        "gl",
+        "ha",
+        "haw",
+        "ht",
+        "ig",
+        "jv",
+        "ku",
+        "la",
+        "mg",
+        "mi",
+        "mt",
+        "rw",
+        "sn",
+        "so",
+        "sq",
+        "st",
+        "su",
+        "sw",
+        "tk",
+        "tl",
+        "xh",
+        "yo",
+        "zu",
+    ]
+)
+"""Languages whose words, without a mark, are too often names and words of others to count beside them."""
 _SHORTEST_STEM: Final = 4
 _LETTERS_A_WORD: Final = 3
 """Where words are not parted."""
 _MOST_LETTERS: Final = 24
+_NUMBERS: Final = frozenset({"one", "two", "three", "four", "five"})
 
 
 class Part(NamedTuple):
@@ -125,7 +162,7 @@ def parts(words: list[str]) -> Iterator[Part]:
             run = ""
             continue
         if (known := _known(lexicon, word)) is not None:
-            yield _part(at, word, known)
+            yield _part(at, word, known if at + 1 < len(words) and _is_place(words[at + 1]) else _no_slot(known))
         for phrase, stem, key in lexicon.phrases.get(word, ()):
             rest = words[at : at + len(phrase)]
             if (
@@ -134,6 +171,15 @@ def parts(words: list[str]) -> Iterator[Part]:
                 and (rest[-1].startswith(phrase[-1]) if stem else rest[-1] == phrase[-1])
             ):
                 yield _part(at, key, (lexicon.stems if stem else lexicon.exact)[key])
+
+
+def _is_place(word: str) -> bool:
+    """Whether it may be what an entry of a list is called by: a letter or a number."""
+    return len(word) == 1 or word.isdecimal() or word in _NUMBERS
+
+
+def _no_slot(known: dict[str, int]) -> dict[str, int]:
+    return {language: bits & ~BIT["slot"] for language, bits in known.items()}
 
 
 def _known(lexicon: _Lexicon, word: str) -> dict[str, int] | None:
@@ -157,10 +203,11 @@ def _stem(lexicon: _Lexicon, word: str) -> dict[str, int] | None:
 
 
 def _part(at: int, term: str, roles: dict[str, int]) -> Part:
-    every = 0
-    for bits in roles.values():
+    every = sure = 0
+    for language, bits in roles.items():
         every |= bits
-    sure = every & _SURE if len(term) >= _SURE_LENGTH or not term.isascii() else 0
+        sure |= bits if language not in _LOCAL else 0
+    sure = sure & _SURE if len(term) >= _SURE_LENGTH or not term.isascii() else 0
     return Part(at, tuple(roles.items()), sure, every)
 
 
