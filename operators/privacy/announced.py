@@ -18,7 +18,11 @@ _GREETS: Final = (
     r"(?:(?i:hi|hello|hey|hallo|moin|servus|bonjour|salut|coucou|hola|buenas|ciao|salve|olá|oi|hoi|cześć|привет"
     r"|здравствуйте|hej|hei|moi|ahoj|szia|salut|γεια)(?:\s\w+)?[,!.]?\s)?"
 )
-_ENDS: Final = r"(?=\s?(?:$|[,.!?;:)\n]|\u2013|-\s|and\b|und\b|et\b|y\b|e\b|i\b|en\b|и\b|och\b|og\b|ja\b|a\b))"
+_ENDS: Final = (
+    r"(?=\s?(?:$|[,.!?;:)\n]|\u2013|-\s|(?:and|und|et|y|e|i|en|\u0438|\u0456|och|og|ja|a|but|aber|mais|from|aus|de|of|again|here|hier"
+    r"|speaking|wieder|looking|suche|cherche|busco|cerco|procuro|zoek|szukam|ищу|шукаю)\b))"
+)
+"""What goes on behind a name, and not behind "this is Spinal Tap level of funny"."""
 
 
 @cache
@@ -27,9 +31,9 @@ def _introduced() -> re.Pattern[str]:
     two, one, behind = ("|".join(patterns(name)) for name in ("introduces-two", "introduces", "introduces-behind"))
     closing = "|".join(patterns("signs"))
     return re.compile(
-        rf"{_BEGINS}{_GREETS}(?:{two})\s(?P<two>{_TWO})"
+        rf"{_BEGINS}{_GREETS}(?:{two})\s(?P<two>{_TWO}){_ENDS}"
         rf"|{_BEGINS}{_GREETS}(?:{one})\s(?P<one>{_ONE_OR_MORE})"
-        rf"|{_BEGINS}{_GREETS}(?P<behind>{_ONE_OR_MORE})\s(?:{behind})\b(?=\s?(?:$|[,.!?;:\n]|\u2013))"
+        rf"|{_BEGINS}{_GREETS}(?P<behind>{_ONE_OR_MORE})\s(?:{behind})\b(?=\s?(?:$|[,.!?;:\n]|\u2013|(?:again|and|from|with|und|aus|wieder|et|de|y|e)\b))"
         rf"|(?:^|[.!?;,\n\u2013-]\s?)(?i:{closing})[,:]?\s?(?P<signed>{_ONE_OR_MORE})\s?[.!]?$"
     )
 

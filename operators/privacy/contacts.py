@@ -47,7 +47,7 @@ _AT_NETWORK: Final = re.compile(
     rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
     r"|\b(?:handle|username|user name|nickname|screen name|benutzername|nutzername|pseudo|usuario|nome utente|nick|ник)"
     r"(?:\W{1,3}(?:is|ist|est|es|è|é|это|lautet)\b)?\W{1,4}(?P<told>@?[A-Za-z0-9][\w.]{2,30})"
-    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?(?:id|아이디)?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
+    r"|(?:微信|qq|line|ライン|카톡|인스타)[号號]?\s?の?(?:id|아이디|アカウント|账号|帳號)?\s?[是は는은:]?\s?(?P<id>[A-Za-z0-9][\w.-]{4,30})",
     re.IGNORECASE,
 )
 _HANDLE: Final = re.compile(
@@ -67,7 +67,7 @@ _WRITE_ME: Final = (
     r"|(?:(?:ich )?bin|findet mich|schreibt? mir|adde?t? mich|erreichbar) (?:auf|bei|über|in)"
 )
 _NAMELY: Final = (
-    r"(?:\W{1,4}|\W{1,3}(?:as|under|is|name|handle|id|at|als|unter|ist|est|sous|es|como|come|è|é|jako|это|är|er|on|je)"
+    r"(?:\W{1,4}|\W{1,3}(?:as|under|is|name|handle|id|at|als|unter|ist|heißt|heisst|est|sous|es|como|come|è|é|jako|это|är|er|on|je)"
     r"\W{1,3}){1,2}"
 )
 _REACHED: Final = re.compile(
@@ -76,13 +76,20 @@ _REACHED: Final = re.compile(
     r"(?P<name>@?[A-Za-z0-9][\w.#-]{2,32})",
     re.IGNORECASE,
 )
+_AT_ME: Final = re.compile(
+    r"(?<!\w)(?:snap|insta|ig|telegram|skype|dm|pm|tweet|venmo|paypal|zelle|ping|reach|message|msg|contact|write|add|text)"
+    r" (?:me|us)(?: (?:at|on|via|under|as))?:? (?P<name>@?(?=\w{0,30}[_\d.]\w)[A-Za-z][\w.]{3,32})",
+    re.IGNORECASE,
+)
+"""As "snap me at quillon.b9", with a sign or a digit that no word has."""
 _SAYS_IT_IS: Final = re.compile(
-    r"\W(?:as|under|is|als|unter|ist|est|sous|es|como|come|è|é|jako|это|är|er|je)\W{1,3}@?[A-Za-z0-9][\w.#-]*$",
+    r"\W(?:as|under|is|als|unter|ist|heißt|est|sous|es|como|come|è|é|jako|это|är|er|je)\W{1,3}@?[A-Za-z0-9][\w.#-]*$",
     re.IGNORECASE,
 )
 _NUMBERED_NAME: Final = re.compile(
     # name#1234 of Discord, live:name of Skype, @name_with_signs
-    r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}"
+    r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}(?:@[\w.-]{3,40})?"
+    r"|(?<![\w/])u/[\w-]{3,20}"
 )
 _NETWORKS: Final = re.compile(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
 
@@ -103,8 +110,9 @@ def handles(text: str) -> Iterator[Span]:
             name = found["name"] or found["told"] or found["id"]
             if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
                 yield next(found.span(group) for group in ("name", "told", "id") if found[group])
-    if "@" in text or "#" in text or "live:" in text:
+    if "@" in text or "#" in text or "live:" in text or "u/" in text:
         yield from (found.span() for found in _NUMBERED_NAME.finditer(text))
+    yield from (found.span("name") for found in _AT_ME.finditer(text))
     if _NETWORKS.search(text):
         for found in _REACHED.finditer(text):
             if re.search(r"[\d_@#]|\w\.\w", found["name"]) or _SAYS_IT_IS.search(found[0]):
@@ -161,7 +169,13 @@ def _spelled(text: str) -> Iterator[Span]:
         digits = "".join(each[0] if each[0].isdigit() else str(_SPELLED[each[0].casefold()] % 10) for each in run)
         steps = {int(b) - int(a) for a, b in pairwise(digits)}
         spelled = sum(not each[0].isdigit() for each in run)
-        if len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
+        # A title may say its number twice: "187 (One Eight Seven)".
+        repeats = any(
+            each[0].isdigit()
+            and each[0] == "".join(str(_SPELLED[w[0].casefold()] % 10) for w in run if not w[0].isdigit())
+            for each in run
+        )
+        if not repeats and len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
             yield run[0].start(), run[-1].end()
         run = [word] if word is not None and is_digit else []
 

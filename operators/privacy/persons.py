@@ -63,7 +63,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.P
 
 
 _LIKELY: Final = re.compile(
-    r"nam|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]"
+    r"nam|naam|navn|nimi|jmén|nom|nenn|dicen|call|hei(?:ß|ss)|appell|llam|chiam|chamo|heet|heter|hedder|nazyw|imię|зовут|зват|им[яі]"
     r"|ad\u0131m|isim|اسم"
     r"|नाम|名|叫|姓|申し|といい|이름|라고|nimeni|jmenuj|nevem|numesc|λένε|שמי|קוראים|nama|tên|ชื่อ|signed|regards",
     re.IGNORECASE,
@@ -176,7 +176,7 @@ _DATE: Final = (
 )
 _YEAR: Final = r"(?:19|20)\d\d"
 _FILLS: Final = (
-    r"(?:[\s:=,.\-]|\b(?:is|was|on|in|the|ist|war|am|den|im|jahr|est|le|en|es|el|fue|è|il|nel|to|jest|dnia|w|em|no|dia|op|de|era"
+    r"(?:[\s:=,.\-]|['\u2019]s\b|\b(?:is|was|on|in|the|ist|war|am|den|im|jahr|est|le|en|es|el|fue|è|il|nel|to|jest|dnia|w|em|no|dia|op|de|era"
     r"|a|\(e\)|\(in\)|это|было|y\u0131l\u0131nda|tarihi)\b|は|が|은|는|है){0,6}"
 )
 
@@ -188,7 +188,7 @@ def _born() -> re.Pattern[str]:
         rf"(?:{_EDGE}(?:{labels}|{myself}))\w{{0,6}}{_FILLS}(?P<date>{_DATE})"
         rf"|{_EDGE}(?:{myself})\w{{0,6}}{_FILLS}(?P<year>{_YEAR})"
         rf"|(?P<before>{_DATE})(?:\s?\w{{0,6}}\s)?\s?"
-        r"(?:geboren|geb\.|doğdum|doğumlu|出生|生まれ|生|에 태어|년생|생입니다|को (?:हुआ|पैदा))"
+        r"(?:Geburtstag|birthday|geboren|geb\.|doğdum|doğumlu|出生|生まれ|生|에 태어|년생|생입니다|को (?:हुआ|पैदा))"
         rf"|(?P<fixed>{_YEAR})\s?(?:年(?:出生|生まれ|生)|년생|doğumluyum|geboren)",
         re.IGNORECASE,
     )

@@ -13,7 +13,7 @@ from operators.privacy.statements import medicine, party
 from operators.privacy.words import patterns
 
 _UNSPACED: Final = re.compile(r"[\u0900-\u0dff\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ENDING: Final = re.compile(r"(?<!\\)(?<=[^\W_])\*")
+_ENDING: Final = re.compile(r"(?<!\\\w)(?<=[^\W_])\*")
 _PLAIN: Final = re.compile(r"[^\W_][\w'-]*")
 _WORD: Final = re.compile(r"\w+")
 _ANY: Final = ""

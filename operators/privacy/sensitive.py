@@ -189,7 +189,7 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
     words, joined = _things()
     # "For" names people, and a name of several words is a thing's own, like "christian living".
     said = text[start:end]
-    if said in _BOUND or _FOR.search(text[:start]):
+    if (said in _BOUND and not _CAUSE.match(text, end)) or _FOR.search(text[:start]):
         return False
     if UNSPACED.search(said):
         return joined.search(text, end) is not None
@@ -200,6 +200,8 @@ def _speaks_of_a_thing(text: str, start: int, end: int, begins: int) -> bool:
 
 _BOUND: Final = frozenset({"gay", "gays", "lesbian", "lesbians", "erotic", "erotica", "porn", "pornography", "fetish"})
 """Of whom somebody loves, works tell more than of anything else: these words count at films and books too."""
+_CAUSE: Final = re.compile(r" (?:and lesbian )?(?:rights|liberation|history|studies)\b")
+"""What makes a field of history of them, as of "gay rights"."""
 
 
 def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int, int]]:

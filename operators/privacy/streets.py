@@ -25,10 +25,10 @@ _STREET: Final = re.compile(
 _LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
 _UPPER: Final = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0370-\u03ab\u0410-\u042f])"
 _HOME: Final = re.compile(
-    rf"(?<!\w)(?:{'|'.join(patterns('home'))})(?!\w)[^\n\d.!?]{{0,40}}?(?P<street>"
+    rf"(?<!\w)(?:{'|'.join(patterns('home'))})(?!\w)[^\n\d!?]{{0,40}}?(?P<street>"
     # "Am Mühlbach 7", "улице Садовой, дом 9": a capitalised name and its number, no "in Berlin, 3 films"
     rf"{_UPPER}[\w'\u2019.-]{{1,30}}(?:\s{_WORD}){{0,2}},?\s(?:n[ºo°]?\.?\s?|д\.?\s?|дом\s|no:?\s?|č\.\s?)?\d{{1,4}}"
-    r"(?:\s?[A-Za-z](?!\w)|[-/]\d{1,4})?(?![\w.:]?\d)(?!,?\s(?!(?:daire|stock|tr|hs|flat|apt|apto|whg|og|etage|étage|piso|interno|кв)\b)[^\W\d_]{3,})"
+    r"(?:\s?[A-Za-z](?!\w)|[-/]\d{1,4})?(?![\w.:]?\d)(?!,?\s(?!(?:daire|dpto|depto|dept|bât|suite|unit|lgh|hinterhaus|vorderhaus|aufgang|links|rechts|bajo|planta|puerta|esc|izda|dcha|int|scala|lok|byt|корп|стр|под|stock|tr|hs|flat|apt|apto|whg|og|etage|étage|piso|interno|кв)\b)[^\W\d_]{3,})"
     # "9 Thistle Row", "8 bis, impasse du Four"
     rf"|\d{{1,5}}[A-Za-z]?(?:\s(?:bis|ter))?,?\s{_UPPER}[\w'\u2019-]{{1,30}}\s{_UPPER}[\w'\u2019-]{{1,30}})",
     re.IGNORECASE,
