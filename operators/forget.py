@@ -8,6 +8,7 @@ from typing import TypeVar
 from operators.attributes import fact_id
 from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, contrast_id
+from operators.redact import is_placeholder
 from schemas import (
     Fact,
     ForgetRequest,
@@ -18,6 +19,7 @@ from schemas import (
     PolicySkill,
     Profile,
     Receipt,
+    SkillCommand,
     line_of,
 )
 from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES
@@ -148,6 +150,25 @@ def what_remains(
     if receipt.covers(domain, *moments):
         return None
     return without_lines(item, user_id, domain, receipt, min(moments))
+
+
+def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt | None) -> SkillCommand:
+    """The command without lines that were forgotten.
+
+    An old version has their placeholders; an export, or a snapshot that is not yet up to date, has their words. A line
+    that the skill has now was learned or stated anew since.
+    """
+    if command.lines is None:
+        return command
+    held = {line.attribute_id for line in skill.attributes}
+    gone = set() if receipt is None else receipt.lines.keys()
+    kept = tuple(
+        line
+        for line in command.lines
+        if not is_placeholder(line.attribute_id)
+        and (line.attribute_id in held or line_of(skill.user_id, skill.domain, line.attribute_id) not in gone)
+    )
+    return command.model_copy(update={"lines": kept})
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:

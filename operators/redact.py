@@ -16,6 +16,15 @@ def placeholder(line: str) -> str:
     return f"{FORGOTTEN}:line:{line[:16]}"
 
 
+def is_placeholder(attribute_id: str) -> bool:
+    """Whether a line's id stands for a forgotten line.
+
+    >>> is_placeholder(placeholder("0f" * 32)), is_placeholder("preference:genre:noir")
+    (True, False)
+    """
+    return attribute_id.startswith(f"{FORGOTTEN}:line:")
+
+
 def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
     """The log of one skill without what the line of this digest said. Folds to the same skill but for that line.
 

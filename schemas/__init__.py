@@ -46,6 +46,7 @@ from .skills import (
     Source,
     Strategy,
     Tier,
+    moment_of,
 )
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
@@ -136,6 +137,7 @@ __all__ = [
     "key_start",
     "known_as",
     "line_of",
+    "moment_of",
     "subject_of",
     "topic_of",
 ]

@@ -118,8 +118,17 @@ class Position(Model):
 
     @property
     def moment(self) -> datetime:
-        """The record's timestamp in UTC. Producers choose it freely: it is clipped to the year 9999."""
-        return _EPOCH + timedelta(milliseconds=min(self.timestamp_ms, _LAST_MS))
+        """The record's timestamp in UTC."""
+        return moment_of(self.timestamp_ms)
+
+
+def moment_of(timestamp_ms: int) -> datetime:
+    """A Kafka timestamp in UTC. Producers choose it freely: it is clipped to the years 1970 to 9999.
+
+    >>> moment_of(1_000).isoformat(), moment_of(-1).year, moment_of(2**62).year
+    ('1970-01-01T00:00:01+00:00', 1970, 9999)
+    """
+    return _EPOCH + timedelta(milliseconds=min(max(0, timestamp_ms), _LAST_MS))
 
 
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"

@@ -2,17 +2,23 @@
 
 import os
 import secrets
+import stat
 import tempfile
 from pathlib import Path
 
 from operators.seals import derived_key
 from streams import private
+from streams.exceptions import StreamsError
 from streams.settings import Settings
 
 FILE = "pseudonyms.key"
 """In the data folder; readable by its owner alone."""
 _BYTES = 32
 _PURPOSE = "pseudonyms"
+
+
+class SecretUnusable(StreamsError, ValueError):
+    """The secret of pseudonyms keeps nobody out."""
 
 
 def secret_of(settings: Settings) -> bytes:
@@ -22,6 +28,7 @@ def secret_of(settings: Settings) -> bytes:
     `SAGER_CHAIN_KEY`, or each gives a user another name.
 
     Raises:
+        SecretUnusable: the data folder's is not whole.
         OSError: the folder cannot be written.
     """
     found = secret_if_any(settings)
@@ -32,19 +39,39 @@ def secret_of(settings: Settings) -> bytes:
 
 
 def secret_if_any(settings: Settings) -> bytes | None:
-    """The secret, if one is set or the data folder has one."""
+    """The secret, if one is set or the data folder has one.
+
+    Raises:
+        SecretUnusable: the data folder's is not whole.
+        OSError: it cannot be read.
+    """
     for set_here in (settings.pseudonym_key, settings.chain_key):
-        if set_here is not None:
+        if set_here:  # an empty one is none: everybody could compute what it keys
             return derived_key(set_here.get_secret_value().encode(), _PURPOSE)
     try:
-        return derived_key((settings.data_dir / FILE).read_bytes(), _PURPOSE)
+        return derived_key(_read(settings.data_dir / FILE), _PURPOSE)
     except FileNotFoundError:
         return None
 
 
 def is_shared(settings: Settings) -> bool:
     """Whether all workers have the secret, wherever they run."""
-    return settings.embedded or settings.pseudonym_key is not None or settings.chain_key is not None
+    return settings.embedded or bool(settings.pseudonym_key) or bool(settings.chain_key)
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        secret = file.read().strip()
+        found = os.fstat(file.fileno())
+        if stat.S_IMODE(found.st_mode) & 0o077 and found.st_uid == os.geteuid():
+            # Put back from a copy, perhaps. Not even the data folder's group may compute pseudonyms.
+            os.fchmod(file.fileno(), 0o600)
+    if len(secret) < 2 * _BYTES:
+        raise SecretUnusable(
+            f"{path} is empty or cut short, and pseudonyms could be computed by anybody: put it back from a copy, or "
+            "remove it, and a new one is made"
+        )
+    return secret
 
 
 def _make(path: Path) -> None:

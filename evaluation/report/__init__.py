@@ -4,8 +4,10 @@
 render it.
 """
 
+from collections.abc import Iterable
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from evaluation.exceptions import BadResults
 from evaluation.report.ablation import PARTS, UPDATES, ablation
@@ -19,10 +21,12 @@ from evaluation.report.page import page
 from evaluation.report.results import Results
 from evaluation.report.sweeps import SLIM, TAU, sweep
 from evaluation.store import Store
+from streams import replaced
 
 __all__ = ["BASELINE", "compose", "write"]
 
 BASELINE = "no-skill"
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = None) -> list[Path]:
@@ -30,7 +34,7 @@ def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = 
 
     Args:
         store: the results.
-        out: the folder; files of the same names are overwritten.
+        out: the folder; an older report in it is replaced.
         baseline: the arm that the others are compared with.
         full: the arm that ablations remove parts from, if it is not the first of `ablation.FULL`.
 
@@ -38,33 +42,47 @@ def write(store: Store, out: Path, baseline: str = BASELINE, full: str | None = 
         The files: the report, the page, then the images.
 
     Raises:
-        BadResults: there is nothing to report, or the folder has a report that is not one of these.
+        BadResults: there is nothing to report, or a file of the same name is none of these reports.
+        NotOurs: no plain file has such a name.
         OSError: the folder cannot be written.
     """
     from evaluation.report.charts import draw  # noqa: PLC0415 - takes a second to import
 
     document = compose(store, baseline, full)
-    _check_older(out, document.title)
-    out.mkdir(parents=True, exist_ok=True)
     pictures = {picture.name: out / f"{picture.name}.png" for picture in document.pictures()}
-    for picture in document.pictures():
-        draw(picture.chart, pictures[picture.name])
+    _check_older(out, document.title, pictures.values())
+    out.mkdir(parents=True, exist_ok=True)
+    inside = {}
+    with TemporaryDirectory(prefix=".report.", dir=out) as folder:
+        for picture in document.pictures():
+            drawn = Path(folder, "picture.png")
+            draw(picture.chart, drawn)
+            inside[picture.name] = drawn.read_bytes()
     report, index = out / "report.md", out / "index.html"
-    report.write_text(markdown(document), encoding="utf-8")
-    inside = {name: file.read_bytes() for name, file in pictures.items()}
-    index.write_text(page(document, inside), encoding="utf-8")
+    replaced.replace(report, markdown(document).encode())
+    for name, raw in inside.items():
+        replaced.replace(pictures[name], raw)
+    replaced.replace(index, page(document, inside).encode())
     return [report, index, *pictures.values()]
 
 
-def _check_older(out: Path, title: str) -> None:
-    """Only an older report is replaced."""
+def _check_older(out: Path, title: str, pictures: Iterable[Path] = ()) -> None:
+    """Only an older report is replaced, and pictures beside one."""
+    is_report = False
     for name, begins in (("report.md", f"# {title}"), ("index.html", "<!doctype html>")):
-        file = out / name
-        if not file.exists():
+        raw = replaced.older(out / name)
+        if raw is None:
             continue
-        text = file.read_text(encoding="utf-8", errors="replace")
+        text = raw.decode(errors="replace")
         if not text.startswith(begins) or (title not in text and escape(title) not in text):
-            raise BadResults(f"{file} is not one of these reports: name another folder with --out, or move it away")
+            raise BadResults(
+                f"{out / name} is not one of these reports: name another folder with --out, or move it away"
+            )
+        is_report = True
+    for picture in pictures:
+        raw = replaced.older(picture, len(_PNG))
+        if raw is not None and not (is_report and raw == _PNG):
+            raise BadResults(f"{picture} belongs to no report: name another folder with --out, or move it away")
 
 
 def compose(store: Store, baseline: str = BASELINE, full: str | None = None) -> Document:

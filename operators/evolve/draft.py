@@ -1,12 +1,13 @@
 """The parts of a prompt about a choice, and how they are cut until the prompt fits its budget."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from operators.asks import CORRECTION_TOKENS
-from operators.attributes import fact_id
+from operators.attributes import fact_id, normalise
 from operators.prompts import as_data
-from operators.vouch import DEFAULT, Vouching, told
+from operators.vouch import Vouching, told
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts
 
 MAX_LEFT = 9
@@ -16,6 +17,9 @@ MAX_ANALYSIS_CHARS = 400
 
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
 _NEAR_MISSES, _FEW, _SHORT_REQUEST_CHARS = 3, 12, 100
+
+Quote = Callable[[str, str], str]
+"""The words by which a prompt shows, and an answer quotes, a dimension and a value."""
 
 
 @dataclass
@@ -42,17 +46,17 @@ class Draft:
 
     @classmethod
     def of(
-        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], vouching: Vouching = DEFAULT
+        cls, contrast: Contrast, attributes: Mapping[str, Attribute], keep: list[str], vouching: Vouching, quote: Quote
     ) -> "Draft":
-        """All that this contrast, as `shown` has it, has to say beside these lines of the skill."""
+        """All that this contrast has to say beside these lines of the skill."""
         return cls(
             title=as_data(contrast.chosen.title, _TITLE_CHARS),
             request=as_data(contrast.instruction, _REQUEST_CHARS),
             community=_community(contrast.facets, vouching),
             attributes=dict(attributes),
-            facts=quotable(contrast.chosen),
+            facts=_quotable(contrast.chosen, quote),
             # The last are the near-misses, which teach most (paper 2.5, Contrastive Input Construction).
-            left=[_left_line(item) for item in contrast.unchosen[-MAX_LEFT:]],
+            left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
             keep=keep,
         )
 
@@ -110,27 +114,52 @@ class Draft:
 
 
 def words(dimension: str, value: str) -> str:
-    """A fact or a line as a prompt shows it and an answer quotes it."""
+    """A fact or a line in its own words."""
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
 
 
-def quotable(item: ItemFacts) -> dict[str, Fact]:
+def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) -> Quote:
+    """How a prompt about a contrast quotes facts and lines: in their words, or by number where nothing vouches.
+
+    A number is the same wherever its value stands, so that a model can judge by what it must not read.
+
+    Args:
+        contrast: whose items count as items that have a value.
+        lines: of the skill; the items of their evidence count too.
+        vouching: what vouches for a value.
+    """
+    items = [contrast.chosen, *contrast.unchosen]
+    having = Counter(name for item in items for name in {_name(fact.dimension, fact.value) for fact in item.facts})
+    for line in lines:
+        name = _name(line.dimension, line.value)
+        having[name] = max(having[name], vouching.items_of(line))
+    numbers: dict[tuple[str, str], int] = {}
+
+    def quote(dimension: str, value: str) -> str:
+        name = _name(dimension, value)
+        if vouching.held(dimension, value, having[name]) is None:
+            return words(dimension, value)
+        about = dimension if vouching.names(dimension) else "fact"
+        return words(about, f"no. {numbers.setdefault(name, len(numbers) + 1)}")
+
+    return quote
+
+
+def _name(dimension: str, value: str) -> tuple[str, str]:
+    return normalise(dimension), normalise(value)
+
+
+def _quotable(item: ItemFacts, quote: Quote) -> dict[str, Fact]:
     """An item's facts by the words that quote them, in the parser's order."""
     facts: dict[str, Fact] = {}
     for fact in item.facts:
-        facts.setdefault(words(fact.dimension, fact.value), fact)
+        facts.setdefault(quote(fact.dimension, fact.value), fact)
     return facts
 
 
 def block(lines: Iterable[str]) -> str:
     """What stands between two tags."""
     return "\n".join(lines) or "(nothing)"
-
-
-def shown(contrast: Contrast, vouching: Vouching) -> Contrast:
-    """The contrast with only those facts for which something vouches; its own items count."""
-    chosen, *unchosen = vouching.of_items([contrast.chosen, *contrast.unchosen])
-    return contrast.model_copy(update={"chosen": chosen, "unchosen": tuple(unchosen)})
 
 
 def _community(facets: Iterable[Facet], vouching: Vouching) -> list[str]:
@@ -140,6 +169,6 @@ def _community(facets: Iterable[Facet], vouching: Vouching) -> list[str]:
     return list(dict.fromkeys(lines))[:MAX_COMMUNITY]
 
 
-def _left_line(item: ItemFacts) -> str:
-    facts = "; ".join(words(fact.dimension, fact.value) for fact in item.facts[:MAX_LEFT_FACTS])
+def _left_line(item: ItemFacts, quote: Quote) -> str:
+    facts = "; ".join(quote(fact.dimension, fact.value) for fact in item.facts[:MAX_LEFT_FACTS])
     return f"- {as_data(item.title, _TITLE_CHARS) or '(no title)'} | {facts}"

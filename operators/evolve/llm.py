@@ -7,7 +7,7 @@ from typing import Any
 from operators.asks import Asker, Asks
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.draft import MAX_ANALYSIS_CHARS
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
 from operators.evolve.patterns import exploration
 from operators.evolve.proposal import Proposal
 from operators.evolve.question import NONE, PROMPT, Question, question
@@ -94,17 +94,23 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
     reinforced: list[str] = []
     weakened: list[str] = []
     reasons: dict[str, str] = {}
+
+    def told(quoted: str) -> str:
+        # People read the fact itself, also where the model was shown a number.
+        fact = asked.facts[quoted]
+        return words(fact.dimension, fact.value)
+
     for key, attribute in asked.attributes.items():
         quoted, verdict = answer[key]["fact"], answer[key]["verdict"]
         if quoted == NONE or verdict == "unrelated":
             continue
         if verdict == "supports":
             reinforced.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {quoted}"
+            reasons[attribute.attribute_id] = f"the chosen item has {told(quoted)}"
         elif asked.facts[quoted].dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {quoted} instead"
-    discovered: dict[str, Fact] = {words: asked.facts[words] for words in answer.get("discovered", ())}
+            reasons[attribute.attribute_id] = f"the chosen item has {told(quoted)} instead"
+    discovered: dict[str, Fact] = {quoted: asked.facts[quoted] for quoted in answer.get("discovered", ())}
     return Proposal(
         reinforced=tuple(reinforced),
         discovered=tuple(discovered.values()),

@@ -16,7 +16,7 @@ import orjson
 from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, shown, words
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting
 from operators.evolve.patterns import is_exploration
 from operators.prompts import template
 from operators.vouch import DEFAULT, Vouching
@@ -74,15 +74,14 @@ def question(
         max_tokens: the prompt's budget, a corrective retry's addition included.
         max_attributes: most lines to judge; those on the chosen item's dimensions, by tier, then recency. Whether a
             choice explores is not asked: code counts it.
-        vouching: which facts and lines a model may be shown.
+        vouching: what vouches for values; others are shown by number.
     """
-    contrast = shown(contrast, vouching)
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
-    lines = vouching.let_out(skill.attributes)
-    relevant = [line for line in lines if line.dimension in dimensions and not is_exploration(line)]
+    quote = quoting(contrast, skill.attributes, vouching)
+    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_exploration(line)]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
-    draft = Draft.of(contrast, _keyed(relevant[:max_attributes]), keep=news, vouching=vouching)
+    draft = Draft.of(contrast, _keyed(relevant[:max_attributes], quote), news, vouching, quote)
 
     def new() -> tuple[str, ...]:
         return tuple(quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news)
@@ -90,7 +89,7 @@ def question(
     def write() -> str:
         if not draft.facts or not (draft.attributes or new()):
             return ""
-        known = (f"- {key} | {words(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
+        known = (f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
         return template(PROMPT).substitute(
             draft.blocks, profile=block(known), new=block(f"- {quoted}" for quoted in new())
         )
@@ -101,7 +100,7 @@ def question(
     return Question(prompt, _schema(draft.attributes, draft.facts, new()), draft.attributes, draft.facts, new())
 
 
-def _keyed(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
+def _keyed(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
     """A property name per attribute: its own words, which small models follow better than numbers.
 
     Only letters, digits and `_`: behind some OpenAI-compatible endpoints names become tool parameters or grammar
@@ -109,9 +108,9 @@ def _keyed(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
     """
     keyed: dict[str, Attribute] = {}
     for number, attribute in enumerate(attributes, 1):
-        value = _ascii(attribute.value)
+        dimension, _, value = quote(attribute.dimension, attribute.value).partition(": ")
         # A name in another script keeps its dimension and gets a number; its words stand in the prompt.
-        key = f"{_ascii(attribute.dimension) or 'line'}_{value or number}"[:56].rstrip("_")
+        key = f"{_ascii(dimension) or 'line'}_{_ascii(value) or number}"[:56].rstrip("_")
         others = (f"{key}_{n}" for n in count(number))
         keyed[next(name for name in chain([key], others) if name not in keyed)] = attribute
     return keyed

@@ -9,7 +9,7 @@ import orjson
 from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, block, shown, words
+from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.replace import MAX_LINES, Replacement
 from operators.prompts import as_data, template
 from operators.vouch import DEFAULT, Vouching
@@ -60,11 +60,12 @@ def rewrite(
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
         max_attributes: most lines that can be kept, by tier, then recency; further ones are forgotten.
-        vouching: which facts and lines a model may be shown; other old lines are forgotten.
+        vouching: what vouches for values; others are shown by number.
     """
-    contrast = shown(contrast, vouching)
-    old = sorted(vouching.let_out(skill.attributes), key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
-    draft = Draft.of(contrast, _quotable(old[:max_attributes]), keep=Choice.of(contrast).offered(), vouching=vouching)
+    quote = quoting(contrast, skill.attributes, vouching)
+    old = sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    lines_by_words = _quotable(old[:max_attributes], quote)
+    draft = Draft.of(contrast, lines_by_words, Choice.of(contrast).offered(), vouching, quote)
 
     def write() -> str:
         if not draft.facts:
@@ -86,9 +87,9 @@ def replacement(asked: Rewrite, answer: Mapping[str, Any], reasoned_by: Reasoned
     for entry in answer["skill"]:
         copied, tier = entry["line"], Tier.parse(entry["tier"])
         if copied in asked.facts:
-            name = fact_id(asked.facts[copied])
-            facts.setdefault(name, (asked.facts[copied], tier))
-            reasons[name] = f"the chosen item has {copied}"
+            fact = asked.facts[copied]
+            facts.setdefault(name := fact_id(fact), (fact, tier))
+            reasons[name] = f"the chosen item has {words(fact.dimension, fact.value)}"
         else:
             kept.setdefault(asked.lines[copied].attribute_id, tier)
     return Replacement(
@@ -100,10 +101,10 @@ def replacement(asked: Rewrite, answer: Mapping[str, Any], reasoned_by: Reasoned
     )
 
 
-def _quotable(attributes: Iterable[Attribute]) -> dict[str, Attribute]:
+def _quotable(attributes: Iterable[Attribute], quote: Quote) -> dict[str, Attribute]:
     quotable: dict[str, Attribute] = {}
     for attribute in attributes:
-        quotable.setdefault(words(attribute.dimension, attribute.value), attribute)
+        quotable.setdefault(quote(attribute.dimension, attribute.value), attribute)
     return quotable
 
 

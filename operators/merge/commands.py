@@ -182,6 +182,9 @@ def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> 
 
 def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
     """A new version with the lines of an old one, or of an export; what was learned since is in the log."""
+    if command.to_version is not None and command.to_version > skill.version:
+        # Of a skill that has been forgotten since, and is not to come back.
+        return _refuse(f"version:number:{command.to_version}", ChangeKind.RESTORED, Refusal.UNKNOWN)
     wanted = {line.attribute_id: without_count(line) for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
     of_import = command.action is Action.IMPORT

@@ -56,6 +56,36 @@ _HANDLE: Final = re.compile(
     re.IGNORECASE,
 )
 
+_MY_ACCOUNT: Final = (
+    r"(?:my|mein|meine|mon|ma|mi|mio|il mio|la mia|meu|o meu|mijn|mój|moje|мой|моя|мій|mitt|min|minun|můj|benim)"
+    r"(?: (?:handle|name|nick|nickname|user|username|account|pseudo|usuario|id)"
+    r"(?: (?:on|at|auf|bei|sur|en|su|no|op|na|på))?)?"
+)
+_WRITE_ME: Final = (
+    r"(?:find|add|follow|dm|message|text|write|ping|hit|reach|pm|contact|catch) (?:to )?(?:me|us)(?: up)?"
+    r" (?:on|at|via|over|through)"
+    r"|(?:(?:ich )?bin|findet mich|schreibt? mir|adde?t? mich|erreichbar) (?:auf|bei|über|in)"
+)
+_NAMELY: Final = (
+    r"(?:\W{1,4}|\W{1,3}(?:as|under|is|name|handle|id|at|als|unter|ist|est|sous|es|como|come|è|é|jako|это|är|er|on|je)"
+    r"\W{1,3}){1,2}"
+)
+_REACHED: Final = re.compile(
+    # add me on discord, bramblefox#4412; find me on insta as wanda_reads; my telegram is corvin_dray
+    rf"(?<!\w)(?:{_WRITE_ME}|{_MY_ACCOUNT}) (?:{'|'.join(patterns('networks'))})\w{{0,3}}{_NAMELY}"
+    r"(?P<name>@?[A-Za-z0-9][\w.#-]{2,32})",
+    re.IGNORECASE,
+)
+_SAYS_IT_IS: Final = re.compile(
+    r"\W(?:as|under|is|als|unter|ist|est|sous|es|como|come|è|é|jako|это|är|er|je)\W{1,3}@?[A-Za-z0-9][\w.#-]*$",
+    re.IGNORECASE,
+)
+_NUMBERED_NAME: Final = re.compile(
+    # name#1234 of Discord, live:name of Skype, @name_with_signs
+    r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}"
+)
+_NETWORKS: Final = re.compile(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
+
 
 _NAMED_SO: Final = frozenset({"handle", "username", "nickname", "benutzername", "pseudo", "usuario"})
 
@@ -73,6 +103,12 @@ def handles(text: str) -> Iterator[Span]:
             name = found["name"] or found["told"] or found["id"]
             if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
                 yield next(found.span(group) for group in ("name", "told", "id") if found[group])
+    if "@" in text or "#" in text or "live:" in text:
+        yield from (found.span() for found in _NUMBERED_NAME.finditer(text))
+    if _NETWORKS.search(text):
+        for found in _REACHED.finditer(text):
+            if re.search(r"[\d_@#]|\w\.\w", found["name"]) or _SAYS_IT_IS.search(found[0]):
+                yield found.span("name")
     if "@" not in text and ":" not in text:
         return
     for found in _HANDLE.finditer(text):
@@ -84,13 +120,18 @@ def handles(text: str) -> Iterator[Span]:
 # --- telephone numbers
 
 _NUMBER_BEGINS: Final = re.compile(r"(?<![\d+])(?:\+\s?|00)?\(?\d")
-_NUMBER: Final = re.compile(r"(?:\+\s?|00)?[(]?\d(?:\d|[ ()._\-/*~|\u00b7\u2010-\u2015\u2022]){5,30}")
+_NUMBER: Final = re.compile(r"(?:\+\s?|00)?[(]?\d(?:\d|[ ()._\-/*~|=\u00b7\u2010-\u2015\u2022]){5,30}")
 _GROUP: Final = re.compile(r"\d+(?![^\W_])")
 _TRUNK: Final = re.compile(r"\(0\)")
 _ABROAD: Final = ("+", "00")
 _LENGTHS: Final = range(7, 18)
+_SURE_LENGTHS: Final = range(9, 14)
+"""Digits behind a word for calling that are a number whatever any country's plan says."""
 _LONGEST_DATE: Final = 8
-_REGIONS: Final = ("US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX")
+_REGIONS: Final = (
+    "US", "GB", "DE", "FR", "ES", "IT", "BR", "PT", "NL", "PL", "RU", "TR", "IN", "JP", "CN", "KR", "MX",
+    "GR", "IL", "CZ", "HU", "RO", "UA", "SE", "NO", "DK", "FI", "VN", "TH", "ID", "IR", "AT", "CH", "BE", "AU",
+)  # fmt: skip
 _CALL: Final = re.compile(rf"(?:{'|'.join(patterns('call'))})[^\d]{{0,30}}$", re.IGNORECASE)
 _NORTH_AMERICAN: Final = re.compile(r"\(?\d{3}\)?[ ._~/\u00b7\u2022-]\s?\d{3}[ ._~/\u00b7\u2022-]\d{4}")
 _DATES: Final = re.compile(r"[\d\s]*(?:19|20)\d\d\s?[-\u2010-\u2015/]\s?(?:19|20)?\d\d")
@@ -139,16 +180,21 @@ def phones(text: str) -> Iterator[Span]:
         if run is None:
             continue
         prefixes = [run[0][: group.end()] for group in _GROUP.finditer(run[0])]
-        if book := next(filter(_is_book, prefixes), None):
+        called = _CALL.search(text, max(0, run.start() - 45), run.start()) is not None
+        # One in eleven telephone numbers of ten digits could be a book's.
+        if not called and (book := next(filter(_is_book, prefixes), None)):
             taken = run.start() + len(book)
             continue
-        called = _CALL.search(text, max(0, run.start() - 45), run.start()) is not None
         # Other numbers may stand right behind: the longest run of groups that is a number counts.
         for raw in reversed(prefixes):
             if not (called or _is_formed(raw)):
                 continue
             looks += 1
-            if looks > _MOST_LOOKS or _is_phone(raw):
+            if (
+                looks > _MOST_LOOKS
+                or (called and len(_digits(raw)) in _SURE_LENGTHS and not _is_dates(raw))
+                or _is_phone(raw)
+            ):
                 yield run.start(), (taken := run.start() + len(raw))
                 break
 
@@ -167,10 +213,14 @@ def _digits(raw: str) -> str:
     return re.sub(r"\D", "", raw)
 
 
+def _is_dates(raw: str) -> bool:
+    return _DATES.fullmatch(raw.strip()) is not None
+
+
 def _is_phone(raw: str) -> bool:
     import phonenumbers  # noqa: PLC0415
 
-    if len(_digits(raw)) not in _LENGTHS or _DATES.fullmatch(raw.strip()):
+    if len(_digits(raw)) not in _LENGTHS or _is_dates(raw):
         return False
     abroad = raw.startswith(_ABROAD)
     number = _digits(_TRUNK.sub("", raw))

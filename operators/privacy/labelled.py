@@ -10,8 +10,8 @@ from operators.privacy.words import patterns
 
 _FILLER: Final = (
     r"(?:[\s:=#.,()\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
-    r"|numaras\u0131|is|was|reads|ist|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code)\b"
-    r"|号码?|號碼?|番号|번호|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
+    r"|numaras\u0131|is|was|reads|ist|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code|meu|mea|este|e|är|er|on|je|az|a|είναι|μου|saya|adalah|là|tôi|của|min|mitt|mit|mon|mi|mio|ul|meine|caf)\b"
+    r"|שלי|הוא|من|است|मेरा|号码?|號碼?|番号|번호|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
 )
 _VALUE: Final = (
     r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
+from operators.privacy.announced import announced
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import digits_in, small_words_of, words_of
 from operators.privacy.words import patterns
@@ -96,6 +97,7 @@ def names(text: str) -> Iterator[Span]:
         for found in called.finditer(text):
             if (end := _end_of_name(text, found)) > found.end():
                 yield found.end(), end
+    yield from announced(text)
     if not words_of(text).isdisjoint(USERS):
         yield from (found.span("name") for found in told.finditer(text))
     for found in here.finditer(text) if not small_words_of(text).isdisjoint(_SAYS) else ():

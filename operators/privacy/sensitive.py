@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from operators.privacy.digits import Span
+from operators.privacy.phrases import phrases
 from operators.privacy.reading import folded
 from operators.privacy.spoken import UNSPACED, is_of_a_person
 from operators.privacy.statements import medicine, stated, statements
@@ -214,6 +215,7 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     said = folded(text)
     words = frozenset(_ONE_WORD.findall(said))
     told = [(Category(category), start, end) for category, start, end in statements(said, words)]
+    told += [(Category(category), start, end) for category, start, end in phrases(said, words)]
     if of_a_person:
         told += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
     told += list(_worded(said, told, of_a_person=of_a_person))

@@ -51,7 +51,8 @@ def medicine() -> str:
 
 
 @cache
-def _party() -> str:
+def party() -> str:
+    """A pattern of the names of parties and of those who lead them."""
     named = {w for row in patterns("politics-said") for w in row.partition(": ")[2].split(", ")}
     listed = "|".join(sorted(map(re.escape, named), key=lambda word: (-len(word), word)))
     return rf"(?:{listed})(?!\w)"
@@ -68,7 +69,7 @@ def _index() -> tuple[Mapping[str, tuple[_Statement, ...]], tuple[tuple[str, _St
         "je": _JE,
         "most": _MOST,
         "drug": medicine(),
-        "party": _party(),
+        "party": party(),
         "x": _NAMED,
     }
     for row in patterns("statements"):

@@ -14,7 +14,7 @@ _STREET: Final = re.compile(
     r"\b\d{1,5}[A-Za-z]?\s(?:"
     + _WORD
     + r"\s){1,4}?(?:street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court"
-    r"|ct|place|square|terrace|way|close)\b\.?"
+    r"|ct|place|square|terrace|way|close|row|green|gardens|crescent|mews|grove|walk|gate|hill|rise|parade|wharf)\b\.?"
     r"|\b\d{1,4}(?:\s?(?:bis|ter))?,?\s(?:rue|avenue|boulevard|place|chemin|impasse|allée|quai)(?:\s"
     + _WORD
     + r"){1,4}"
@@ -23,6 +23,16 @@ _STREET: Final = re.compile(
     re.IGNORECASE,
 )
 _LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
+_UPPER: Final = r"(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0370-\u03ab\u0410-\u042f])"
+_HOME: Final = re.compile(
+    rf"(?<!\w)(?:{'|'.join(patterns('home'))})(?!\w)[^\n\d.!?]{{0,40}}?(?P<street>"
+    # "Am Mühlbach 7", "улице Садовой, дом 9": a capitalised name and its number, no "in Berlin, 3 films"
+    rf"{_UPPER}[\w'\u2019.-]{{1,30}}(?:\s{_WORD}){{0,2}},?\s(?:n[ºo°]?\.?\s?|д\.?\s?|дом\s|no:?\s?|č\.\s?)?\d{{1,4}}"
+    r"(?:\s?[A-Za-z](?!\w)|[-/]\d{1,4})?(?![\w.:]?\d)(?!,?\s(?!(?:daire|stock|tr|hs|flat|apt|apto|whg|og|etage|étage|piso|interno|кв)\b)[^\W\d_]{3,})"
+    # "9 Thistle Row", "8 bis, impasse du Four"
+    rf"|\d{{1,5}}[A-Za-z]?(?:\s(?:bis|ter))?,?\s{_UPPER}[\w'\u2019-]{{1,30}}\s{_UPPER}[\w'\u2019-]{{1,30}})",
+    re.IGNORECASE,
+)
 _POST: Final = re.compile(r"\s?,\s?(?:" + _WORD + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s" + _WORD)
 
 
@@ -40,6 +50,7 @@ def addresses(text: str) -> Iterator[Span]:
     if not digits_in(text):
         return
     yield from (found.span() for found in _SURE_STREET.finditer(text))
+    yield from (found.span("street") for found in _HOME.finditer(text))
     for found in _STREET.finditer(text):
         post = _POST.match(text, found.end())
         if post or _LIVES.search(text, max(0, found.start() - 60), found.start()):

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from operators.chain import seal
 from operators.evolve import Proposal, Replacement, validate
-from operators.forget import what_remains
+from operators.forget import fit_to_restore, what_remains
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,
@@ -190,6 +190,7 @@ class Evolve:
             return Effects(Outcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
             return Effects(Outcome.REPEATED, state.skill)
+        command = fit_to_restore(command, state.skill, state.receipt)
         diff = resolve_command(state.skill, command, source, self.limits, self.privacy)
         return self._evolved(Outcome.COMMANDED, state, diff)
 

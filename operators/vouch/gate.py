@@ -74,7 +74,17 @@ class Vouching:
 
     def of_line(self, line: Attribute) -> Held | None:
         """The same for a line of a skill, of which the items among its evidence are counted."""
-        return self.held(line.dimension, line.value, len({one.item_id for one in line.evidence} - {None}))
+        return self.held(line.dimension, line.value, self.items_of(line))
+
+    @staticmethod
+    def items_of(line: Attribute) -> int:
+        """On how many different items a line's evidence has seen what it says."""
+        return len({one.item_id for one in line.evidence} - {None})
+
+    @staticmethod
+    def names(dimension: str) -> bool:
+        """Whether a dimension can be named to a model."""
+        return shape_of(dimension.replace("_", " ")) is Shape.PHRASE
 
     def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
         """The lines for which something vouches, in their order."""

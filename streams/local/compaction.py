@@ -1,10 +1,11 @@
 """What a journal keeps: what Kafka would, and nothing that a receipt says is forgotten."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from schemas import BadRecord, Receipt, Topic, decode
+from schemas import BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import WORKED_OFF, by_name
 from streams.local.batches import Record
 from streams.local.journal import Log
@@ -76,7 +77,10 @@ def _covered_by_receipts(log: Log, settings: Settings) -> _Covers:
     # Imported here: it brings DuckDB, and most journals have no receipt.
     from streams.materializer.forgetting import Barrier  # noqa: PLC0415
 
-    barrier = Barrier(value.decode() for value in found.values())
+    barrier = Barrier(secret=settings.event_key_bytes)
+    for value in found.values():
+        with suppress(BadRecord):  # anything may be on the topic; what is no receipt covers nothing
+            barrier.add(decode(Receipt, value))
 
     def covers(topic: Topic, record: Record) -> bool:
         try:
@@ -84,7 +88,10 @@ def _covered_by_receipts(log: Log, settings: Settings) -> _Covers:
         except BadRecord:
             # Nobody can tell whose it is. Where a stage stumbled over it, a dead letter holds it.
             return True
-        return barrier.covers(event, datetime.fromtimestamp(record.timestamp_ms / 1_000, UTC))
+        try:
+            return barrier.covers(event, moment_of(record.timestamp_ms) if record.timestamp_ms > 0 else None)
+        except BadRecord:  # from the future, and of nobody who was forgotten
+            return False
 
     return covers
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 
 from streams import private
+from streams.materializer import read
 from streams.materializer.analytics import quoted
 from streams.materializer.columns import Keep, Table
 from streams.materializer.derived import OUTCOMES, SKILL_HISTORY, SKILL_VERSIONS
@@ -39,7 +40,7 @@ def export(
     """Writes tables of a snapshot to a temporary folder and renames it to the target at the end.
 
     Args:
-        con: a connection of `read.connect`.
+        con: a connection of `read.connect` with `files`, for this export alone.
         target: the folder to create, with its parents.
         tables: names from `exportable`; none: all.
         since: only events at or after this moment (naive, in UTC); tables of current state are exported whole.
@@ -60,13 +61,12 @@ def export(
     # Its name is new and nobody else's: it is removed, whatever happens.
     temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
     try:
-        spill = temporary / ".spill"
-        con.execute(f"SET temp_directory = {quoted(str(spill))}")
+        read.confine(con, temporary)
         done = []
         for name in tables or known:
             done.append(_write(con, known[name], temporary / name, since))
             yield done[-1]
-        shutil.rmtree(spill, ignore_errors=True)
+        shutil.rmtree(temporary / ".spill", ignore_errors=True)
         _write_manifest(con, temporary, done, since)
         private.tighten(temporary, group, ["*"])
         _put_in_place(temporary, target)

@@ -1,17 +1,14 @@
 """Applies receipts to the DuckDB file: deletes the rows of forgotten users, and keeps out late records from before."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import product
 from typing import Any
 
 import duckdb
 import orjson
-from pydantic_core import to_json
 
 from operators.admit import Refused, refused
 from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
@@ -22,6 +19,8 @@ from streams.materializer.tables import DEAD_LETTERS, TABLES
 SUBJECT = "sha256('sager ' || {})"
 """What `schemas.subject_of` makes of a user's id, in SQL."""
 
+_LETTERS = 50
+"""Refused records that are looked at at once; each may have 2 MiB."""
 _OF_USERS = tuple(table for table in TABLES if table.key[0] == "user_id")
 
 
@@ -58,7 +57,9 @@ class Barrier:
         """
         if isinstance(event, DeadLetter):
             moments = [moment for moment in (event.source.moment, logged_at) if moment]
-            return bool(self._receipts) and any(self._knows(user, None, moments) for user in _named_in(event))
+            return bool(self._receipts) and any(
+                self._knows(user, None, moments) for user in _named_in(event.key, event.value)
+            )
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
@@ -106,18 +107,28 @@ _WORDS: dict[str, dict[str, str | None]] = {
 """Columns that may quote a line, with what replaces their value."""
 
 
-def _named_in(letter: DeadLetter) -> Iterator[str]:
-    """The users that a refused record may belong to: its key, and every user that its bytes name."""
-    key = (letter.key or b"").decode(errors="ignore")
-    yield key
-    if first := re.match(r'\["(?:[^"\\]|\\.)*"', key):  # of a compound key, such as of a skill
+_NAMED = re.compile(
+    rb"""["']?user_?id["']?\s*[:=]\s*(?:("(?:[^"\\]|\\.)*")|'((?:[^'\\]|\\.)*)'|([^\s"',;&}\])]+))""", re.IGNORECASE
+)
+"""A user's id in the bytes of a record: in JSON, in what is almost JSON, as a parameter; in quotation marks or bare."""
+_ESCAPED = re.compile(rb"\\u00([46][1-9a-f]|[57][0-9a]|5f)", re.IGNORECASE)
+"""A letter, or the line in `user_id`, as JSON may spell it too."""
+
+
+def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
+    """The users that a refused record may belong to: its key, and every user that its bytes name, however spelled."""
+    text = (key or b"").decode(errors="ignore")
+    found = {text}
+    if first := re.match(r'\s*\[\s*("(?:[^"\\]|\\.)*")', text):  # of a compound key, such as of a skill
         with suppress(ValueError):
-            yield orjson.loads(first[0][1:])
-    for quoted in re.findall(rb'"user_id"\s*:\s*("(?:[^"\\]|\\.)*")', letter.value or b""):
-        try:
-            yield orjson.loads(quoted)
-        except ValueError:
-            continue
+            found.add(orjson.loads(first[1]))
+    # UTF-16 and 32 are the same bytes with zeros between them.
+    raw = _ESCAPED.sub(lambda letter: bytes.fromhex(letter[1].decode()), (value or b"").replace(b"\0", b""))
+    for quoted, single, bare in _NAMED.findall(raw):
+        found.add((single or bare).decode(errors="ignore"))
+        with suppress(ValueError):
+            found.add(orjson.loads(quoted))
+    return found
 
 
 @dataclass(frozen=True)
@@ -135,21 +146,17 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
     found = set()
     for user_id, receipt in list(_users(con, by_subject)):
         rows = sum(_delete(con, scope) for scope in _scopes(user_id, receipt))
-        if receipt.person is not None:
-            rows += _delete_letters(con, user_id, utc(receipt.person.until))
         if receipt.lines:
             rows += _blank(con, user_id, utc(max(line.until for line in receipt.lines.values())))
         if rows:
             found.add(user_id)
-    return found
+    return found | _delete_letters(con, by_subject)
 
 
 def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
     """The ids of these subjects, among all users in the file."""
     ids = " UNION ".join(f"SELECT user_id AS id FROM {table.name}" for table in _OF_USERS)  # noqa: S608 - our own names; values are bound  # nosec B608
-    # A key that is not text is not a user's id.
-    letters = "SELECT try(decode(key)) AS id FROM dead_letters WHERE key IS NOT NULL"
-    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids} UNION {letters}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
+    query = f"SELECT id, {SUBJECT.format('id')} AS subject FROM ({ids}) WHERE subject IN (SELECT unnest($1))"  # noqa: S608 - our own names; values are bound  # nosec B608
     for user_id, subject in con.execute(query, [list(receipts)]).fetchall():
         yield user_id, receipts[subject]
 
@@ -199,22 +206,29 @@ def _since(table: Table) -> str:
     return f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
 
 
-def _delete_letters(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
-    """Deletes the user's refused records: by their key, or by the id in their bytes, however malformed."""
-    spellings = {to_json(user_id), json.dumps(user_id).encode()}
-    marks = {
-        f"mark_{number}": b'"user_id":' + gap + name
-        for number, (gap, name) in enumerate(product((b"", b" "), sorted(spellings)))
-    }
-    # As text both sides are escaped in the same way, whatever bytes they hold.
-    said = " OR ".join(f"contains(value::VARCHAR, ${mark}::BLOB::VARCHAR)" for mark in marks)
-    begins = " OR ".join(
-        f"starts_with(key::VARCHAR, $begin_{number}::BLOB::VARCHAR)" for number in range(len(spellings))
-    )
-    whose = f"key = $id OR {begins} OR {said}"
-    query = f"DELETE FROM {DEAD_LETTERS.name} WHERE least(source_logged_at, logged_at) <= $until AND ({whose})"  # noqa: S608 - our own names; values are bound  # nosec B608
-    compound = {f"begin_{number}": b"[" + name + b"," for number, name in enumerate(sorted(spellings))}
-    return _count(con, query, {"id": user_id.encode(), "until": until, **marks, **compound})
+def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> set[str]:
+    """Deletes refused records by whom they name, as `Barrier.covers` would keep them out; returns whose they were."""
+    until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
+    if not until:
+        return set()
+    found, gone = set[str](), list[int]()
+    due = "least(source_logged_at, logged_at) <= $1"
+    numbers = con.execute(f"SELECT rowid FROM {DEAD_LETTERS.name} WHERE {due} ORDER BY rowid", [max(until.values())])  # noqa: S608 - our own names; values are bound  # nosec B608
+    rows = [row for (row,) in numbers.fetchall()]
+    for first in range(0, len(rows), _LETTERS):
+        part = rows[first : first + _LETTERS]
+        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE rowid BETWEEN $1 AND $2"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
+        for row, key, value, at in con.execute(query, [part[0], part[-1]]).fetchall():
+            users = {user for user in _named_in(key, value) if _is_before(at, until.get(subject_of(user)))}
+            if users:
+                found |= users
+                gone.append(row)
+    con.execute(f"DELETE FROM {DEAD_LETTERS.name} WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [gone])  # noqa: S608 - our own names; values are bound  # nosec B608
+    return found
+
+
+def _is_before(at: datetime, until: datetime | None) -> bool:
+    return until is not None and at <= until
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:

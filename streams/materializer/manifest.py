@@ -72,10 +72,12 @@ def exported(folder: Path) -> list[Path]:
     """Everything in a folder that is one export and nothing else: its files, then its folders from the innermost out.
 
     Raises:
-        NotAnExport: there is no valid manifest, or anything that it does not name.
+        NotAnExport: there is no valid manifest, anything that it does not name, or a file of another size.
         OSError: it cannot be read.
     """
     manifest = _read(folder / MANIFEST)
+    if foreign := next((name for name in manifest.files if PurePosixPath(name).parts[0] not in manifest.tables), None):
+        raise NotAnExport(f"{folder} is not only an export: its {MANIFEST} has no table of {foreign}")
     files = {folder / name for name in manifest.files} | {folder / MANIFEST}
     folders = {folder / table for table in manifest.tables}
     for file in files:
@@ -89,6 +91,9 @@ def exported(folder: Path) -> list[Path]:
             is_folder = each.is_dir() and not each.is_symlink()
             if each.is_symlink() or each not in (folders if is_folder else files):
                 raise NotAnExport(f"{folder} is not only an export: its {MANIFEST} does not name {each}")
+            written = None if is_folder else manifest.files.get(each.relative_to(folder).as_posix())
+            if written is not None and each.lstat().st_size != written:
+                raise NotAnExport(f"{folder} is not only an export: {each} is not the file that was exported")
             (inner if is_folder else found).append(each)
     return [*found, *reversed(inner)]
 

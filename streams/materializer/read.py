@@ -33,7 +33,8 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
 
     Args:
         settings: the file's path and the deployment that it must belong to.
-        files: whether it may open further files, as an export must; otherwise no statement can.
+        files: whether it may open further files, as an export must, which then calls `confine`; otherwise no statement
+            can.
 
     Raises:
         MaterializerError: there is no snapshot yet; StrayLog: a write-ahead log lies beside it; AnotherDeployment: it
@@ -46,6 +47,8 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
             "start; if it runs elsewhere, set SAGER_DATA_DIR or SAGER_DUCKDB to its file"
         )
     refuse_strays(path)
+    if files:
+        connect(settings).close()
     # Attached, not opened: DuckDB would reuse the database that this process has open under this path, although
     # a newer file has replaced it since. An empty temp_directory: rows of people are spilled nowhere.
     con = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false", "temp_directory": ""})
@@ -53,9 +56,10 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
         con.execute(f"ATTACH {quoted(str(path))} AS snapshot (READ_ONLY)")
         refuse_strays(path)  # once more: one could have come while DuckDB looked for it
         con.execute("USE snapshot")
-        [(found,)] = con.execute("SELECT prefix FROM meta").fetchall()
         for setting in () if files else CONFINED:
             con.execute(f"SET {setting}")
+        # With files open, nothing of the snapshot is asked before `confine`: it was, by another connection.
+        [(found,)] = [(settings.prefix,)] if files else con.execute("SELECT prefix FROM meta").fetchall()
     except duckdb.Error as error:
         con.close()
         raise MaterializerError(f"cannot read {path}. Is it a published snapshot? DuckDB says: {error}") from error
@@ -66,6 +70,21 @@ def connect(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyConnec
         con.close()
         raise AnotherDeployment(path, found, settings.prefix)
     return con
+
+
+def confine(con: duckdb.DuckDBPyConnection, folder: Path) -> None:
+    """Restricts a connection of `connect` with `files` to the snapshot and one folder, where it also spills.
+
+    A view or a macro in a snapshot does what whoever wrote it wanted, with the rights of whoever reads it.
+    """
+    for setting in (
+        f"temp_directory = {quoted(str(folder / '.spill'))}",
+        f"allowed_directories = [{quoted(str(folder))}]",
+        "enable_external_access = false",
+        "python_enable_replacements = false",
+        "lock_configuration = true",
+    ):
+        con.execute(f"SET {setting}")
 
 
 def refuse_strays(path: Path) -> None:
@@ -90,19 +109,11 @@ def connect_own(settings: Settings, *, files: bool = False) -> duckdb.DuckDBPyCo
     """The same, for comparisons with the deployment's topics; None if there is no snapshot.
 
     Raises:
-        MaterializerError: the snapshot belongs to another deployment, where the same ids are other people.
+        AnotherDeployment: the snapshot belongs to another, where the same ids are other people.
     """
     if not settings.duckdb_file.exists():
         return None
-    con = connect(settings, files=files)
-    [(prefix,)] = con.execute("SELECT prefix FROM meta").fetchall()
-    if prefix != settings.prefix:
-        con.close()
-        raise MaterializerError(
-            f"{settings.duckdb_file} belongs to the topic prefix {prefix!r}, not {settings.prefix!r}: set SAGER_PREFIX "
-            "or SAGER_DATA_DIR as for this deployment"
-        )
-    return con
+    return connect(settings, files=files)
 
 
 def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) -> None:

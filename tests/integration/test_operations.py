@@ -310,14 +310,15 @@ class TestRebuild:
     def test_nothing_is_taken_for_wrong_while_workers_evolve_skills(self, harness: Harness) -> None:
         harness.worker()
         harness.count(SkillDiff, choose(harness, users=4))
-        total = 4 + choose(harness, users=4, rounds=60, start=1)
-
-        looks, seen = 0, 0
-        while seen < total:
+        total = 4
+        for start in (1, 21, 41):
+            # A look begins when choices were just sent, however fast the worker is.
+            total += choose(harness, users=4, rounds=20, start=start)
             report = rebuild(harness.settings)
             assert report.is_fine, report.examples
-            seen, looks = report.diffs, looks + 1
-        assert looks > 1
+        while report.diffs < total:
+            report = rebuild(harness.settings)
+            assert report.is_fine, report.examples
 
     @pytest.mark.seldom
     def test_a_skill_that_was_written_before_the_crash_is_ahead_and_left_alone(self, harness: Harness) -> None:

@@ -28,6 +28,7 @@ def export(
 ) -> None:
     """Write a JSON Schema per public topic and `asyncapi.json`; without --out print the AsyncAPI document."""
     from schemas.export import asyncapi, json_schema, public_topics  # noqa: PLC0415
+    from streams import replaced  # noqa: PLC0415
 
     chosen = settings()
     document = asyncapi(chosen.prefix, chosen.partitions)
@@ -39,19 +40,21 @@ def export(
     for name in files:
         _check_older(out / name)
     for name, content in files.items():
-        (out / name).write_text(json_text(content, 2) + "\n", encoding="utf-8")
+        replaced.replace(out / name, f"{json_text(content, 2)}\n".encode())
     note(f"{len(files)} files in {out}")
 
 
 def _check_older(file: Path) -> None:
     """Only an older file of ours is replaced."""
+    from streams import replaced  # noqa: PLC0415
     from streams.exceptions import NotOurs  # noqa: PLC0415
 
-    if not file.exists():
+    raw = replaced.older(file)
+    if raw is None:
         return
     try:
-        found = json.loads(file.read_bytes())
-    except ValueError:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not found.keys() & {"$schema", "asyncapi"}:
         raise NotOurs(f"{file} is no schema: name another folder with --out, or move it away")

@@ -54,8 +54,10 @@ def sql(
     vertical: Annotated[bool, typer.Option("--vertical", "-x", help="Print one value per line.")] = False,
     as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
-    seconds: Annotated[float, typer.Option(min=0.1, help="Stop the query after so many seconds.")] = 60.0,
-    memory: Annotated[float, typer.Option(min=0.05, help="Stop it when it takes more memory, in GiB.")] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
+    memory: Annotated[
+        float, typer.Option(min=0.05, max=4_096, help="Stop it when it takes more memory, in GiB.")
+    ] = 2.0,
 ) -> None:
     """Query the newest DuckDB snapshot.
 
@@ -74,6 +76,8 @@ def sql(
         query = _DESCRIBED
     elif query == "-":
         query = sys.stdin.read()
+    if query and any("\ud800" <= sign <= "\udfff" for sign in query):
+        raise typer.BadParameter("the query is not UTF-8")
     from streams.materializer.asking import Asked, QueryFailed  # noqa: PLC0415
 
     if not (query or "").strip():

@@ -4,13 +4,13 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import count
 
 import orjson
 from confluent_kafka import Message, TopicPartition
 
-from schemas import BadRecord, DeadLetter, decode
+from schemas import BadRecord, DeadLetter, decode, moment_of
 from schemas.dead_letters import CLIPPED, MAX_ORIGINAL_BYTES
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
@@ -77,7 +77,7 @@ class Found:
     @property
     def refused_at(self) -> datetime:
         """When it was sent, in UTC."""
-        return datetime.fromtimestamp(self.refused_ms / 1000, UTC)
+        return moment_of(self.refused_ms)
 
 
 @dataclass
@@ -141,7 +141,7 @@ class Letters:
             except BadRecord:
                 self.unreadable += 1
                 continue
-            if self._barrier.covers(letter, datetime.fromtimestamp(sent_at_ms(message) / 1_000, UTC)):
+            if self._barrier.covers(letter, moment_of(sent_at_ms(message))):
                 self.forgotten += 1
                 continue
             self.there["reason"].add(letter.reason)

@@ -32,6 +32,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
         Bounded("data folder", lambda: local.folder(settings), seconds),
         Bounded("chain key", lambda: security.chain_key(settings), seconds),
+        Bounded("pseudonym key", lambda: security.pseudonym_key(settings), seconds),
         Bounded("HTTP tokens", lambda: security.tokens(settings), seconds),
         Bounded("files", lambda: security.files(settings), seconds),
         Bounded("LLM", lambda: _model(settings), seconds),

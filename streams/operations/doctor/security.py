@@ -48,6 +48,17 @@ def chain_key(settings: Settings) -> Iterator[Finding]:
         yield ok("chain key", "versions are sealed")
 
 
+def pseudonym_key(settings: Settings) -> Iterator[Finding]:
+    """Whether the secret of pseudonyms can be guessed; there is nothing to say of one that cannot."""
+    key = settings.pseudonym_key.get_secret_value().encode() if settings.pseudonym_key else b""
+    if key and len(key) < SHORT_BYTES:
+        yield warning(
+            "pseudonym key",
+            f"SAGER_PSEUDONYM_KEY has only {len(key)} bytes",
+            f"take {SHORT_BYTES} random ones or more, and run `sager rebuild --apply` with them",
+        )
+
+
 def tokens(settings: Settings) -> Iterator[Finding]:
     """Whether metrics, health and the HTTP API ask who is there."""
     if settings.http_tokens is not None:

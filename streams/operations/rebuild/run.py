@@ -16,6 +16,7 @@ from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from streams import replaced
 from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.scanner import Scanner, int_of
@@ -113,12 +114,12 @@ def rebuild(
 
 def _check_older(out: Path) -> None:
     """Only an older file of ours is replaced."""
-    if not out.exists() or (out.is_file() and not out.stat().st_size):
+    found = replaced.older(out, MAX_LINE_BYTES)
+    if not found:
         return
     try:
-        with out.open("rb") as file:
-            decode(PolicySkill, file.readline(MAX_LINE_BYTES))
-    except (BadRecord, IsADirectoryError):
+        decode(PolicySkill, found.partition(b"\n")[0])
+    except BadRecord:
         raise NotOurs(f"{out} holds something else than folded skills: name another file with --out") from None
 
 
@@ -132,23 +133,23 @@ class _Rebuild:
         self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
 
     def run(self, apply: bool, seal_receipts: bool, write: Callable[[bytes], object]) -> Report:
-        logs, skills, wheres = (
+        logs, skills, told_on = (
             self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         )
-        if not len(logs) == len(skills) == len(wheres):
+        if not len(logs) == len(skills) == len(told_on):
             raise TopicsDiffer(
-                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(wheres)} partitions, "
+                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(told_on)} partitions, "
                 "and must have the same number. Run `sager topics` to see what is wrong"
             )
         totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
         shares = self._shares() if apply else {}
         writer = self._writer if apply else None
-        self._ended = slims.end_misplaced(self._scanner, wheres, self._report, writer)
+        self._ended = slims.end_misplaced(self._scanner, told_on, self._report, writer)
         receipts.look(self._scanner, self._report, self._key, writer if seal_receipts else None)
-        for log, where, slim_where in zip(logs, skills, wheres, strict=True):
+        for log, where, slim_where in zip(logs, skills, told_on, strict=True):
             folded, end = self._fold(log, totals)
             # Before the skills that they follow from.
-            told = slims.newest(self._scanner, slim_where, len(wheres))
+            told = slims.newest(self._scanner, slim_where, len(told_on))
             topics = _Topics(slim_skills=told, skills=self._newest(where, totals))
             self._catch_up(TopicPartition(log.topic, log.partition, end), folded, topics.skills)
             self._compare(folded, topics)

@@ -48,21 +48,21 @@ def newest(scanner: Scanner, where: TopicPartition, partitions: int) -> dict[byt
 
 
 def end_misplaced(
-    scanner: Scanner, wheres: Sequence[TopicPartition], report: Report, writer: Writer | None
+    scanner: Scanner, partitions: Sequence[TopicPartition], report: Report, writer: Writer | None
 ) -> set[bytes]:
     """Reports slim skills on the partitions of other users; returns their keys.
 
     Args:
         scanner: of the deployment's topics.
-        wheres: all partitions of the topic.
+        partitions: all partitions of the topic.
         report: receives the findings.
         writer: ends them, before the right ones are written on their own partitions; None: they stay.
     """
     ended = set()
-    for where in wheres:
+    for where in partitions:
         found: dict[bytes, Told] = {}
         for message in scanner.read([where]):
-            if _is_misplaced(message.key() or b"", where.partition, len(wheres)):
+            if _is_misplaced(message.key() or b"", where.partition, len(partitions)):
                 _add(found, message)
         for key in found:
             report.note(Finding.SLIM_FORGED, key, f"on partition {where.partition}, of others")

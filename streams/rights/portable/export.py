@@ -11,7 +11,7 @@ import orjson
 from confluent_kafka import Message
 from pydantic_core import to_json
 
-from schemas import TOPICS, BadRecord, Model, Topic, decode, encode
+from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
 from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
@@ -83,11 +83,13 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
     con = read.connect_own(settings, files=True)
     if con is not None:
         try:
+            read.confine(con, folder)
             told["tables"] = export_rows(con, owner, folder / TABLES_FOLDER, tell, parquet=parquet)
             [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
             told["snapshot_at"] = published_at and published_at.replace(tzinfo=UTC)
         finally:
             con.close()
+            shutil.rmtree(folder / ".spill", ignore_errors=True)
     return Manifest.model_validate({**told, "topics": topics})
 
 
@@ -170,7 +172,7 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[M
 
 
 def _moment(sent_ms: int) -> datetime | None:
-    return datetime.fromtimestamp(min(sent_ms, 253_402_300_799_999) / 1000, UTC) if sent_ms else None
+    return moment_of(sent_ms) if sent_ms else None
 
 
 def _private(file: Path) -> Path:

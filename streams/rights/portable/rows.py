@@ -7,6 +7,7 @@ import duckdb
 
 from schemas import subject_of
 from streams.materializer.analytics import quoted
+from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import File, digest_of
 from streams.rights.portable.ownership import Owner
 
@@ -57,6 +58,8 @@ def _conditions(con: duckdb.DuckDBPyConnection, owner: Owner) -> Iterator[tuple[
             "WHERE database_name = 'snapshot' AND column_name = $1 ORDER BY table_name"
         )
         for (table,) in con.execute(query, [column]).fetchall():
+            if not table.isidentifier():  # it names a file
+                raise NotPortable(f"the snapshot has a table {table!r}, which no materializer makes")
             yield table, f'"{column}" = {quoted(name_of(owner.user_id))}'
     letters = list(_letters(con, owner))
     if letters:

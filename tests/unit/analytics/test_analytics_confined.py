@@ -20,6 +20,9 @@ from streams.materializer import asking, read, statements
 from streams.materializer.exceptions import StrayLog
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
+from streams.rights.portable.exceptions import NotPortable
+from streams.rights.portable.ownership import Owner
+from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.patience import until
@@ -218,6 +221,59 @@ def test_the_http_api_does_not_open_one_either(folder):
         assert snapshot.status()["records"] is not None
     finally:
         snapshot.close()
+
+
+LOOKS = "(SELECT content FROM read_text('key'))"
+FORGED = {
+    "a view": f"DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS SELECT {LOOKS} AS user_id, 'd' AS domain, "
+    "now()::TIMESTAMP AS occurred_at",
+    "a macro under a view": f"CREATE MACRO it() AS {LOOKS}; DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS "
+    "SELECT it() AS user_id, 'd' AS domain, now()::TIMESTAMP AS occurred_at",
+    "a file of one's own name": "DROP TABLE shadow_outcomes; CREATE VIEW shadow_outcomes AS "
+    "SELECT *, 'd' AS domain, now()::TIMESTAMP AS occurred_at FROM glob('../*')",
+    "where the deployment is named": "CREATE TABLE old AS FROM meta; DROP TABLE meta; CREATE VIEW meta AS "
+    f"SELECT 'sager.' AS prefix FROM old WHERE {LOOKS} <> ''",
+}
+
+
+@pytest.mark.parametrize("forged", FORGED.values(), ids=FORGED)
+def test_an_export_opens_no_file_that_a_forged_snapshot_names(folder, forged):
+    (folder / "key").write_text("secret")
+    with duckdb.connect("sager.duckdb") as con:
+        con.execute(forged)
+    before = state(folder)
+    result = CliRunner().invoke(app, ["export", "--to", "out", "--table", "shadow_outcomes"])
+    assert (result.exit_code, "disabled by configuration" in result.stderr) == (1, True)
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize("name", ["../outside", "x\" TO 'y'; COPY (SELECT 1) TO 'outside.jsonl'; --"])
+def test_a_persons_export_writes_nowhere_else_whatever_tables_there_are(folder, name):
+    quoted = name.replace('"', '""')
+    with duckdb.connect("sager.duckdb") as con:
+        con.execute(f"CREATE TABLE \"{quoted}\" AS SELECT 'ann' AS user_id")
+    (folder / "tables").mkdir()
+    before = state(folder)
+    with read.connect(Settings(), files=True) as con:
+        read.confine(con, folder / "tables")
+        with pytest.raises(NotPortable, match="no materializer"):
+            export_rows(con, Owner("ann"), folder / "tables", lambda *_: None, parquet=False)
+        for write in (
+            "COPY (SELECT 1) TO 'outside'",
+            "COPY (SELECT 1) TO 'tables/../outside'",
+            "ATTACH 'outside' AS o",
+        ):
+            with pytest.raises(duckdb.PermissionException):
+                con.execute(write)
+    assert state(folder) == before
+
+
+@pytest.mark.parametrize(
+    "limits", [("--seconds", "inf"), ("--seconds", "1e300"), ("--memory", "inf"), ("SELECT \udcff",)]
+)
+def test_limits_without_end_and_words_without_letters_are_wrong_usage(folder, limits):
+    result = ask(*limits, *(["SELECT 1"] if limits[0].startswith("-") else []))
+    assert (result.exit_code, "Traceback" in result.stderr, bool(result.stderr)) == (2, False, True)
 
 
 def test_what_nobody_waits_for_any_more_ends(folder):

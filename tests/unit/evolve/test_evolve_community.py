@@ -64,14 +64,14 @@ class TestPrompt:
         long = [item_facts(f"i{n}", *(f"mood: m{n}{k} {'x y ' * 9}" for k in range(6))) for n in range(9)]
         told = tuple(a_facet(f"drawn to {n} {'long words ' * 3}here (genre)", n / 10) for n in range(7))
         contrast = a_contrast(DUNE, facets=told, instruction="x " * 150).model_copy(update={"unchosen": tuple(long)})
-        full = asked(contrast, budget=9_000).prompt
+        full = asked(contrast, budget=9_000, vouching=EVERYTHING).prompt
 
         for budget in range(count_tokens(full) + 100, 1_200, -40):
-            prompt = asked(contrast, budget=budget).prompt
+            prompt = asked(contrast, budget=budget, vouching=EVERYTHING).prompt
             told_now, left = community(prompt), prompt.split("<left>")[1].count("(no title)")
             assert left == 3 or len(told_now) == 7
             assert told_now == ["(nothing)"] or f"<request>\n{'x ' * 149}x\n" in prompt
-        assert community(asked(contrast, budget=1_200).prompt) == ["(nothing)"]
+        assert community(asked(contrast, budget=1_200, vouching=EVERYTHING).prompt) == ["(nothing)"]
 
     def test_a_facet_can_not_be_quoted_or_discovered(self) -> None:
         told = a_facet("loves: westerns", 0.9, about="genre: western")

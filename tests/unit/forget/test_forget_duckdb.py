@@ -142,6 +142,44 @@ def test_dead_letters_go_by_their_key_or_by_the_id_in_their_bytes_and_by_nothing
     assert left == {"another's", "another's, by a compound key", "nobody's", "of an item of that name"}
 
 
+NAMING_ANN = (
+    b'{ "user_id" :\n\t"ann" }',
+    b'{"user_id"  :  "ann", broken',
+    b'{"user\\u005fid":"ann"}',
+    b'{"\\u0075ser_id":"\\u0061n\\u006E"} \xff',
+    b'[{"deep":[{"user_id":"ann"}]}]',
+    b'{"user_id":"bob","user_id":"ann"}',
+    b"{'user_id': 'ann'}",
+    b'{"userId":"ann"}',
+    b"user_id=ann&item_id=i",
+    b"user_id: ann\n",
+    '{"user_id":"ann"}'.encode("utf-16"),
+    b'[["ann","films"]]',
+)
+"""Refused for their shape, and with no key or that of somebody else: still hers, but for the last one."""
+
+
+@pytest.mark.parametrize("first", ["letters", "receipt"])
+def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else_is_there_of_the_person(
+    tmp_path, first
+):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    letters = []
+    for number, value in enumerate(NAMING_ANN):
+        source = Position(topic="sager.selections", partition=0, offset=number, timestamp_ms=1_000)
+        letter = DeadLetter.of("contrast", source, "invalid", str(number), None if number % 2 else b"bob", value)
+        letters.append(Record(TOPICS["dead-letters"], 0, number, 0, letter.key, encode(letter)))
+    request = ForgetRequest(event_id="r", occurred_at=at, user_id="ann", actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=at, subject=subject_of("ann"))
+    receipt = as_record(with_scope(empty, request, Forgotten(event_id="r", until=at, actor="advocate", done=True)))
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        barrier = Barrier()
+        for records in ([*letters], [receipt]) if first == "letters" else ([receipt], [*letters]):
+            take(store, records, barrier)
+        left = [number for (number,) in store._db.execute("SELECT detail FROM dead_letters").fetchall()]
+    assert left == [str(len(NAMING_ANN) - 1)]
+
+
 @pytest.mark.parametrize("first", ["rows", "receipt"])
 def test_a_forgotten_lines_words_are_blank_in_older_rows_in_whatever_order_they_come(tmp_path, first):
     records = [record for record in build().records if record.topic.base in ("rankings", "skill-commands")]

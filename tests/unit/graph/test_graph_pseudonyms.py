@@ -13,7 +13,7 @@ import pytest
 from operators.propagate import forgotten_signal, forgotten_touch, hear, neighbour_of, without_foreign
 from operators.steps.retrieve import forget
 from schemas import Crowd, ItemSignal, Neighbourhood, Taste, derived_id, encode
-from streams.pseudonyms import FILE, secret_of
+from streams.pseudonyms import FILE, SecretUnusable, secret_of
 from streams.settings import Settings
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, settings_in
@@ -82,6 +82,22 @@ def test_a_secret_is_set_or_derived_or_made_once_for_its_owner_alone(tmp_path: P
     own = secret_of(settings(chain_key="k", pseudonym_key="p"))
     assert own == secret_of(settings(pseudonym_key="p"))
     assert len({*made, *keys, own, b"k", b"p"}) == 6, "nothing is used for two things"
+
+
+@pytest.mark.parametrize("left", [b"", b"\n", b"0123456789abcdef", b" " * 64])
+def test_a_secret_that_is_cut_short_keys_nothing(tmp_path: Path, left: bytes) -> None:
+    (tmp_path / FILE).write_bytes(left)
+
+    with pytest.raises(SecretUnusable, match="put it back from a copy"):
+        secret_of(Settings(data_dir=tmp_path))
+
+
+def test_a_secret_that_was_put_back_open_to_others_is_closed_and_an_empty_one_is_none(tmp_path: Path) -> None:
+    secret = secret_of(Settings(data_dir=tmp_path))
+    for mode in (0o644, 0o640, 0o660):
+        (tmp_path / FILE).chmod(mode)
+        assert secret_of(Settings(data_dir=tmp_path, chain_key="", pseudonym_key="")) == secret
+        assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
 def test_what_older_releases_told_is_heard_no_more_and_goes_with_the_next_signal() -> None:

@@ -74,7 +74,7 @@ def file(tmp_path):
     return Tokens(tmp_path)
 
 
-def test_one_persons_commands_leave_room_for_anothers_while_no_worker_runs(file, tmp_path, monkeypatch):
+def test_one_persons_commands_leave_room_for_another_while_no_worker_runs(file, tmp_path, monkeypatch):
     """Over HTTP: all that is replaced is Kafka, which never answers."""
     stop, waiting = threading.Event(), []
 

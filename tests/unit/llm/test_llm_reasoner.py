@@ -10,6 +10,7 @@ from operators.evolve.question import question
 from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier
+from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill
 
@@ -36,7 +37,7 @@ async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
 
 @pytest.fixture
 def reasoner(client: LlmClient) -> LlmReasoner:
-    return LlmReasoner(client, count_tokens=count_tokens)
+    return LlmReasoner(client, count_tokens=count_tokens, vouching=EVERYTHING)
 
 
 def judged(**answer: object) -> Proposal:

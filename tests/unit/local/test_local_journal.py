@@ -4,8 +4,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from schemas import Forgotten, Receipt, Selection, encode, subject_of
+from operators.contrast import contrast_id
+from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.local import batches
 from streams.local.batches import Record, anonymous, bounds, built, records, split
 from streams.local.compaction import compacted, placed
@@ -181,6 +183,36 @@ def test_compaction_forgets_whom_a_receipt_covers_but_not_before_the_worker_has_
 
     assert (offsets(first.log, SELECTIONS), first.waiting) == ([1, 2, 3], 1)
     assert (offsets(second.log, SELECTIONS), second.waiting) == ([1, 3], 0)
+
+
+def test_compaction_takes_whatever_time_or_bytes_a_record_has(settings: Settings) -> None:
+    ahead = selected(0, "bob", datetime.now(UTC) + timedelta(days=3))
+    held = [ahead, *(selected(at, "bob")._replace(timestamp_ms=ms) for at, ms in enumerate((-1, 0, 2**62), start=1))]
+    receipts = [Record(0, 1, b"x", b"{}"), forgotten("ann")._replace(offset=1), Record(2, 1, b"y", b"\xff")]
+    log = Log(
+        records={SELECTIONS: held, ("sager.receipts", 0): receipts},
+        commits={SELECTIONS: 4},
+        ends={SELECTIONS: 4, ("sager.receipts", 0): 3},
+    )
+
+    rest = compacted(log, settings, datetime(1971, 1, 1, tzinfo=UTC)).log
+
+    assert offsets(rest, SELECTIONS) == [0, 3], "two are too old by their timestamps"
+
+
+def test_compaction_forgets_what_a_receipt_knows_by_its_id(settings: Settings) -> None:
+    settings = settings.model_copy(update={"chain_key": SecretStr("a secret of the deployment, long enough")})
+    again = selected(0, "ann", NOW + timedelta(hours=1))
+    receipt = decode(Receipt, forgotten("ann").value or b"")
+    name = known_as("ann", contrast_id("ann", "r"), settings.event_key_bytes)
+    known = receipt.model_copy(update={"known": (name,)})
+    log = Log(
+        records={SELECTIONS: [again], ("sager.receipts", 0): [forgotten("ann")._replace(value=encode(known))]},
+        commits={SELECTIONS: 1},
+        ends={SELECTIONS: 1, ("sager.receipts", 0): 1},
+    )
+
+    assert offsets(compacted(log, settings, NOW).log, SELECTIONS) == []
 
 
 def test_positions_stay_right_where_the_end_or_all_but_one_is_gone() -> None:

@@ -1,5 +1,9 @@
 """Commands that write to a path of one's choice replace what they wrote themselves, and nothing else."""
 
+import json
+import os
+import shutil
+
 import pytest
 from typer.testing import CliRunner
 
@@ -8,6 +12,7 @@ from evaluation.exceptions import BadResults
 from schemas import encode
 from streams.cli import app
 from streams.exceptions import NotOurs
+from streams.materializer.manifest import MANIFEST, NotAnExport, exported
 from streams.operations.rebuild import run as rebuilding
 from tests.builders import a_skill
 
@@ -50,3 +55,83 @@ def test_what_is_no_report_of_ours_stays(tmp_path, name):
     (tmp_path / name).write_text(f"<!doctype html># {WORK}")
     with pytest.raises(BadResults, match="--out"):
         report._check_older(tmp_path, "Quality")
+
+
+def a_link(file, theirs):
+    file.symlink_to(theirs)
+
+
+def a_dangling_link(file, theirs):
+    file.symlink_to(theirs.with_name("new"))
+
+
+def a_pipe(file, _):
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("made", [a_link, a_dangling_link, a_pipe])
+def test_what_is_no_plain_file_is_neither_followed_nor_waited_for(tmp_path, made):
+    folder, theirs = tmp_path / "out", tmp_path / "theirs"
+    folder.mkdir()
+    # What they hold looks like ours.
+    theirs.write_bytes(encode(a_skill()))
+    for name in ("asyncapi.json", "folded.jsonl", "report.md"):
+        made(folder / name, theirs)
+    result = CliRunner().invoke(app, ["schemas", "export", "--out", str(folder)])
+    assert (result.exit_code, "asyncapi.json is a link or no plain file" in result.stderr) == (1, True)
+    for check in (
+        lambda: rebuilding._check_older(folder / "folded.jsonl"),
+        lambda: report._check_older(folder, "Quality"),
+    ):
+        with pytest.raises(NotOurs, match="--out"):
+            check()
+    assert (theirs.read_bytes(), (tmp_path / "new").exists()) == (encode(a_skill()), False)
+
+
+def test_a_second_name_of_a_file_keeps_its_content(tmp_path):
+    theirs, folder = tmp_path / "theirs", tmp_path / "out"
+    folder.mkdir()
+    theirs.write_text('{"$schema": "mine"}')
+    os.link(theirs, folder / "asyncapi.json")
+    assert CliRunner().invoke(app, ["schemas", "export", "--out", str(folder)]).exit_code == 0
+    assert theirs.read_text() == '{"$schema": "mine"}'
+    assert "asyncapi" in json.loads((folder / "asyncapi.json").read_text())
+    assert not [file for file in folder.iterdir() if file.name.startswith(".")]
+
+
+def test_what_is_nested_without_end_is_not_ours(tmp_path):
+    (tmp_path / "asyncapi.json").write_text("[" * 100_000)
+    result = CliRunner().invoke(app, ["schemas", "export", "--out", str(tmp_path)])
+    assert (result.exit_code, "is no schema" in result.stderr) == (1, True)
+
+
+def test_a_picture_beside_no_report_stays(tmp_path):
+    picture = tmp_path / "learning.png"
+    picture.write_bytes(report._PNG + b"of a wedding")
+    with pytest.raises(BadResults, match="--out"):
+        report._check_older(tmp_path, "Quality", [picture])
+    (tmp_path / "report.md").write_text("# Quality\n")
+    report._check_older(tmp_path, "Quality", [picture])
+
+
+def test_a_folder_with_a_file_of_another_size_or_of_no_table_is_no_export(tmp_path):
+    file = tmp_path / "skills" / "data_0.parquet"
+    file.parent.mkdir()
+    file.write_bytes(b"1234")
+    one = {"table": "skills", "rows": 1, "files": 1, "bytes": 4, "partitioned_by": []}
+    names = ("layout", "prefix", "published_at", "newest_record_at", "records", "since")
+    manifest = {**dict.fromkeys(names), "layout": 1, "prefix": "sager.", "records": 1, "tables": {"skills": one}}
+
+    def write(**files):
+        (tmp_path / MANIFEST).write_text(json.dumps({**manifest, "files": files}))
+
+    write(**{"skills/data_0.parquet": 4})
+    assert len(exported(tmp_path)) == 3
+    file.write_bytes(WORK.encode())
+    with pytest.raises(NotAnExport, match="not the file that was exported"):
+        exported(tmp_path)
+    file.write_bytes(b"1234")
+    shutil.copytree(file.parent, tmp_path / "photos")
+    write(**{"skills/data_0.parquet": 4, "photos/data_0.parquet": 4})
+    with pytest.raises(NotAnExport, match="no table of photos"):
+        exported(tmp_path)

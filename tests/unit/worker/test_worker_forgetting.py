@@ -11,6 +11,7 @@ import pytest_asyncio
 from operators.chain import breaks
 from operators.merge import fold
 from operators.propagate import neighbour_of
+from operators.redact import placeholder
 from schemas import (
     TOPICS,
     Action,
@@ -22,6 +23,7 @@ from schemas import (
     PolicySkill,
     Profile,
     Receipt,
+    Refusal,
     SkillCommand,
     SkillDiff,
     Stated,
@@ -205,6 +207,51 @@ async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(kno
     assert [diff.version for diff in log] == [1, 2, 3, 4, 5]
     assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
     assert fold(log)[ANN, "films"] == known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+
+
+@pytest.mark.parametrize("action", [Action.ROLL_BACK, Action.IMPORT])
+@pytest.mark.parametrize("of", ["the log as it is", "a snapshot from before"])
+async def test_a_forgotten_line_does_not_come_back_with_an_old_version(
+    known: FakeDeployment, action: Action, of: str
+) -> None:
+    before = hers(known.log)
+    worker = known.worker()
+    known.log.put(request(**SCOPES["line"]))
+    await worker.quiet()
+    then = fold(before if of == "a snapshot from before" else hers(known.log)[: len(before)])[ANN, "films"]
+    names = {line.attribute_id for line in then.attributes}
+    assert names & {LINE, placeholder(SCOPES["line"]["line"])}, "it has the line, or what stands for it"
+
+    known.log.put(command(action, to_version=then.version, lines=then.attributes).model_copy(update=at_once()))
+    await worker.quiet()
+
+    now = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+    assert {line.attribute_id for line in now.attributes} == names - {LINE, placeholder(SCOPES["line"]["line"])}
+    stated = Stated(dimension="music", value="zyxquill waltzes", tier=Tier.HIGH)
+    known.log.put(command(Action.ADD, line=stated).model_copy(update=at_once()))
+    await worker.quiet()
+    again = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+    assert LINE in {line.attribute_id for line in again.attributes}, "she may say it again"
+
+
+async def test_a_forgotten_skill_does_not_come_back_with_an_old_version(known: FakeDeployment) -> None:
+    then = fold(hers(known.log))[ANN, "films"]
+    worker = known.worker()
+    known.log.put(request())
+    await worker.quiet()
+
+    back = command(Action.ROLL_BACK, to_version=then.version, lines=then.attributes)
+    known.log.put(back.model_copy(update=at_once()))
+    await worker.quiet()
+
+    [diff] = hers(known.log)
+    assert (diff.changes, [each.why for each in diff.refused]) == ((), [Refusal.UNKNOWN])
+    assert known.log.newest(PolicySkill)[compound_key(ANN, "films")].attributes == ()
+
+
+def at_once() -> dict[str, Any]:
+    """Commands of now, which no request covers that was carried out before."""
+    return {"occurred_at": datetime.now(UTC), "event_id": a_name("command")}
 
 
 async def test_a_log_with_a_gap_is_not_rewritten_and_the_request_is_kept(known: FakeDeployment) -> None:
