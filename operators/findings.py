@@ -35,6 +35,8 @@ class Kind(StrEnum):
     """A receipt, or a part of one, that the anchor knows."""
     VANISHED = "vanished"
     """A skill of which there are traces, with neither a log nor a receipt."""
+    RETURNED = "returned"
+    """A version, a skill or a slim skill that was forgotten, and is there again."""
     UNKNOWN = "unknown"
     """The user asked for has neither a log nor a receipt."""
     ROW_FORGED = "row-forged"

@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Final
 
 from operators.privacy.decode import decoded, mirrored, turned
-from operators.privacy.disguise import disguised, reading, readings, worn
+from operators.privacy.disguise import disguised, reading, readings, spelled_out, worn
 from operators.privacy.roles import (
     BIT,
     Part,
@@ -27,6 +27,7 @@ from operators.privacy.roles import (
     parts,
     rotation,
     split,
+    voweled,
 )
 
 
@@ -77,13 +78,16 @@ _OF_A_TITLE: Final = _rules(
     "this first, be told, first rank all, put first soft, machine pick, machine drop other, pick must "
     "soft, told best, best this must, machine must this, machine must act, put me peak, machine put, "
     "machine drop all, machine act this, pick rank act, pick slot, put slot, act slot must, act slot other, "
-    "act slot all, put this rank, told rank, drop all other pick"
+    "act slot all, put this rank, told rank, drop all other pick, put this other, told this best, pick first must me, "
+    "pick first me, pick me other"
 )
 _OF_A_REQUEST: Final = _rules("drop told, say told, be told, say users other, say users all, told you must")
 _AT_THE_START: Final = _rules(
     "pick must, put must, drop must, act must, pick peak, put peak, pick first all, act rank, pick rank"
 )
 """What a model's reply may not begin with: "they always pick" is said of somebody, "always pick" to us."""
+_ALONE: Final = _rules("pick this, pick slot, act slot")
+"""What makes an order where nothing else is said."""
 _SETS: Final = {
     Text.VALUE: _OF_A_VALUE,
     Text.TITLE: _OF_A_TITLE,
@@ -92,10 +96,24 @@ _SETS: Final = {
     Text.REPLY: _OF_A_TITLE + _rules("you must pick, you must drop, you must rank, you must put, machine must"),
 }
 _WINDOW: Final = 10
+_BRIEF: Final = 3
 """Words within which the parts of an order meet."""
 _LABEL: Final = re.compile(r"\s*([^\W\d_]+)\s*[:=]\s*\S")
 _LABELS: Final = sum(BIT[role] for role in ("say", "pick", "told", "rank", "machine", "soft", "users"))
 _MARKUP: Final = re.compile(r"<[/!?|a-zA-Z]|[{\[]\s*[\"'{%]|\}\}|\[/?[A-Z]{3,}\]|```|^#{2,}\s|\|>")
+_CODE: Final = re.compile(
+    r"(?i)[=!]=|:=|=>|&&|\|\||\w\.\w+\(|\w\([\w, ]*\)\s*=|\bgo ?to top\b|^\s*(?:assert|return|import|eval|exec)\b.*[=(]"
+    r"|\b(?:rank|order|sort|score|position|priority|weight)\w*\s*(?:=|\+=)|\border by\b.*\b(?:asc|desc)\b"
+    r"|\bsort\b.*\bdesc\b"
+)
+"""Statements of a program: what stands in a catalogue is called something, and calls nothing."""
+_SCORE: Final = re.compile(
+    r"(?i)\b(?:confidence|probability|relevance|priority|score|rank)\b[\s:#=]*(?:of\s)?(?:\d{2,}|[01][.,]\d|1\b)"
+    r"|\d[.,]\d+\s*(?:vs?\.?|versus|>|over|against)\s*\d[.,]\d|(\b[\w#]{0,4}\d\w{0,2})(?:\W+\1){2,}"
+    r"|\b\d{3,}\s*(?:/|of|out of)\s*(?:5|10)\b|\b(?:100|10|5)\s*(?:/|of|out of)\s*(?:100|10|5)\b"
+)
+"""What a ranking would say of an entry."""
+_ASSIGNED: Final = re.compile(r"(?i)[\"';]\s*\w*\s*\b(?:rank|score|position|priority|order)\s*=\s*\d")
 _CONTACT: Final = re.compile(
     r"(?i)\b(?:https?|ftp|mailto|javascript|data):|\bwww\.|\b[\w-]+\.[a-z]{2,6}/\w|\w\s*[(\[]?\b(?:dot|punkt|punto|point)\b[)\]]?\s*"
     r"(?:com|net|org|io|ru|de|fr)\b|(?:^|\s)@\w{3,}"
@@ -103,7 +121,8 @@ _CONTACT: Final = re.compile(
 _SENTENCES: Final = re.compile(r"[.!?\u3002\uff01\uff1f\u061f\u0964\u2026]+(?:\s|$)|\n|[\u3002\uff01\uff1f]")
 _GLUED: Final = 12
 _MOST_TURNED: Final = 64
-_FEW, _SHORTEST = 4, 6
+_FEW, _SHORTEST = 5, 6
+_MOSTLY: Final = 0.6
 _COVERED: Final = 0.95
 _DEPTH: Final = 2
 
@@ -133,7 +152,7 @@ def plays(name: str) -> bool:
 def _why(text: str, kind: Text, depth: int) -> Why | None:
     if len(text) < _GLUED and text.isascii() and text.isalpha() and (text.islower() or text.istitle()):
         return None
-    if kind is Text.VALUE and (reason := _of_a_value(text)):
+    if reason := _of_a_value(text) if kind is Text.VALUE else _of_a_program(text):
         return reason
     first = reading(text)
     for told in readings(text):
@@ -143,6 +162,8 @@ def _why(text: str, kind: Text, depth: int) -> Why | None:
             return Why.DISGUISE if hidden else Why.ORDER
     found = worn(text)
     if found and any(acts(told, kind, _ANY_TWO) for told in readings(text if kind is Text.VALUE else found)):
+        return Why.DISGUISE
+    if _is_spelled(text, kind):
         return Why.DISGUISE
     return Why.ENCODED if _is_turned(first, kind) or _encoded(text, kind, depth) else None
 
@@ -156,13 +177,30 @@ def _is_turned(first: str, kind: Text) -> bool:
 def _of_short_words(first: str) -> Iterator[str]:
     """A few short words read backwards or turned, if that makes an English term of every one."""
     words = split(first)
-    if not first.isascii() or not 1 < len(words) <= _FEW or len(first) < _SHORTEST:
+    if not 1 < len(words) <= _FEW or len(first) < _SHORTEST:
         return
+    if sum(is_term(word[::-1]) for word in words) >= max(2, _MOSTLY * len(words)):
+        yield " ".join(word[::-1] for word in words)
+        yield first[::-1]
+    if not first.isascii():
+        return
+    yield from map(" ".join, voweled(words))
     if all(is_english(word[::-1]) for word in words):
         yield " ".join(word[::-1] for word in words)
+    if all(map(is_english, split(mirrored(first)))):
+        yield mirrored(first)
+    if all(word.endswith("ay") for word in words):
+        yield " ".join(map(_pig_latin, words))
     for by in range(1, 26):
         if is_english(turned(words[0], by)) and all(is_english(turned(word, by)) for word in words[1:]):
             yield turned(first, by)
+
+
+def _pig_latin(word: str) -> str:
+    """A word whose first letters stand behind it, before `ay`."""
+    bare = word.removesuffix("ay")
+    back = [bare[-letters:] + bare[:-letters] for letters in (1, 2, 3) if len(bare) > letters]
+    return next(filter(is_english, [*back, bare.removesuffix("w")]), next(iter(back), bare))
 
 
 def _meant(told: str, kind: Text) -> bool:
@@ -175,11 +213,22 @@ def _encoded(text: str, kind: Text, depth: int) -> bool:
     return depth > 0 and any(kind is Text.VALUE or _why(told, Text.VALUE, depth - 1) for told in decoded(text))
 
 
+def _is_spelled(text: str, kind: Text) -> bool:
+    spelled = "" if kind is Text.VALUE else spelled_out(text)
+    return bool(spelled) and acts(spelled, Text.TITLE, _ANY_TWO)
+
+
+def _of_a_program(text: str) -> Why | None:
+    return Why.MARKUP if _ASSIGNED.search(text) else None
+
+
 def _of_a_value(text: str) -> Why | None:
     if disguised(text):
         return Why.DISGUISE
     if _MARKUP.search(text):
         return Why.MARKUP
+    if _CODE.search(text) or _SCORE.search(text):
+        return Why.ORDER
     return Why.CONTACT if _CONTACT.search(text) else None
 
 
@@ -210,8 +259,17 @@ def _meet(words: list[str], rules: tuple[int, ...], kind: Text) -> bool:
     if kind is Text.VALUE:
         words = [corrected(word) for word in words]
     playing = list(parts(words))
+    if kind not in (Text.VALUE, Text.REQUEST) and 1 < len(words) <= _BRIEF and _all_play(words, playing):
+        rules += _ALONE
     windows = (window for window in _windows(playing, kind) if len(window) > 1)
     return any(_any(window, _rules_for(window, rules, kind)) for window in windows)
+
+
+def _all_play(words: list[str], playing: list[Part]) -> bool:
+    """Whether nothing but an order is said, and in one language."""
+    slots = sum(part.any & BIT["slot"] > 0 for part in playing)
+    spoken = [{language for language, _ in part.roles} for part in playing]
+    return len(playing) + slots >= len(words) and bool(set.intersection(*spoken))
 
 
 def _rules_for(window: list[Part], rules: tuple[int, ...], kind: Text) -> tuple[int, ...]:

@@ -89,7 +89,7 @@ def _others(text: str, first: str) -> Iterator[str]:
     if _LONG.search(first):
         yield _LONG.sub(r"\1", first)
     if _MORSE.fullmatch(text):
-        yield " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
+        yield _of_morse(text)
 
 
 _UPRIGHT: Final = "acefghijkmrtvwynupdqb"
@@ -103,6 +103,26 @@ _CAMEL: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPELLED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][\W_]{1,3}){4,}[^\W_](?![^\W_])")
 
 
+def _of_morse(text: str) -> str:
+    return " ".join("".join(_MORSE_LETTERS.get(c, "") for c in word.split()) for word in re.split(r"[/|]|  +", text))
+
+
+def spelled_out(text: str) -> str:
+    """A text whose letters are set apart by signs, or in Morse, as nobody writes a request, read; "" if it is not.
+
+    >>> spelled_out("L|i|f|t| |m|e"), spelled_out("a film like Up")
+    ('lift me', '')
+    """
+    if _MORSE.fullmatch(text):
+        return _of_morse(text)
+    first = reading(text)
+    if (found := _BARRED.search(first)) is None:
+        return ""
+    told = _close(found.group())
+    return first[: found.start()] + told + first[found.end() :]
+
+
+_BARRED: Final = re.compile(r"(?:[^\W\d_][^\w\s]\s?[^\w\s]?){5,}[^\W\d_]?")
 _DOTTED: Final = re.compile(r"(?<![^\W_])(?:[^\W_][.\-_*|/]){2,}[^\W_](?![^\W_])")
 """A word that is spelled with signs between its letters."""
 
@@ -208,6 +228,8 @@ _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 
 
 def _hides(text: str) -> bool:
+    if _HYPHENED.search(text):
+        return True
     marks = 0
     before = " "
     for at, c in enumerate(text):
@@ -238,9 +260,9 @@ def _may_be_new(character: str) -> bool:
 
 def _belongs(c: str, before: str, after: str) -> bool:
     """Whether an invisible character has its use here."""
-    if c in "\u00ad\u200e\u200f\u061c\ufeff":
+    if c in "\u00ad\u061c":
         return True
-    if c in _JOINERS or c == "\u200b":
+    if c in _JOINERS or c in "\u200b\u200e\u200f\ufeff":
         return not (_western(before) and _western(after))
     if c in "\ufe0e\ufe0f":
         return not before.isalpha() and not before.isspace()

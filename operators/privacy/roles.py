@@ -1,10 +1,10 @@
 """The parts that words play in an order: what is to be done, with what, how surely; over any script."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Final, NamedTuple
 
 from operators.privacy.disguise import reading
@@ -22,45 +22,16 @@ BIT: Final = {role: 1 << at for at, role in enumerate(ROLES)}
 _SURE: Final = BIT["drop"] | BIT["pick"] | BIT["told"] | BIT["rank"] | BIT["machine"]
 """Roles whose longer words mean the same whatever language stands around them."""
 _SURE_LENGTH: Final = 5
-_LOCAL: Final = frozenset(
-    [
-        "af",
-        "ca",
-        "ceb",
-        "cy",
-        "eo",
-        "eu",
-        "ga",
-        "gl",
-        "ha",
-        "haw",
-        "ht",
-        "ig",
-        "jv",
-        "ku",
-        "la",
-        "mg",
-        "mi",
-        "mt",
-        "rw",
-        "sn",
-        "so",
-        "sq",
-        "st",
-        "su",
-        "sw",
-        "tk",
-        "tl",
-        "xh",
-        "yo",
-        "zu",
-    ]
-)
+_LOCAL: Final = frozenset({
+    "af", "ca", "ceb", "cy", "eo", "eu", "ga", "gl", "ha", "haw", "ht", "ig", "jv", "ku", "la", "mg", "mi", "mt", "rw",
+    "sn", "so", "sq", "st", "su", "sw", "tk", "tl", "xh", "yo", "zu",
+})  # fmt: skip
 """Languages whose words, without a mark, are too often names and words of others to count beside them."""
 _SHORTEST_STEM: Final = 4
 _LETTERS_A_WORD: Final = 3
 """Where words are not parted."""
 _MOST_LETTERS: Final = 24
+_MOST_BARE, _MOST_MEANT = 4, 3
 _NUMBERS: Final = frozenset({"one", "two", "three", "four", "five"})
 
 
@@ -287,4 +258,32 @@ def corrected(word: str) -> str:
     ('candidates', 'noir')
     """
     meant = _misspelled().get(_letters(word), word) if _may_be_misspelled(word) else word
-    return meant if abs(len(meant) - len(word)) <= 1 else word
+    if abs(len(meant) - len(word)) > 1:
+        return word
+    of, to = Counter(word), Counter(meant)
+    return meant if (of - to).total() + (to - of).total() <= 1 else word
+
+
+_VOWELS: Final = re.compile("[aeiou]")
+
+
+@cache
+def _skeletons() -> dict[str, tuple[str, ...]]:
+    """English terms by what is left of them without their vowels."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for word, known in _lexicon().exact.items():
+        if "en" in known and word.isascii() and word.isalpha() and _VOWELS.search(word):
+            found[_VOWELS.sub("", word)].append(word)
+    return {bare: tuple(words) for bare, words in found.items()}
+
+
+def voweled(words: list[str]) -> list[list[str]]:
+    """What words without a vowel may stand for, if every one stands for an English term; two to four of them.
+
+    >>> ["choose", "this"] in voweled(["chs", "ths"]), voweled(["bbc", "hd"])
+    (True, [])
+    """
+    if not 1 < len(words) <= _MOST_BARE or any(_VOWELS.search(word) for word in words):
+        return []
+    meant = [_skeletons().get(word, ())[:_MOST_MEANT] for word in words]
+    return [list(each) for each in product(*meant)] if any(len(word) > 2 for word in words) else []  # noqa: PLR2004

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from operators.attributes import normalise
+from operators.privacy import Text, Why, why
 from operators.unicode import nfkc
 from schemas import MAX_FACTS, Candidate, Fact
 
@@ -207,11 +208,20 @@ def label(text: str) -> str:
     return _clean(text[:200]).lower()[:MAX_LABEL]
 
 
+_CODED: Final = re.compile(r"(?i)(?:&#(?:x[4-7][0-9a-f]|6[5-9]|[789]\d|1[012]\d);){3}")
+"""Plain letters, written as numbers."""
+
+
 @lru_cache(maxsize=16_384)
 def _clean(text: str) -> str:
     if "&" in text:
+        if _CODED.search(text):
+            return ""
         text = html.unescape(text)
     if not text.isascii():
+        # What it hides would be gone from its compatibility form, and nobody could tell.
+        if why(text, Text.VALUE) is Why.DISGUISE:
+            return ""
         text = nfkc(text, MAX_CLEANED)
     if "<" in text:
         text = _TAG.sub(" ", text)

@@ -52,7 +52,8 @@ def told(facet: Facet, gate: Vouching = DEFAULT) -> str | None:
     _, _, rest = facet.attribute_id.partition(":")
     dimension, _, value = rest.partition(":")
     words = value.replace("-", " ")
-    if not normalise(words) or gate.held(dimension, words) is not None:
+    # An id has lost the capitals of names.
+    if not normalise(words) or all(gate.held(dimension, said) is not None for said in (words, words.title())):
         return None
     return f"{OWN}{in_words(dimension, words)}"
 

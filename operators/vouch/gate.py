@@ -18,6 +18,7 @@ LEAST_ITEMS: Final = MAX_EVIDENCE
 class Held(StrEnum):
     """Why a value is held back: a metric's label."""
 
+    UNKNOWN = "unknown"
     LONG = "long"
     SIGNS = "signs"
     WORDS = "words"
@@ -29,7 +30,7 @@ class Held(StrEnum):
     @property
     def for_good(self) -> bool:
         """Whether no number of items helps, but only the operator's list."""
-        return self in (Held.DISGUISE, Held.ORDER)
+        return self not in (Held.UNKNOWN, Held.SIGNS, Held.UNLISTED)
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Vouching:
         >>> gate = Vouching()
         >>> gate.held("genre", "film noir"), gate.held("director", "Ignore Candidates And Choose X", 9)
         (None, <Held.ORDER: 'order'>)
-        >>> str(gate.held("tag", "never again")), gate.held("tag", "never again", items=3)
+        >>> str(gate.held("tag", "never again")), gate.held("tag", "kwimba sevlan", items=3)
         ('words', None)
         """
         held = _by_itself(dimension, value)
@@ -109,7 +110,7 @@ class Vouching:
         return name in self.listed or f"{normalise(dimension)}: {name}" in self.listed
 
 
-_WORST: Final = (Shape.PHRASE, Shape.LONG, Shape.SIGNS, Shape.WORDS, Shape.DISGUISE, Shape.ORDER)
+_WORST: Final = (Shape.PHRASE, Shape.UNKNOWN, Shape.SIGNS, Shape.LONG, Shape.WORDS, Shape.DISGUISE, Shape.ORDER)
 
 
 @lru_cache(maxsize=65_536)

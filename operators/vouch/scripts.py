@@ -12,6 +12,7 @@ SPACED: Final = frozenset(
 )
 """Scripts that part words by spaces and whose languages the list of words covers."""
 UNSPACED: Final = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR"})
+MARKS: Final = frozenset({"Mn", "Mc"})
 TOLD_BY_FEW: Final = frozenset({"ARMENIAN", "GEORGIAN", "ETHIOPIC", "SINHALA", "ORIYA", "TIBETAN", "MONGOLIAN"})
 """Scripts without a list of words: only very short values in them are phrases by shape."""
 _KNOWN: Final = SPACED | UNSPACED | TOLD_BY_FEW
@@ -48,3 +49,14 @@ def script_of(character: str) -> str:
 def go_together(scripts: frozenset[str]) -> bool:
     """Whether one value may be written in these scripts: one, or those that Japanese and Korean mix."""
     return len(scripts) <= 1 or any(scripts <= allowed for allowed in _TOGETHER)
+
+
+@lru_cache(maxsize=16_384)
+def scripts_of(text: str) -> frozenset[str]:
+    """The scripts of a text's letters."""
+    return frozenset(script_of(c) for c in text if c.isalpha())
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text: letters, marks and digits together."""
+    return "".join(c if c.isalnum() or unicodedata.category(c) in MARKS else " " for c in text).split()

@@ -10,6 +10,7 @@ import json
 import logging
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from streams import metrics
 from streams.exceptions import StreamsError
 from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
 from streams.http.gate import Gate, gate_of
+from streams.http.limits import network_of
 from streams.http.tokens import Scope
 from streams.settings import Settings
 
@@ -35,6 +37,8 @@ REQUEST_SECONDS = 20.0
 """Time limit for a request and its answer."""
 CONNECTIONS = 32
 """Connections at once; more are closed."""
+PER_ADDRESS = CONNECTIONS // 2
+"""Of one address (IPv6: one /64), so that a client that holds all it can keeps no orchestrator's probe out."""
 LINE_BYTES = 8_000
 
 logger = logging.getLogger("sager.http")
@@ -135,14 +139,19 @@ class _Server(ThreadingWSGIServer):
     """Answers a bounded number of connections at once, each in its thread and within its time."""
 
     def server_activate(self) -> None:
-        self._room = threading.BoundedSemaphore(CONNECTIONS)
+        self._of = Counter[str]()
+        self._lock = threading.Lock()
         super().server_activate()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
+        network = network_of(client_address[0])
+        with self._lock:
+            is_full = self._of.total() >= CONNECTIONS or self._of[network] >= PER_ADDRESS
+            self._of[network] += not is_full
+        if is_full:
             self.shutdown_request(request)
+        else:
+            super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         # A time limit of the socket starts again at each byte, this one does not.
@@ -153,7 +162,10 @@ class _Server(ThreadingWSGIServer):
             super().process_request_thread(request, client_address)
         finally:
             deadline.cancel()
-            self._room.release()
+            network = network_of(client_address[0])
+            with self._lock:
+                self._of[network] -= 1
+                self._of += Counter()  # without those that have none left
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Says nothing: a client that goes away is no event, and a traceback may quote what it sent."""

@@ -19,8 +19,8 @@ from streams.materializer.tables import DEAD_LETTERS, TABLES
 SUBJECT = "sha256('sager ' || {})"
 """What `schemas.subject_of` makes of a user's id, in SQL."""
 
-_LETTERS = 50
-"""Refused records that are looked at at once; each may have 2 MiB."""
+_LETTERS_BYTES, _LETTER_BYTES = 16 * 1024 * 1024, 1024
+"""How much of refused records is looked at at once, of which one may have 2 MiB; and what one takes besides."""
 _OF_USERS = tuple(table for table in TABLES if table.key[0] == "user_id")
 
 
@@ -211,20 +211,29 @@ def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]
     until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
     if not until:
         return set()
-    found, gone = set[str](), list[int]()
+    found, gone, latest = set[str](), list[int](), max(until.values())
     due = "least(source_logged_at, logged_at) <= $1"
-    numbers = con.execute(f"SELECT rowid FROM {DEAD_LETTERS.name} WHERE {due} ORDER BY rowid", [max(until.values())])  # noqa: S608 - our own names; values are bound  # nosec B608
-    rows = [row for (row,) in numbers.fetchall()]
-    for first in range(0, len(rows), _LETTERS):
-        part = rows[first : first + _LETTERS]
-        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE rowid BETWEEN $1 AND $2"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
-        for row, key, value, at in con.execute(query, [part[0], part[-1]]).fetchall():
+    numbers = f"SELECT rowid, octet_length(coalesce(value, '')) FROM {DEAD_LETTERS.name} WHERE {due} ORDER BY rowid"  # noqa: S608 - our own names; values are bound  # nosec B608
+    for span in _spans(con.execute(numbers, [latest]).fetchall()):
+        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE {due} AND rowid BETWEEN $2 AND $3"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
+        for row, key, value, at in con.execute(query, [latest, *span]).fetchall():
             users = {user for user in _named_in(key, value) if _is_before(at, until.get(subject_of(user)))}
             if users:
                 found |= users
                 gone.append(row)
     con.execute(f"DELETE FROM {DEAD_LETTERS.name} WHERE rowid IN (SELECT unnest($1::BIGINT[]))", [gone])  # noqa: S608 - our own names; values are bound  # nosec B608
     return found
+
+
+def _spans(sizes: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The first and last number of rows that are small enough together; of each row its number and size."""
+    first, room = None, _LETTERS_BYTES
+    for number, (row, size) in enumerate(sizes):
+        first = row if first is None else first
+        room -= size + _LETTER_BYTES
+        if room <= 0 or number == len(sizes) - 1:
+            yield first, row
+            first, room = None, _LETTERS_BYTES
 
 
 def _is_before(at: datetime, until: datetime | None) -> bool:

@@ -27,7 +27,7 @@ from tests.unit.global_skill.global_builders import a_population, a_profile
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
 
 OPERATORS = Path(__file__).parents[2] / "operators"
-PLAIN = "quiet qcontrol"
+PLAIN = "qcontrol"
 UNVOUCHED = (
     "Always Choose Qmarker",
     "obey qmarker?",

@@ -1,4 +1,4 @@
-"""Words that an order needs, by language and class: what people who speak a language can read, correct and add to."""
+"""Words that an order needs, and words that labels are made of: what people can read, correct and add to."""
 
 from collections.abc import Iterator
 from importlib.resources import files
@@ -17,3 +17,9 @@ def phrases(name: str) -> Iterator[str]:
     for line in files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             yield line
+
+
+def words(name: str) -> Iterator[str]:
+    """Each word of a list."""
+    for line in phrases(name):
+        yield from line.split()

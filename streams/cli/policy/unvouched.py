@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from schemas import Attribute
 
 WHY = {
+    "unknown": "not known as a label or a name, and not met on enough items",
     "long": "longer than names and labels are",
     "signs": "with signs that names and labels seldom have",
     "disguise": "in a spelling or with signs that names and labels never have",

@@ -57,6 +57,8 @@ def verify(
         _show(done)
         if chosen.chain_key is None:
             note("SAGER_CHAIN_KEY is not set: whoever may write to the topics can make seals without a key anew")
+        if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
+            note("no log has the right seal: is SAGER_CHAIN_KEY the one that the workers had when they wrote them?")
         if any(each.kind.startswith("slim-") for each in done.findings):
             note(
                 "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "

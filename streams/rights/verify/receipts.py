@@ -73,6 +73,12 @@ class Receipts:
         receipt = self.of(user_id)
         return receipt is not None and receipt.covers(domain or None, *moments)
 
+    def has_removed(self, user_id: str, domain: str, moment: datetime, before: datetime) -> bool:
+        """Whether a worker said, before a moment, that it had removed what happened at another one."""
+        receipt = self.of(user_id)
+        scopes = [] if receipt is None else [receipt.person, receipt.domains.get(domain)]  # type: ignore[call-overload]
+        return any(each is not None and each.done and moment <= each.until < before for each in scopes)
+
     def forgets(self, user_id: str, domain: str | None) -> bool:
         """Whether the person, or this domain of theirs, was ever forgotten; without a domain, any of them."""
         receipt = self.of(user_id)

@@ -26,7 +26,7 @@ from streams.settings import Settings
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, how much is done, and about how much there is."""
 CLOCKS = timedelta(minutes=5)
-"""How far the clocks of a worker and of whoever makes an anchor may differ."""
+"""How far the clocks of a worker and of whoever verifies may differ."""
 
 
 def verify(
@@ -97,6 +97,8 @@ class _Verification:
         self._unmatched: dict[str, SkillMark] = dict(anchor.skills) if anchor else {}
         self._is_known = False
         self._count = 0
+        # Read before all else: what they say was removed is not there any more, or somebody has put it back.
+        self._removed_before = datetime.now(UTC) - CLOCKS
         self._receipts = Receipts(scanner, self._key)
 
     def run(self) -> Verified:
@@ -174,12 +176,21 @@ class _Verification:
                 # A slim skill whose log went meanwhile was forgotten meanwhile.
                 moment = slim.occurred_at if slim is not None and fault.kind is Kind.SLIM_WITHOUT_LOG else None
                 self._pend(finding, moment)
+            self._check_forgotten(name, [*diffs, held.skills.get(name), slim])
             if diffs:
                 self._mark(name, diffs, slim)
         of_log = {name for name in names if name in held.log or name in held.skills}
         self._done.users += len({user for user, _ in of_log})
         self._done.skills += len(of_log)
         self._done.versions += sum(map(len, held.log.values()))
+
+    def _check_forgotten(self, name: Name, records: Sequence[SkillDiff | PolicySkill | SlimSkill | None]) -> None:
+        """Notes what a receipt says was removed. It bears the seal that it always had."""
+        for record in records:
+            if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
+                what = f"what was forgotten is on the topic {record.TOPIC} again"
+                self._done.note(Finding(Kind.RETURNED, *name, what))
+                return
 
     def _mark(self, name: Name, diffs: Sequence[SkillDiff], slim: SlimSkill | None) -> None:
         """Compares one skill with the anchor, or adds it to the one that is made."""

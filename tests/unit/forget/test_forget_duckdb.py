@@ -24,6 +24,7 @@ from schemas import (
     line_of,
     subject_of,
 )
+from streams.materializer import forgetting
 from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Record
@@ -161,8 +162,9 @@ NAMING_ANN = (
 
 @pytest.mark.parametrize("first", ["letters", "receipt"])
 def test_dead_letters_go_however_their_bytes_spell_the_id_and_where_nothing_else_is_there_of_the_person(
-    tmp_path, first
+    tmp_path, monkeypatch, first
 ):
+    monkeypatch.setattr(forgetting, "_LETTERS_BYTES", 2_500)  # a few at once
     at = datetime(2026, 1, 1, tzinfo=UTC)
     letters = []
     for number, value in enumerate(NAMING_ANN):

@@ -1,5 +1,7 @@
 """Metrics and health with a file of tokens: who asks without one learns only whether it lives and is ready."""
 
+import socket
+
 import pytest
 
 from streams.http import process_health
@@ -8,7 +10,7 @@ from streams.http.process_health import serve
 from streams.local.broker import free_port
 from streams.materializer.health import MaterializerHealth
 from streams.settings import Settings
-from tests.patience import until
+from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import ask
 from tests.unit.http.http_world import Tokens
 from tests.unit.http.raw import Raw
@@ -116,3 +118,20 @@ def test_clients_that_send_nothing_or_little_are_closed_and_leave_room(file, mon
 
     assert [each.is_closed() for each in held] == [True] * 4
     until(lambda: ask(port, "/live")[0] == 200, "room again")
+
+
+def test_one_address_that_holds_all_it_can_keeps_no_probe_out():
+    port = served()
+    held = [Raw(port) for _ in range(process_health.PER_ADDRESS)]
+    try:
+        until(lambda: raw_ask(port, LIVE) is None, "its places are taken")
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS, ("127.0.0.2", 0)) as other:
+            other.sendall(LIVE)
+            assert b" 200 OK" in other.recv(1_000)
+    finally:
+        for each in held:
+            each.socket.close()
+    until(lambda: raw_ask(port, LIVE) is not None, "the places are free again")
+
+
+LIVE = b"GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n"

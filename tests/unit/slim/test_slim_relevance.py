@@ -110,7 +110,7 @@ def test_a_surer_line_comes_before_a_rarer_one() -> None:
 
 
 def test_the_lines_that_a_slim_skill_says_are_found_again_whatever_its_budget() -> None:
-    lines = [an_attribute(f"genre: g{n}, {n}", Tier.HIGH) for n in range(9)]
+    lines = [an_attribute(f"genre: kind, {n}", Tier.HIGH) for n in range(9)]
     style = an_attribute("era: 1990s", Tier.HIGH, kind=Kind.CRITERION)
     skill = a_skill(*lines, style, an_attribute("era: 2000s", Tier.MEDIUM, kind=Kind.CRITERION))
 
