@@ -41,7 +41,7 @@ def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
     """The kind of private data in an invented id, if any."""
-    return privacy.named(domain, encodable(attribute_id[:MAX_ID_CHARS]))
+    return privacy.named(domain, attribute_id[:MAX_ID_CHARS])
 
 
 def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy = DEFAULT) -> Validated:
