@@ -35,7 +35,11 @@ LEFT_OUT: Final = re.compile(
     r"|title|name|description|summary|overview|abstract|text|body|content|review\w*|plot|synopsis"
 )
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_NAMES = frozenset({"actor", "author", "director", "city", "country", "state"})
+_NAMES = frozenset(
+    {"actor", "artist", "author", "band", "brand", "city", "composer", "country"}
+    | {"designer", "director", "manufacturer", "publisher", "state", "studio"}
+)
+"""Whose values keep their capitals."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
@@ -43,7 +47,7 @@ def parse(candidate: Candidate) -> tuple[Fact, ...]:
 
     >>> gadget = {"Brand": "Okapi", "colours": ["Red", "Teal"], "inStock": True, "weight": 1.25, "sku": "X-9"}
     >>> [f"{fact.dimension}={fact.value}" for fact in parse(Candidate(item_id="g1", metadata=gadget))]
-    ['brand=okapi', 'colours=red', 'colours=teal', 'feature=in stock']
+    ['brand=Okapi', 'colours=red', 'colours=teal', 'feature=in stock']
     """
     groups: dict[str, list[str]] = {}
     for key, value in sorted(candidate.metadata.items()):
