@@ -35,11 +35,9 @@ LEFT_OUT: Final = re.compile(
     r"|title|name|description|summary|overview|abstract|text|body|content|review\w*|plot|synopsis"
 )
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
-_NAMES = frozenset(
-    {"actor", "artist", "author", "band", "brand", "city", "composer", "country"}
-    | {"designer", "director", "manufacturer", "publisher", "state", "studio"}
-)
-"""Whose values keep their capitals."""
+_NAMES = frozenset({"actor", "author", "director", "city", "country", "state"})
+_PROPER = frozenset({"artist", "band", "brand", "composer", "designer", "manufacturer", "publisher", "studio"})
+"""Whose values keep their capitals, and what stands in brackets."""
 
 
 def parse(candidate: Candidate) -> tuple[Fact, ...]:
@@ -80,7 +78,7 @@ def _labels(dimension: str, value: Any) -> list[str]:
         raw = [value] if len(value) <= text.MAX_LABEL else []
     else:
         raw = text.as_list(value)
-    clean = text.name if dimension in _NAMES else text.label
+    clean = text.name if dimension in _NAMES else text.proper if dimension in _PROPER else text.label
     return [label for part in raw if _is_short(part) and (label := clean(part))]
 
 

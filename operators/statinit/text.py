@@ -199,6 +199,11 @@ def name(text: str) -> str:
     return _clean(_ASIDE.sub(" ", text[:200]) if "(" in text else text[:200])
 
 
+def proper(text: str) -> str:
+    """A label with its letter case, such as a brand's."""
+    return _clean(text[:200])
+
+
 def label(text: str) -> str:
     """A readable lower-case label, cleaned as a name is; what stands in brackets is part of it.
 
@@ -214,14 +219,14 @@ _CODED: Final = re.compile(r"(?i)(?:&#(?:x[4-7][0-9a-f]|6[5-9]|[789]\d|1[012]\d)
 
 @lru_cache(maxsize=16_384)
 def _clean(text: str) -> str:
-    if "&" in text:
-        if _CODED.search(text):
-            return ""
+    # In its plain form nobody could tell a disguise: it stays as it is, for the privacy filter to refuse, or it goes
+    # where it is but in what nobody sees.
+    if "&" in text and not _CODED.search(text):
         text = html.unescape(text)
     if not text.isascii():
-        # What it hides would be gone from its compatibility form, and nobody could tell.
         if why(text, Text.VALUE) is Why.DISGUISE:
-            return ""
+            seen = "".join(filter(str.isprintable, " ".join(text.split()))).strip()[:MAX_LABEL].strip()
+            return seen if why(seen, Text.VALUE) is Why.DISGUISE else ""
         text = nfkc(text, MAX_CLEANED)
     if "<" in text:
         text = _TAG.sub(" ", text)
