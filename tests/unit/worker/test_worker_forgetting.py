@@ -38,7 +38,7 @@ from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_exactly_once import choice, put
 
 ANN = "ann"
-LINE = "preference:music:zyxquill-waltzes"
+LINE = "preference:music:zyxquillwaltzes"
 SCOPES: dict[str, dict[str, Any]] = {
     "person": {},
     "domain": {"domain": "films"},
@@ -56,7 +56,7 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     log.put(choice(99, ANN)[0])
     worker = deployment.worker()
     await worker.quiet()
-    said = Stated(dimension="music", value="zyxquill waltzes", tier=Tier.HIGH)
+    said = Stated(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
     log.put(command(Action.ADD, line=said))
     await worker.quiet()
     await worker.stop()
@@ -227,7 +227,7 @@ async def test_a_forgotten_line_does_not_come_back_with_an_old_version(
 
     now = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
     assert {line.attribute_id for line in now.attributes} == names - {LINE, placeholder(SCOPES["line"]["line"])}
-    stated = Stated(dimension="music", value="zyxquill waltzes", tier=Tier.HIGH)
+    stated = Stated(dimension="music", value="zyxquillwaltzes", tier=Tier.HIGH)
     known.log.put(command(Action.ADD, line=stated).model_copy(update=at_once()))
     await worker.quiet()
     again = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
