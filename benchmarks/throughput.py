@@ -93,7 +93,7 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     total = warm + args.contrasts
     worker.terminate()
     worker.wait(30)
-    read = ("rankings", "selections", "contrasts", "item-touches", "item-signals")
+    read = ("rankings", "selections", "contrasts", "item-touches")
     written = [base for base in counts if base not in ("rankings", "selections")]
     return {
         "contrasts": args.contrasts,
