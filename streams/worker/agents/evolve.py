@@ -133,7 +133,7 @@ class Evolve:
         await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
         await self._send(event, version)
         if version.diff is not None:
-            _count(version.diff, version.skill, self._step.vouching)
+            count(version.diff, version.skill, self._step.vouching)
 
     async def _apply_diff(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         state = State(skill, shares=self._pipeline.global_skills.shares(skill.domain))
@@ -176,7 +176,8 @@ class Evolve:
         return found is not None and version.diff is not None and found.version >= version.diff.version
 
 
-def _count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
+def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
+    """What a version changed, and how long its skill is."""
     metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
     for line in diff.seed or ():
         metrics.CHANGES.labels(metrics.SEEDED).inc()
