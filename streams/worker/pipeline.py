@@ -18,10 +18,10 @@ from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
+from schemas import TOPICS, Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
-from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
@@ -172,7 +172,7 @@ class Pipeline:
         kept = self._decoded.get((model.__name__, key))
         if kept is not None and kept[0] == value and isinstance(kept[1], model):
             return kept[1]
-        decoded = decode(model, value)
+        decoded = decode(model, unpack(value))
         self._keep(key, value, decoded)
         return decoded
 
@@ -186,6 +186,8 @@ class Pipeline:
             Stale: the partition has moved; nothing was written.
         """
         raw, before = encode(value), table.get(key)
+        if TOPICS[table.name].packed:
+            raw = pack(raw)
         sent = await self._deliver(event, table.name, event.message.partition, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
