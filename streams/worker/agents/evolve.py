@@ -161,13 +161,19 @@ class Evolve:
         sends = []
         if version.diff is not None:
             key = diff_key(skill.user_id, skill.domain, version.diff.version)
-            sends.append(send(event, SkillDiff.TOPIC, key, encode(version.diff), partition))
+            is_there = partial(self._is_logged, event, version)
+            sends.append(send(event, SkillDiff.TOPIC, key, encode(version.diff), partition, is_there))
         if version.slim is not None:
             key = compound_key(skill.user_id, skill.domain)
             sends.append(send(event, SlimSkill.TOPIC, key, encode(version.slim), partition))
             metrics.SLIM_TOKENS.observe(version.slim.tokens)
         await asyncio.gather(*sends)
         self._sent.note(skill)
+
+    async def _is_logged(self, event: Any, version: Version) -> bool:
+        """Whether the log has the diff, and only its acknowledgement was lost."""
+        found = await self._sent.newest(SkillDiff.TOPIC, event.message.partition, version.skill, since=time.monotonic())
+        return found is not None and version.diff is not None and found.version >= version.diff.version
 
 
 def _count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:

@@ -13,11 +13,10 @@ tests/integration/test_repairs.py.
    partitions are read again from their beginning.
 4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
    dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
-   an empty disk has never seen. The changelog is written first, and the table once it has been.
-5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
-   (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
-   is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
-   broker, which gives aiokafka no producer id, and whose connections do not break.
+   an empty disk has never seen. The changelog is written first (`Pipeline.write`), and the table once it has been.
+5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
+   which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
+   outlet, tables' changelogs included.
 6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
    on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
    full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
@@ -40,7 +39,8 @@ from faust.transport.drivers import aiokafka as driver
 from mode.utils.queues import ThrowableQueue
 
 from streams.worker import metrics
-from streams.worker.runtime.membership import Membership, fence, watch
+from streams.worker.runtime.membership import Membership, watch
+from streams.worker.runtime.outlet import Delivered
 
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
@@ -109,27 +109,18 @@ class SeekingConsumer(driver.Consumer):
         return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
-class FencedProducer(driver.Producer):
-    """The producer that sends only while the worker is a member of its group."""
+class IdleProducer(driver.Producer):
+    """Repair 5: stands where Faust wants a producer, and connects to nothing."""
 
-    def _new_producer(self, transactional_id: str | None = None) -> aiokafka.AIOKafkaProducer:
-        producer = super()._new_producer(transactional_id)
-        fence(producer, self.app.membership)
-        return producer
-
-
-class IdempotentProducer(FencedProducer):
-    """Repair 5: the broker drops duplicates of a request that the client sends again."""
-
-    def _settings_extra(self) -> Mapping[str, Any]:
-        return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+    async def on_start(self) -> None:
+        """Start nothing."""
 
 
 class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
-    Producer = IdempotentProducer
+    Producer = IdleProducer
 
 
 class Paced:
@@ -205,7 +196,7 @@ class TrueEndTransport(driver.Transport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
-    Producer = FencedProducer
+    Producer = IdleProducer
 
 
 class RoomyQueue(ThrowableQueue[Any]):
@@ -248,16 +239,12 @@ class EmbeddedApp(RepairedApp):
 class DeliveredTable(faust.Table):
     """Repair 4: a table that never holds what its changelog does not."""
 
-    async def send_change(self, key: bytes, value: bytes | None) -> Any:
-        """Send a value or a tombstone to the changelog and wait for the broker's acknowledgement; its metadata."""
-        return await self.send_changelog(self.partition_for_key(key), key, value)
-
-    def hold(self, key: bytes, value: bytes, sent: Any) -> None:
+    def hold(self, key: bytes, value: bytes, sent: Delivered) -> None:
         """Hold a value once it is in the changelog, and record its offset as persisted."""
         self.data[key] = value
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
 
-    def drop(self, key: bytes, sent: Any) -> None:
+    def drop(self, key: bytes, sent: Delivered) -> None:
         """Drop a value once its tombstone is in the changelog."""
         self.data.pop(key, None)
         self.data.set_persisted_offset(sent.topic_partition, sent.offset)
@@ -266,9 +253,6 @@ class DeliveredTable(faust.Table):
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
             await asyncio.to_thread(_compact, database)
-
-    def _on_changelog_sent(self, fut: Any) -> None:
-        """Do nothing: Faust would persist the offset before the value."""
 
 
 def _compact(database: Any) -> None:
