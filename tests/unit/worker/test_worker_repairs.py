@@ -13,10 +13,10 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker import app as worker_app
+from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import (
     FencedProducer,
     IdempotentProducer,
-    QuietTableManager,
     RoomyQueue,
     SeekingConsumerThread,
     TrueEndConsumerThread,
