@@ -188,7 +188,9 @@ class Pipeline:
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
             raw = pack(raw)
-        sent = await self._deliver(event, table.name, event.message.partition, key, raw)
+        partition = event.message.partition
+        with table.changing(partition, key):
+            sent = await self._deliver(event, table.name, partition, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -200,7 +202,9 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        sent = await self._deliver(event, table.name, event.message.partition, key, None)
+        partition = event.message.partition
+        with table.changing(partition, key):
+            sent = await self._deliver(event, table.name, partition, key, None)
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
