@@ -12,6 +12,7 @@ import gc
 import hashlib
 import json
 import random
+import statistics
 import tempfile
 import time
 from collections import Counter
@@ -49,28 +50,31 @@ from streams.worker.agents.evolve import count as count_version
 from streams.worker.pipeline import Pipeline
 
 WARM_ROUNDS = 2
+CLOCK_READS = 1_000
 REFERENCE = bytes(range(256)) * 64
 _T = TypeVar("_T")
 
 
 class Meter:
-    """CPU nanoseconds and runs, by part."""
+    """CPU nanoseconds by part, of each choice."""
 
     def __init__(self) -> None:
-        self.nanoseconds: Counter[str] = Counter()
-        self.runs: Counter[str] = Counter()
+        self.choices: list[Counter[str]] = [Counter()]
+        began = time.thread_time_ns()
+        for _ in range(CLOCK_READS):
+            time.thread_time_ns()
+        self._clock = (time.thread_time_ns() - began) // CLOCK_READS
 
     def run(self, part: str, do: Callable[..., _T], *args: Any) -> _T:
         """What `do` returns; its CPU counts for the part."""
         began = time.thread_time_ns()
         result = do(*args)
-        self.nanoseconds[part] += time.thread_time_ns() - began
-        self.runs[part] += 1
+        self.choices[-1][part] += time.thread_time_ns() - began - self._clock
         return result
 
-    def reset(self) -> None:
-        """Start anew, the warm-up done."""
-        self.__init__()  # type: ignore[misc]
+    def typical_us(self, part: str) -> float:
+        """Microseconds of this part in the typical choice: what else runs on the machine moves a mean more."""
+        return statistics.median(choice[part] for choice in self.choices) / 1000
 
 
 class Worker:
@@ -189,27 +193,20 @@ def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
         if number == users * WARM_ROUNDS:
             gc.collect()
             gc.freeze()
-            meter.reset()
+            meter.choices.clear()
             worker.sizes.clear()
+        meter.choices.append(Counter())
         worker.choice(ranking, selection)
         meter.run("reference", reference)
-    empty = Meter()
-    for _ in range(10_000):
-        empty.run("nothing", lambda: None)
-    clock = empty.nanoseconds["nothing"] / 10_000
-    choices = users * rounds
-    parts = {
-        name: round((spent - meter.runs[name] * clock) / choices / 1000, 1)
-        for name, spent in meter.nanoseconds.items()
-        if name != "reference"
-    }
-    of_reference = meter.nanoseconds["reference"] / choices / 1000 - clock / 1000
+    names = dict.fromkeys(name for choice in meter.choices for name in choice)
+    parts = {name: round(meter.typical_us(name), 1) for name in names}
+    of_reference, choices = parts.pop("reference"), len(meter.choices)
     total = sum(parts.values())
     return {
         "choices": choices,
         "parts_us": parts,
         "total_us": round(total, 1),
-        "reference_us": round(of_reference, 1),
+        "reference_us": of_reference,
         "total_in_references": round(total / of_reference, 2),
         "bytes": {name: round(size / choices) for name, size in worker.sizes.items()},
     }

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.render import render
+from operators.render import characters
 from operators.steps import Reason
 from operators.steps.evolve import Outcome, State, Version
 from operators.vouch import Vouching
@@ -178,7 +178,7 @@ class Evolve:
 
 def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
     """What a version changed, and how long its skill is."""
-    metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
+    metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
         metrics.CHANGES.labels(metrics.SEEDED).inc()
         metrics.TIER_CHANGES.labels(metrics.SEEDED, metrics.NOBODY, str(line.tier)).inc()
