@@ -22,7 +22,7 @@ from confluent_kafka import OFFSET_END, TopicPartition
 from faust.events import Event
 from faust.streams import _current_event
 from faust.types import TP
-from faust.types.tuples import Message, RecordMetadata
+from faust.types.tuples import Message
 
 from schemas import TOPICS, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
@@ -34,6 +34,7 @@ from streams.worker import forgetting
 from streams.worker.app import create
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import sent
+from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -267,7 +268,7 @@ class FakeWorker:
         self._others = asyncio.all_tasks()
         self._agents: set[asyncio.Task[None]] = set()
         self.pipeline: Pipeline = create(self.settings)
-        self.pipeline.app.producer = _Producer(self)
+        self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}
         self.next_offset: dict[TP, int] = {}
@@ -373,7 +374,7 @@ class FakeWorker:
         self.log.committed.update(self.acked_to)
         await self.kill()
 
-    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> RecordMetadata:
+    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> Delivered:
         """A send on its way: in line with its partition's others, slow, held, failing, or a dying process's last."""
         base = topic.removeprefix(PREFIX)
         gate = self._gates.get(base)
@@ -389,7 +390,7 @@ class FakeWorker:
             record = self.log.append(topic, partition, key, value)
             self.effects += 1
             await self.lives()
-        return RecordMetadata(topic, partition, TP(topic, partition), record.offset, record.timestamp_ms / 1_000, 0)
+        return Delivered(TP(topic, partition), record.offset)
 
     async def lives(self) -> None:
         """Go on, unless this process has had its last effect; then never."""
@@ -482,32 +483,14 @@ class _Stream:
         self._worker.ack(event)
 
 
-class _Producer:
-    """What stands for Faust's producer."""
+class _Outlet:
+    """What stands for the worker's producer."""
 
     def __init__(self, worker: FakeWorker) -> None:
         self._worker = worker
-        self._tasks: set[asyncio.Future[Any]] = set()
 
-    async def maybe_start(self) -> None:
-        """It always runs."""
-
-    def key_partition(self, topic: str, key: bytes) -> TP:
-        return TP(topic, partition_of(key.decode(), self._worker.settings.partitions))
-
-    async def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None = None, **_: Any
-    ) -> asyncio.Task[RecordMetadata]:
-        where = self.key_partition(topic, key or b"").partition if partition is None else partition
-        return self._keep(asyncio.create_task(self._worker.deliver(topic, where, key, value)))
-
-    def send_soon(self, message: Any) -> None:
-        self._keep(asyncio.create_task(message.message.channel.publish_message(message)))
-
-    def _keep(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Task[Delivered]":
+        return asyncio.create_task(self._worker.deliver(topic, partition, key, value))
 
 
 class _Consumer:

@@ -14,11 +14,10 @@ tests/integration/test_repairs.py.
    partitions are read again from their beginning.
 4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
    dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
-   an empty disk has never seen. The changelog is written first, and the table once it has been.
-5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
-   (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
-   is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
-   broker, which gives aiokafka no producer id, and whose connections do not break.
+   an empty disk has never seen. The changelog is written first (`Pipeline.write`), and the table once it has been.
+5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
+   which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
+   outlet, tables' changelogs included.
 6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
    on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
    full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
@@ -36,13 +35,13 @@ from typing import Any
 
 import aiokafka
 import faust
-from aiokafka.errors import MessageSizeTooLargeError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode.utils.queues import ThrowableQueue
 from yarl import URL
 
-from streams.worker.runtime.membership import Membership, fence, watch
+from streams.worker.runtime.membership import Membership, watch
+from streams.worker.runtime.outlet import Delivered
 from streams.worker.runtime.recovery import AbsorbingConsumer
 from streams.worker.runtime.stores import STORES, Writes
 
@@ -81,27 +80,18 @@ class SeekingConsumer(AbsorbingConsumer):
         return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
-class FencedProducer(driver.Producer):
-    """The producer that sends only while the worker is a member of its group."""
+class IdleProducer(driver.Producer):
+    """Repair 5: stands where Faust wants a producer, and connects to nothing."""
 
-    def _new_producer(self, transactional_id: str | None = None) -> aiokafka.AIOKafkaProducer:
-        producer = super()._new_producer(transactional_id)
-        fence(producer, self.app.membership)
-        return producer
-
-
-class IdempotentProducer(FencedProducer):
-    """Repair 5: the broker drops duplicates of a request that the client sends again."""
-
-    def _settings_extra(self) -> Mapping[str, Any]:
-        return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+    async def on_start(self) -> None:
+        """Start nothing."""
 
 
 class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
-    Producer = IdempotentProducer
+    Producer = IdleProducer
 
 
 class Paced:
@@ -177,7 +167,7 @@ class TrueEndTransport(driver.Transport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
-    Producer = FencedProducer
+    Producer = IdleProducer
 
 
 class RoomyQueue(ThrowableQueue[Any]):
@@ -226,7 +216,17 @@ class DeliveredTable(faust.Table):
         self._lost: set[int] = set()
 
     def _new_store_by_url(self, url: Any) -> Any:
-        return STORES[URL(url).scheme](url, self.app, self, table_name=self.name, options=self.options)
+        return STORES[URL(url).scheme](
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_type=self.value_type,
+            value_serializer=self.value_serializer,
+            options=self.options,
+        )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
         """Keep what is of this worker's partitions; what was on its way on them is read again, if it arrived."""
@@ -246,24 +246,21 @@ class DeliveredTable(faust.Table):
         self.data.absorb(tp, records)
         return True
 
-    async def send_change(self, key: bytes, value: bytes | None) -> Any:
-        """Send a value or a tombstone to the changelog and wait for the broker's acknowledgement; its metadata."""
-        partition = self.partition_for_key(key)
+    def sends(self, partition: int, key: bytes) -> None:
+        """A value or a tombstone is about to be sent to the changelog."""
         self._writes[partition].begins(key)
-        try:
-            return await self.send_changelog(partition, key, value)
-        except Exception as error:
-            if MessageSizeTooLargeError in (type(error), type(error.__cause__)):
-                self._writes[partition].is_refused(key)
-            raise
 
-    def hold(self, key: bytes, value: bytes | None, sent: Any) -> None:
+    def is_refused(self, partition: int, key: bytes) -> None:
+        """It is not on the changelog, and will not be."""
+        self._writes[partition].ends(key)
+
+    def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
         """Hold a value once it is in the changelog, and the offset up to which the store has everything."""
-        tp = TP(*sent.topic_partition)
+        tp, offset = sent
         if tp.partition not in self._lost:
-            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, sent.offset))
+            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
 
-    def drop(self, key: bytes, sent: Any) -> None:
+    def drop(self, key: bytes, sent: Delivered) -> None:
         """Drop a value once its tombstone is in the changelog."""
         self.hold(key, None, sent)
 
@@ -271,9 +268,6 @@ class DeliveredTable(faust.Table):
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
             await asyncio.to_thread(_compact, database)
-
-    def _on_changelog_sent(self, fut: Any) -> None:
-        """Do nothing: Faust would persist the offset before the value."""
 
 
 def _compact(database: Any) -> None:
