@@ -189,9 +189,7 @@ class Pipeline:
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
             raw = pack(raw)
-        partition = event.message.partition
-        with table.changing(partition, key):
-            sent = await self._deliver(event, table.name, partition, key, raw)
+        sent = await self._change(table, event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -203,12 +201,19 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        partition = event.message.partition
-        with table.changing(partition, key):
-            sent = await self._deliver(event, table.name, partition, key, None)
+        sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
+
+    async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+        partition = event.message.partition
+        table.sends(partition, key)
+        try:
+            return await self._deliver(event, table.name, partition, key, raw)
+        except MessageSizeTooLarge:
+            table.is_refused(partition, key)
+            raise
 
     async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
         """Say on a compacted topic that what was under this key is gone."""
