@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from .base import SCHEMA_VERSION, Model
 from .exceptions import BadRecord
 from .memory import ItemMemory
-from .packed import pack, unpack
+from .packed_items import pack, unpack
 
 ModelT = TypeVar("ModelT", bound=Model)
 

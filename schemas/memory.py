@@ -112,7 +112,7 @@ class Taker:
 
 
 class ItemMemory(Model):
-    """M_i: an item's takers, newest last. Its records are packed: `schemas.packed` says how."""
+    """M_i: an item's takers, newest last. Its records are packed: `schemas.packed_items` says how."""
 
     TOPIC: ClassVar[str] = "item-memories"
 

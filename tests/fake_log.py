@@ -23,18 +23,20 @@ from confluent_kafka import OFFSET_END, TopicPartition
 from faust.events import Event
 from faust.streams import _current_event
 from faust.types import TP
-from faust.types.tuples import Message, RecordMetadata
+from faust.types.tuples import Message
 
 from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.settings import Settings
 from streams.worker import forgetting
 from streams.worker.app import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import sent
+from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -151,12 +153,12 @@ class FakeLog:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
         records = (r for r in self.order if r.topic == name and r.value is not None and r.key != FORGOTTEN)
-        return [decode(model, r.value) for r in records]
+        return [decode(model, unpack(r.value)) for r in records]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
         held = self.compacted(_base_of(model)).items()
-        return {key: decode(model, value) for key, value in held if key != FORGOTTEN}
+        return {key: decode(model, unpack(value)) for key, value in held if key != FORGOTTEN}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""
@@ -294,7 +296,7 @@ class FakeWorker:
         self.pipeline: Pipeline = create(self.settings)
         self.pipeline.items._log = log  # type: ignore[assignment]
         log.follow(self.pipeline.items)
-        self.pipeline.app.producer = _Producer(self)
+        self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}
         self.next_offset: dict[TP, int] = {}
@@ -401,7 +403,7 @@ class FakeWorker:
         self.log.committed.update(self.acked_to)
         await self.kill()
 
-    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> RecordMetadata:
+    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> Delivered:
         """A send on its way: in line with its partition's others, slow, held, failing, or a dying process's last."""
         base = topic.removeprefix(PREFIX)
         gate = self._gates.get(base)
@@ -417,7 +419,7 @@ class FakeWorker:
             record = self.log.append(topic, partition, key, value)
             self.effects += 1
             await self.lives()
-        return RecordMetadata(topic, partition, TP(topic, partition), record.offset, record.timestamp_ms / 1_000, 0)
+        return Delivered(TP(topic, partition), record.offset)
 
     async def lives(self) -> None:
         """Go on, unless this process has had its last effect; then never."""
@@ -510,32 +512,14 @@ class _Stream:
         self._worker.ack(event)
 
 
-class _Producer:
-    """What stands for Faust's producer."""
+class _Outlet:
+    """What stands for the worker's producer."""
 
     def __init__(self, worker: FakeWorker) -> None:
         self._worker = worker
-        self._tasks: set[asyncio.Future[Any]] = set()
 
-    async def maybe_start(self) -> None:
-        """It always runs."""
-
-    def key_partition(self, topic: str, key: bytes) -> TP:
-        return TP(topic, partition_of(key.decode(), self._worker.settings.partitions))
-
-    async def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None = None, **_: Any
-    ) -> asyncio.Task[RecordMetadata]:
-        where = self.key_partition(topic, key or b"").partition if partition is None else partition
-        return self._keep(asyncio.create_task(self._worker.deliver(topic, where, key, value)))
-
-    def send_soon(self, message: Any) -> None:
-        self._keep(asyncio.create_task(message.message.channel.publish_message(message)))
-
-    def _keep(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Task[Delivered]":
+        return asyncio.create_task(self._worker.deliver(topic, partition, key, value))
 
 
 class _Consumer:

@@ -4,7 +4,7 @@ from pydantic_core import from_json
 
 from operators.propagate import item_of_old, without_foreign
 from schemas import BadRecord, ItemMemory, decode, encode
-from schemas.packed import PACKED
+from schemas.packed_items import PACKED
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.operations.rebuild.writer import Writer
 from streams.pseudonyms import is_shared, secret_if_any

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from operators.propagate import neighbour_of
 from schemas import BadRecord, DeadLetter, ItemMemory, Key, Model, Topic, Touch, decode, subject_of
-from schemas.packed import holds, name_bytes
+from schemas.packed_items import holds, name_bytes
 from streams.materializer.forgetting import Barrier
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings

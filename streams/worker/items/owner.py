@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from operators.propagate import NOBODY_ASKS
 from operators.steps.propagate import forget, step
 from schemas import ItemMemory, Touch, compound_key, encode
-from schemas.packed import holds, name_bytes
+from schemas.packed_items import holds, name_bytes
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale

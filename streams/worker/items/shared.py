@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, item_of_old, neighbour_of
 from schemas import BadRecord, ItemMemory, Memory, compound_key, decode, encode
-from schemas.packed import PACKED, epoch_of
+from schemas.packed_items import PACKED, epoch_of
 from streams.kafka.clients import client_config, partition_of
 from streams.lru import LruCache
 from streams.settings import Settings, Store

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from aiokafka.errors import MessageSizeTooLargeError
-
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
@@ -21,6 +19,7 @@ from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.outlet import MessageSizeTooLarge
 
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; gives the outcome's word for the metrics."""
@@ -111,7 +110,7 @@ class Intake:
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
-        except MessageSizeTooLargeError:
+        except MessageSizeTooLarge:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
             small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
             await self._send_letter(event, small)
@@ -119,7 +118,7 @@ class Intake:
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
-        # Not by the key: hashing a hostile one takes aiokafka 0.7 s a megabyte, and all agents would wait.
+        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
         partition = letter.source.partition
         await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 

@@ -32,7 +32,8 @@ from schemas import (
     line_of,
     subject_of,
 )
-from schemas.packed import name_bytes
+from schemas.packed_items import name_bytes
+from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog
@@ -155,7 +156,7 @@ def traces(log: FakeLog) -> list[str]:
         for base in compact
         for key, value in log.compacted(base).items()
         for trace in (b'"ann"', b"zyxquill", *pseudonyms(log))
-        if trace in key + value
+        if trace in key + unpack(value)
     ]
 
 

@@ -19,7 +19,7 @@ from pydantic_core import from_json, to_json
 from .exceptions import BadRecord
 from .memory import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, ItemMemory, Taker
 
-PACKED = 1
+PACKED = 2
 """The form of this release. Older ones wrote JSON, which begins with a brace."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")
