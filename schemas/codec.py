@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from .base import SCHEMA_VERSION, Model
 from .exceptions import BadRecord
 from .memory import ItemMemory
-from .packed_items import pack, unpack
+from .packed_items import PACKED, pack, unpack
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -35,7 +35,7 @@ def decode(model: type[ModelT], value: bytes | None) -> ModelT:
     """
     if not value:
         raise BadRecord("empty", "the record has no value")
-    if issubclass(model, ItemMemory):
+    if issubclass(model, ItemMemory) and value[0] == PACKED:
         return unpack(value)  # type: ignore[return-value]
     if not model.UPGRADES:
         return _validated(model, value)
