@@ -6,10 +6,14 @@ readable, as everybody who reads such a topic unpacks first and decodes then.
 
 from cramjam import DecompressionError, lz4
 
-from schemas import BadRecord
+from schemas import BadRecord, encode
+from streams.kafka.packed_items import PACKED
+from streams.kafka.packed_items import unpack as unpack_item
 
 MARK = b"\x01"
 """What a packed value begins with; behind it stands its length as JSON, in four bytes, then the block."""
+ITEM_MARK = bytes([PACKED])
+"""What an item of the graph begins with, which has a packed form of its own."""
 MAX_BYTES = 8 * 1024 * 1024
 """The largest value that is packed or unpacked, as JSON: whoever claims more in a few bytes gets no memory for it."""
 _START = len(MARK) + 4
@@ -34,7 +38,7 @@ def unpack(value: bytes) -> bytes:
         BadRecord: it begins like a packed one and is none, or claims more than `MAX_BYTES`.
     """
     if not value.startswith(MARK):
-        return value
+        return encode(unpack_item(value)) if value[:1] == ITEM_MARK else value
     length = int.from_bytes(value[len(MARK) : _START], "big")
     if length > MAX_BYTES:
         raise BadRecord("invalid", f"packed value of {length:,} bytes: at most {MAX_BYTES:,} are unpacked")

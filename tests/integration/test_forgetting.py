@@ -26,7 +26,7 @@ from schemas import (
     line_of,
     subject_of,
 )
-from schemas.packed_items import holds, name_bytes
+from streams.kafka.packed_items import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
@@ -99,7 +99,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.events.flush()
     harness.until(lambda out: bool(out.dead_letters), "the refused choice")
     harness.until(
-        lambda out: any(holds(v or b"", PACKED_NAME) for v in out.newest(ItemMemory).values()), "items to hear of her"
+        lambda out: any(NAMED.encode() in (v or b"") for v in out.newest(ItemMemory).values()), "items to hear of her"
     )
     return running
 

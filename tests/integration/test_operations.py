@@ -25,12 +25,12 @@ from schemas import (
     SlimSkill,
     Taker,
     compound_key,
-    decode,
     encode,
 )
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import WorkersRunning, members
+from streams.kafka.packed_items import pack, unpack
 from streams.operations.dead_letters.reading import Chosen, listing, one
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
@@ -305,7 +305,7 @@ class TestRebuild:
 
         takers = [Taker(neighbour_of(name, b"earlier"), 1, a_time(), 1, 1) for name in ("user-0", "user-1")]
         told, key = ItemMemory(domain="films", item_id="i", takers=tuple(takers)), compound_key("i", "films")
-        self.overwrite(harness, ItemMemory.TOPIC, "i", key, encode(told))
+        self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack(told))
         of_old = {"user_id": "user-0", "version": 1, "at": "2026-01-01T00:00:00Z", "times": 1, "degree": 1}
         clear = {"domain": "films", "item_id": "old", "epoch": 1, "takers": [of_old]}
         self.overwrite(harness, ItemMemory.TOPIC, "old", compound_key("old", "films"), json.dumps(clear).encode())
@@ -313,7 +313,7 @@ class TestRebuild:
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}
         assert key not in left, "nobody is left of it"
-        found = {taker.neighbour for value in left.values() for taker in decode(ItemMemory, value).takers}
+        found = {taker.neighbour for value in left.values() for taker in unpack(value).takers}
         assert found == {neighbour_of("user-0", secret_of(other))}, "whoever was there in clear is under a pseudonym"
         assert rebuild(other, apply=True).rotated == 0
 

@@ -12,10 +12,10 @@ from pydantic_core import from_json
 
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, item_of_old, neighbour_of
-from schemas import BadRecord, ItemMemory, Memory, compound_key, decode, encode
-from schemas.packed_items import PACKED, epoch_of
+from schemas import BadRecord, ItemMemory, Memory, compound_key
 from schemas.topics import RETIRED
 from streams.kafka.clients import partition_of, reach
+from streams.kafka.packed_items import PACKED, epoch_of, pack, unpack
 from streams.lru import LruCache
 from streams.settings import Settings, Store
 from streams.worker import metrics
@@ -85,7 +85,7 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            found = Gathered(decode(ItemMemory, raw), self._limits)
+            found = Gathered(unpack(raw), self._limits)
         except BadRecord:  # not of our making
             return None
         self._gathered.put(key, (raw, found))
@@ -156,7 +156,7 @@ class Items:
     def _anew(self, value: bytes) -> bytes | None:
         """What an older release wrote, in our form; None for what cannot be read, which goes."""
         try:
-            return encode(item_of_old(from_json(value), self._limits.secret))
+            return pack(item_of_old(from_json(value), self._limits.secret))
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

@@ -45,10 +45,10 @@ from schemas import (
     Selection,
     SkillDiff,
     Touch,
-    decode,
     encode,
 )
 from schemas.fields import UtcDatetime
+from streams.kafka.packed_items import pack, unpack
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
@@ -167,14 +167,14 @@ def test_any_time_and_any_items_give_a_ranking_context() -> None:
 def test_any_touch_is_heard_within_bounds_and_packed() -> None:
     @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"))
     def check(touch: Touch, held: ItemMemory) -> None:
-        assert decode(ItemMemory, encode(held)) == held
+        assert unpack(pack(held)) == held
         for item_id, taker in takers_of(touch):
             told = on_touch(held, touch.domain, item_id, taker, now=NOW)
             if told is None:
                 continue
             assert max(len(each.others) for each in told.takers) <= 12
             assert taker.at <= NOW or all(t.at <= NOW for t in told.takers if t not in held.takers)
-            assert decode(ItemMemory, encode(told)) == told
+            assert unpack(pack(told)) == told
 
     look(check)
 

@@ -30,10 +30,9 @@ from schemas import (
     Memory,
     Position,
     Taker,
-    decode,
     encode,
 )
-from schemas.packed_items import PACKED, epoch_of, holds, name_bytes
+from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -291,9 +290,9 @@ class TestPacked:
     def test_an_item_is_the_same_unpacked(self, choices: list[tuple[int, int]]) -> None:
         known = owned(None, made_of(choices))
         assert known is not None
-        raw = encode(known)
+        raw = pack(known)
 
-        assert decode(ItemMemory, raw) == known
+        assert unpack(raw) == known
         assert epoch_of(raw) == known.epoch
         for number in range(12):
             name = neighbour_of(f"u{number}")
@@ -303,10 +302,10 @@ class TestPacked:
     def test_any_other_bytes_are_refused_and_nothing_worse(
         self, noise: bytes, cut: int, choices: list[tuple[int, int]]
     ) -> None:
-        raw = encode(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
+        raw = pack(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
         for value in (noise, bytes([PACKED]) + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
             try:
-                decode(ItemMemory, value)
+                unpack(value)
             except BadRecord:
                 continue
             assert value == raw or noise

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.propagate import neighbour_of
-from schemas import ItemMemory, Touch, Touched, compound_key, decode, encode
+from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
 from streams.worker.items import store
@@ -237,4 +237,3 @@ async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> Non
 
     assert len(deployment.log.of("dead-letters")) == 4
     assert takers(deployment, "hot") == names(deployment, "ann", "kim")
-    assert decode(ItemMemory, encode(deployment.log.newest(ItemMemory)[compound_key("hot", "films")]))
