@@ -82,7 +82,7 @@ class Worker:
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         none = cast("Any", None)
-        self._pipeline = Pipeline(none, settings, {}, *(none for _ in range(9)))
+        self._pipeline = Pipeline(none, settings, *(none for _ in range(10)))
         self._meter = meter
         self._step: Evolve = replace(
             evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes
