@@ -8,6 +8,7 @@ answer is lost; partitions move; the process dies after any effect, and a succes
 import asyncio
 import itertools
 import random
+import threading
 import time
 import weakref
 from collections import Counter, defaultdict
@@ -24,7 +25,7 @@ from faust.streams import _current_event
 from faust.types import TP
 from faust.types.tuples import Message
 
-from schemas import TOPICS, Model, Position, SkillDiff, decode
+from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
@@ -32,6 +33,7 @@ from streams.kafka.packed import unpack
 from streams.settings import Settings
 from streams.worker import forgetting
 from streams.worker.app import create
+from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
@@ -52,6 +54,7 @@ def settings_in(folder: Path, **more: Any) -> Settings:
         "data_dir": folder / "data",
         "fan_out": 2,
         "support_floor": 2,
+        "graph_flush_seconds": 0,
     }
     return Settings(**{**known, **more})
 
@@ -83,6 +86,19 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
+        self._followers: list[Items] = []
+
+    def follow(self, items: Items) -> None:
+        """Give a worker's copy of all items what there is, and all that comes."""
+        self._followers.append(items)
+        for record in self.order:
+            _tell(items, record)
+
+    def reach_end(self, partition: int) -> threading.Event:
+        """Whoever follows this log is never behind."""
+        reached = threading.Event()
+        reached.set()
+        return reached
 
     def append(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
@@ -93,6 +109,8 @@ class FakeLog:
         record = Record(topic, partition, len(held), key, value, stamp)
         held.append(record)
         self.order.append(record)
+        for items in self._followers:
+            _tell(items, record)
         self._more.set()
         self._more = asyncio.Event()
         return record
@@ -134,11 +152,13 @@ class FakeLog:
     def values(self, model: type[ModelT]) -> list[ModelT]:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
-        return [decode(model, unpack(r.value)) for r in self.order if r.topic == name and r.value is not None]
+        records = (r for r in self.order if r.topic == name and r.value is not None and r.key != FORGOTTEN)
+        return [decode(model, unpack(r.value)) for r in records]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
-        return {key: decode(model, unpack(value)) for key, value in self.compacted(_base_of(model)).items()}
+        held = self.compacted(_base_of(model)).items()
+        return {key: decode(model, unpack(value)) for key, value in held if key != FORGOTTEN}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""
@@ -153,6 +173,12 @@ class FakeLog:
     def count(self) -> Counter[str]:
         """How many records each topic has."""
         return Counter(record.topic.removeprefix(PREFIX) for record in self.order)
+
+
+def _tell(items: Items, record: Record) -> None:
+    if record.topic == PREFIX + ItemMemory.TOPIC:
+        items.take(record.partition, record.offset, record.key or b"", record.value)
+        items.settle()
 
 
 def _base_of(model: type[Model]) -> str:
@@ -268,6 +294,8 @@ class FakeWorker:
         self._others = asyncio.all_tasks()
         self._agents: set[asyncio.Task[None]] = set()
         self.pipeline: Pipeline = create(self.settings)
+        self.pipeline.items._log = log  # type: ignore[assignment]
+        log.follow(self.pipeline.items)
         self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}
@@ -284,6 +312,7 @@ class FakeWorker:
         self.log.generation += 1
         self.pipeline.app.consumer_generation_id = self.log.generation
         self.pipeline.app.membership.confirm(float("inf"))
+        self.pipeline.app.flow_control.resume()
         for table in self.pipeline.tables.values():
             table.data.clear()
             table.data.update(self.log.compacted(table.name))

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
+"""The Faust app: settings decided by measurement, raw topics, six tables, five agents."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from streams import private
 from streams.exceptions import MissingExtra
 from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
+from streams.worker.agents import contrast, evolve, prior, propagate, rank
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
@@ -40,8 +40,6 @@ def create(settings: Settings) -> Pipeline:
         profiles=_table(app, settings, "profiles"),
         open_rankings=_table(app, settings, "open-rankings"),
         memories=_table(app, settings, "memories"),
-        item_memories=_table(app, settings, "item-memories"),
-        neighbourhoods=_table(app, settings, "neighbourhoods"),
         receipts=_table(app, settings, "receipts"),
         shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
@@ -50,7 +48,6 @@ def create(settings: Settings) -> Pipeline:
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
-    retrieve.attach(pipeline)
     reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
     evolve.attach(pipeline, reasoning, shadow_of(pipeline))
     return pipeline

@@ -27,6 +27,7 @@ from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
 from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.ordered import KeyOrdered, Stale
@@ -53,9 +54,10 @@ class Pipeline:
         app: the Faust app.
         settings: the effective configuration.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts, shadow_skills: the tables;
-            keys and values are bytes as on the changelog.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
+            the changelog.
         global_skills: the domains' templates, once started.
+        items: all items of the graph, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
@@ -66,14 +68,13 @@ class Pipeline:
     profiles: DeliveredTable
     open_rankings: DeliveredTable
     memories: DeliveredTable
-    item_memories: DeliveredTable
-    neighbourhoods: DeliveredTable
     receipts: DeliveredTable
     shadow_skills: DeliveredTable
     global_skills: GlobalSkills
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
+    items: Items = field(init=False)
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
@@ -93,6 +94,7 @@ class Pipeline:
         self.graph_limits = GraphLimits(
             floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
         )
+        self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
             self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
         )
@@ -105,8 +107,8 @@ class Pipeline:
     @property
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
-        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.receipts)
-        return {table.name: table for table in (*of_users, self.item_memories, *self.side_tables)}
+        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
+        return {table.name: table for table in (*of_users, *self.side_tables)}
 
     @property
     def side_tables(self) -> tuple[DeliveredTable, ...]:

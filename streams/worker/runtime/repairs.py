@@ -267,10 +267,11 @@ class DeliveredTable(faust.Table):
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(_compact, database)
+            await asyncio.to_thread(compact, database)
 
 
-def _compact(database: Any) -> None:
+def compact(database: Any) -> None:
+    """Rewrite a RocksDB without what was deleted."""
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()
