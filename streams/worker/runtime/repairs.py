@@ -41,6 +41,7 @@ from mode.utils.queues import ThrowableQueue
 from streams.worker import metrics
 from streams.worker.runtime.membership import Membership, watch
 from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.reader import Reader, ReadingConsumer
 
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
@@ -102,7 +103,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 7: off during recovery too."""
 
 
-class SeekingConsumer(driver.Consumer):
+class SeekingConsumer(ReadingConsumer):
     """The consumer that reads by `SeekingConsumerThread`."""
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
@@ -185,7 +186,7 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(driver.Consumer):
+class TrueEndConsumer(ReadingConsumer):
     """The consumer that reads by `TrueEndConsumerThread`."""
 
     def _new_consumer_thread(self) -> TrueEndConsumerThread:
@@ -214,6 +215,7 @@ class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
     membership: Membership
+    reader: Reader
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
