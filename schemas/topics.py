@@ -102,6 +102,7 @@ class Topic:
         max_message_bytes: the largest record that the broker accepts.
         single_partition: every process reads it whole, instead of a share of its users.
         internal: a table's changelog, not meant for other readers.
+        packed: whether its values are compressed, see `streams.kafka.packed`: only where nobody but workers reads them.
         worked_off: whether the workers' group consumes it, so that what waits there is lag.
     """
 
@@ -114,6 +115,7 @@ class Topic:
     max_message_bytes: int = MEBIBYTE
     single_partition: bool = False
     internal: bool = False
+    packed: bool = False
     worked_off: bool = False
 
     def name(self, prefix: str = DEFAULT_PREFIX) -> str:
@@ -180,7 +182,7 @@ _ALL = (
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
-    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True),
+    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True, packed=True),
     Topic(
         "open-rankings",
         OpenRankings,
@@ -189,8 +191,17 @@ _ALL = (
         compact=True,
         max_message_bytes=4 * MEBIBYTE,
         internal=True,
+        packed=True,
     ),
-    Topic("memories", Memory, Key.USER_AND_DOMAIN, "the agents prior and evolve", compact=True, internal=True),
+    Topic(
+        "memories",
+        Memory,
+        Key.USER_AND_DOMAIN,
+        "the agents prior and evolve",
+        compact=True,
+        internal=True,
+        packed=True,
+    ),
     Topic(
         "item-touches",
         Touch,

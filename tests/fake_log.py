@@ -28,6 +28,7 @@ from schemas import TOPICS, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.settings import Settings
 from streams.worker import forgetting
 from streams.worker.app import create
@@ -138,11 +139,11 @@ class FakeLog:
     def values(self, model: type[ModelT]) -> list[ModelT]:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
-        return [decode(model, r.value) for r in self.order if r.topic == name and r.value is not None]
+        return [decode(model, unpack(r.value)) for r in self.order if r.topic == name and r.value is not None]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
-        return {key: decode(model, value) for key, value in self.compacted(_base_of(model)).items()}
+        return {key: decode(model, unpack(value)) for key, value in self.compacted(_base_of(model)).items()}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""

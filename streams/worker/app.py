@@ -18,7 +18,8 @@ from streams.worker.reasoning.shadow import shadow_of
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import Outlet, delivery_seconds
 from streams.worker.runtime.reader import Reader
-from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
+from streams.worker.runtime.recovery import QuietTableManager
+from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
 

@@ -18,10 +18,10 @@ from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
+from schemas import TOPICS, Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
-from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
@@ -138,7 +138,8 @@ class Pipeline:
         parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
-        if known is not None and known[0] == candidate:
+        # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
+        if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
@@ -176,7 +177,7 @@ class Pipeline:
         kept = self._decoded.get((model.__name__, key))
         if kept is not None and kept[0] == value and isinstance(kept[1], model):
             return kept[1]
-        decoded = decode(model, value)
+        decoded = decode(model, unpack(value))
         self._keep(key, value, decoded)
         return decoded
 
@@ -190,7 +191,9 @@ class Pipeline:
             Stale: the partition has moved; nothing was written.
         """
         raw, before = encode(value), table.get(key)
-        sent = await self._deliver(event, table.name, event.message.partition, key, raw)
+        if TOPICS[table.name].packed:
+            raw = pack(raw)
+        sent = await self._change(table, event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -202,10 +205,19 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        sent = await self._deliver(event, table.name, event.message.partition, key, None)
+        sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
+
+    async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+        partition = event.message.partition
+        table.sends(partition, key)
+        try:
+            return await self._deliver(event, table.name, partition, key, raw)
+        except MessageSizeTooLarge:
+            table.is_refused(partition, key)
+            raise
 
     async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
         """Say on a compacted topic that what was under this key is gone."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.render import render
+from operators.render import characters
 from operators.steps import Reason
 from operators.steps.evolve import Outcome, State, Version
 from operators.vouch import Vouching
@@ -133,7 +133,7 @@ class Evolve:
         await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
         await self._send(event, version)
         if version.diff is not None:
-            _count(version.diff, version.skill, self._step.vouching)
+            count(version.diff, version.skill, self._step.vouching)
 
     async def _apply_diff(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         state = State(skill, shares=self._pipeline.global_skills.shares(skill.domain))
@@ -176,8 +176,9 @@ class Evolve:
         return found is not None and version.diff is not None and found.version >= version.diff.version
 
 
-def _count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
-    metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
+def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
+    """What a version changed, and how long its skill is."""
+    metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
         metrics.CHANGES.labels(metrics.SEEDED).inc()
         metrics.TIER_CHANGES.labels(metrics.SEEDED, metrics.NOBODY, str(line.tier)).inc()

@@ -32,6 +32,7 @@ from schemas import (
     line_of,
     subject_of,
 )
+from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog
@@ -154,7 +155,7 @@ def traces(log: FakeLog) -> list[str]:
         for base in compact
         for key, value in log.compacted(base).items()
         for trace in (b'"ann"', b"zyxquill", neighbour_of(ANN, secret_of(log.settings)).encode())
-        if trace in key + value
+        if trace in key + unpack(value)
     ]
 
 

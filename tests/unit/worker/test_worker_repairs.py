@@ -12,9 +12,9 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker import app as worker_app
+from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import (
     IdleProducer,
-    QuietTableManager,
     RoomyQueue,
     SeekingConsumerThread,
     TrueEndConsumerThread,
