@@ -48,6 +48,7 @@ from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
 from streams.worker.agents.evolve import count as count_version
 from streams.worker.pipeline import Pipeline
+from streams.worker.runtime.reader import Reader
 
 WARM_ROUNDS = 2
 CLOCK_READS = 1_000
@@ -82,7 +83,7 @@ class Worker:
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         none = cast("Any", None)
-        self._pipeline = Pipeline(none, settings, *(none for _ in range(10)))
+        self._pipeline = Pipeline(none, settings, Reader(none), *(none for _ in range(10)))
         self._meter = meter
         self._step: Evolve = replace(
             evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes

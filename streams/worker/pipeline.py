@@ -30,8 +30,9 @@ from streams.worker import metrics
 from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
+from streams.worker.runtime.reader import Reader, Taken
 from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
@@ -53,6 +54,7 @@ class Pipeline:
     Attributes:
         app: the Faust app.
         settings: the effective configuration.
+        reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
         skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
             the changelog.
@@ -63,6 +65,7 @@ class Pipeline:
 
     app: faust.App
     settings: Settings
+    reader: Reader
     outlet: Outlet
     skills: DeliveredTable
     profiles: DeliveredTable
@@ -87,6 +90,7 @@ class Pipeline:
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
+        self.reader.tell(self._note_acknowledged)
         self.privacy = privacy_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
@@ -306,11 +310,17 @@ class Pipeline:
         await asyncio.sleep(delay)
         return min(2 * delay, LAST_RETRY_SECONDS)
 
-    def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
+    def ordered(
+        self,
+        stage: str,
+        in_flight: int,
+        route: Callable[[Taken], Work],
+        on_error: Callable[[Taken, Exception], Awaitable[None]],
+    ) -> KeyOrdered:
         """The runner of one agent's handlers."""
-        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch, self._note_acknowledged)
+        return KeyOrdered(self.reader, stage, in_flight, route, on_error, self.touch)
 
-    def _note_acknowledged(self, message: Any) -> None:
+    def _note_acknowledged(self, message: Taken) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
 
     def is_acknowledged(self, source: Position) -> bool:
