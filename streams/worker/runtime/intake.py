@@ -12,7 +12,7 @@ from typing import Any
 
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
+from schemas import BadRecord, DeadLetter, Model, Position, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.metrics import DEAD_LETTERS
@@ -63,9 +63,9 @@ class Intake:
     async def _submit(self, ordered: KeyOrdered, event: Any) -> None:
         topic = by_name(event.message.topic, self._pipeline.settings.prefix)
         position = position_of(event.message)
-        metrics.TAKEN.labels(topic.base).inc()
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = decode(topic.model, event.value)
+            record = self._pipeline.decode(topic.model, event.value)
         except BadRecord as error:
             refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
             await ordered.submit(event, None, refuse)
@@ -86,7 +86,7 @@ class Intake:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handlers[base](event, record, position)
-        metrics.EVENTS.labels(self._stage, outcome).inc()
+        metrics.labelled(metrics.EVENTS, self._stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> Refused | None:
         """Why an event is not let in, whatever its handler would say."""
