@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,6 @@ from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
 from streams.worker.agents.evolve import count as count_version
 from streams.worker.pipeline import Pipeline
-from streams.worker.runtime.reader import Reader
 
 WARM_ROUNDS = 2
 CLOCK_READS = 1_000
@@ -83,7 +82,9 @@ class Worker:
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
         none = cast("Any", None)
-        self._pipeline = Pipeline(none, settings, Reader(none), *(none for _ in range(10)))
+        parts = [each for each in fields(Pipeline) if each.init and each.default_factory is each.default is MISSING]
+        made: dict[str, Any] = {each.name: settings if each.name == "settings" else none for each in parts}
+        self._pipeline = Pipeline(**made)
         self._meter = meter
         self._step: Evolve = replace(
             evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes
@@ -107,8 +108,10 @@ class Worker:
         made = cast("Contrast", opened.contrast)
         raw = run("encode contrast", encode, made)
         self.sizes["contrast"] += len(raw)
+        self._pipeline.hand_over(raw, made)
         run("metrics: contrast", count_contrast, made)
-        contrast = run("decode contrast", decode, Contrast, raw)
+        # As it comes back from Kafka: other bytes than those that were sent.
+        contrast = run("decode contrast", self._pipeline.decode, Contrast, bytes(bytearray(raw)))
         run("admit", self._admit, contrast)
         self._evolve(contrast)
 

@@ -78,7 +78,7 @@ class Privacy:
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
-        if not self.on:
+        if not self.on or not instruction:
             return Redacted(instruction)
         return _without_orders(self.redact(instruction, domain), Text.REQUEST)
 
@@ -126,15 +126,16 @@ class Privacy:
         """What an app says that it put into a ranking, without what is private and without orders to a model."""
         if not self.on:
             return injected
-        told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
-        kept: dict[str, object] = {
-            "facets": self.fit(injected.facets, domain),
-            "slim_skill": _without_orders(told, Text.REPLY).text,
-        }
+        kept: dict[str, object] = {}
+        if injected.facets:
+            kept["facets"] = self.fit(injected.facets, domain)
+        if injected.slim_skill:
+            told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
+            kept["slim_skill"] = _without_orders(told, Text.REPLY).text
         for name in ("rank_skill", "reasoner", "arm"):
             if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
                 kept[name] = None
-        return injected.model_copy(update=kept)
+        return injected.model_copy(update=kept) if kept else injected
 
     def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """The facets that hold nothing private and give no orders."""

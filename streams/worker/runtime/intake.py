@@ -12,7 +12,7 @@ from typing import Any
 
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
+from schemas import BadRecord, DeadLetter, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
 from streams.metrics import DEAD_LETTERS
@@ -62,9 +62,9 @@ class Intake:
         """Whose event it is, and what is to be done with it."""
         topic = self._topics[event.topic]
         position = position_of(event)
-        metrics.TAKEN.labels(topic.base).inc()
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = decode(topic.model, event.value)
+            record = self._pipeline.decode(topic.model, event.value)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
@@ -81,7 +81,7 @@ class Intake:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handlers[base](event, record, position)
-        metrics.EVENTS.labels(self._stage, outcome).inc()
+        metrics.labelled(metrics.EVENTS, self._stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> Refused | None:
         """Why an event is not let in, whatever its handler would say."""
