@@ -15,6 +15,7 @@ from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
@@ -65,7 +66,7 @@ class Intake:
         position = position_of(event.message)
         metrics.TAKEN.labels(topic.base).inc()
         try:
-            record = decode(topic.model, event.value)
+            record = decode(topic.model, unpack(event.value or b"") if topic.packed else event.value)
         except BadRecord as error:
             refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
             await ordered.submit(event, None, refuse)
@@ -106,7 +107,7 @@ class Intake:
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
         """Dead-letter a record with its bytes, its position and the reason."""
-        original = event.value if value is None else value
+        original = unpack(event.value or b"") if value is None else value
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
