@@ -269,6 +269,8 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(
