@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import fact_id, normalise
+from operators.options import Preset
 from operators.propagate import tastes
-from operators.retrieve.limits import Preset
 from operators.retrieve.rules import NeighbourKind, Signals
 from schemas import Crowd, ItemSignal, Memory, Neighbourhood, Taken
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from operators.options import Preset
 from operators.retrieve.graph import Graph
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
 from schemas import ItemSignal, Memory, Neighbourhood, Taken, derived_id
 
