@@ -86,7 +86,8 @@ class Worker:
     def __init__(self, settings: Settings, meter: Meter) -> None:
         none = cast("Any", None)
         parts = [each for each in fields(Pipeline) if each.init and each.default_factory is each.default is MISSING]
-        self._pipeline = Pipeline(**{each.name: settings if each.name == "settings" else none for each in parts})
+        made: dict[str, Any] = {each.name: settings if each.name == "settings" else none for each in parts}
+        self._pipeline = Pipeline(**made)
         self._meter = meter
         self._step: Evolve = replace(
             evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes

@@ -27,10 +27,12 @@ from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
 from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
+from streams.worker.runtime.reader import Reader, Taken
 from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
@@ -53,28 +55,30 @@ class Pipeline:
     Attributes:
         app: the Faust app.
         settings: the effective configuration.
+        reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts, shadow_skills: the tables;
-            keys and values are bytes as on the changelog.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
+            the changelog.
         global_skills: the domains' templates, once started.
+        items: all items of the graph, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
     app: faust.App
     settings: Settings
+    reader: Reader
     outlet: Outlet
     skills: DeliveredTable
     profiles: DeliveredTable
     open_rankings: DeliveredTable
     memories: DeliveredTable
-    item_memories: DeliveredTable
-    neighbourhoods: DeliveredTable
     receipts: DeliveredTable
     shadow_skills: DeliveredTable
     global_skills: GlobalSkills
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
+    items: Items = field(init=False)
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
@@ -88,6 +92,7 @@ class Pipeline:
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
+        self.reader.tell(self._note_acknowledged)
         self.privacy = privacy_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
@@ -95,6 +100,7 @@ class Pipeline:
         self.graph_limits = GraphLimits(
             floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
         )
+        self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
             self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
         )
@@ -107,8 +113,8 @@ class Pipeline:
     @property
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
-        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.receipts)
-        return {table.name: table for table in (*of_users, self.item_memories, *self.side_tables)}
+        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
+        return {table.name: table for table in (*of_users, *self.side_tables)}
 
     @property
     def side_tables(self) -> tuple[DeliveredTable, ...]:
@@ -207,9 +213,7 @@ class Pipeline:
         raw, before = encode(value), table.get(key)
         if TOPICS[table.name].packed:
             raw = pack(raw)
-        partition = event.message.partition
-        with table.changing(partition, key):
-            sent = await self._deliver(event, table.name, partition, key, raw)
+        sent = await self._change(table, event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -221,12 +225,19 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        partition = event.message.partition
-        with table.changing(partition, key):
-            sent = await self._deliver(event, table.name, partition, key, None)
+        sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
+
+    async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+        partition = event.message.partition
+        table.sends(partition, key)
+        try:
+            return await self._deliver(event, table.name, partition, key, raw)
+        except MessageSizeTooLarge:
+            table.is_refused(partition, key)
+            raise
 
     async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
         """Say on a compacted topic that what was under this key is gone."""
@@ -258,6 +269,8 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(
@@ -317,11 +330,17 @@ class Pipeline:
         await asyncio.sleep(delay)
         return min(2 * delay, LAST_RETRY_SECONDS)
 
-    def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
+    def ordered(
+        self,
+        stage: str,
+        in_flight: int,
+        route: Callable[[Taken], Work],
+        on_error: Callable[[Taken, Exception], Awaitable[None]],
+    ) -> KeyOrdered:
         """The runner of one agent's handlers."""
-        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch, self._note_acknowledged)
+        return KeyOrdered(self.reader, stage, in_flight, route, on_error, self.touch)
 
-    def _note_acknowledged(self, message: Any) -> None:
+    def _note_acknowledged(self, message: Taken) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
 
     def is_acknowledged(self, source: Position) -> bool:

@@ -30,8 +30,7 @@ tests/integration/test_repairs.py.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -42,7 +41,8 @@ from mode.utils.queues import ThrowableQueue
 from yarl import URL
 
 from streams.worker.runtime.membership import Membership, watch
-from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
+from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.reader import Reader, ReadingConsumer
 from streams.worker.runtime.recovery import AbsorbingConsumer
 from streams.worker.runtime.stores import STORES, Writes
 
@@ -74,7 +74,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 7: off during recovery too."""
 
 
-class SeekingConsumer(AbsorbingConsumer):
+class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `SeekingConsumerThread`."""
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
@@ -157,7 +157,7 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(AbsorbingConsumer):
+class TrueEndConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `TrueEndConsumerThread`."""
 
     def _new_consumer_thread(self) -> TrueEndConsumerThread:
@@ -186,6 +186,7 @@ class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
     membership: Membership
+    reader: Reader
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
@@ -217,7 +218,17 @@ class DeliveredTable(faust.Table):
         self._lost: set[int] = set()
 
     def _new_store_by_url(self, url: Any) -> Any:
-        return STORES[URL(url).scheme](url, self.app, self, table_name=self.name, options=self.options)
+        return STORES[URL(url).scheme](
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_type=self.value_type,
+            value_serializer=self.value_serializer,
+            options=self.options,
+        )
 
     async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
         """Keep what is of this worker's partitions; what was on its way on them is read again, if it arrived."""
@@ -237,21 +248,19 @@ class DeliveredTable(faust.Table):
         self.data.absorb(tp, records)
         return True
 
-    @contextmanager
-    def changing(self, partition: int, key: bytes) -> Iterator[None]:
-        """While a value or a tombstone is sent to the changelog, until it is held or refused."""
+    def sends(self, partition: int, key: bytes) -> None:
+        """A value or a tombstone is about to be sent to the changelog."""
         self._writes[partition].begins(key)
-        try:
-            yield
-        except MessageSizeTooLarge:
-            self._writes[partition].is_refused(key)
-            raise
+
+    def is_refused(self, partition: int, key: bytes) -> None:
+        """It is not on the changelog, and will not be."""
+        self._writes[partition].ends(key)
 
     def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
         """Hold a value once it is in the changelog, and the offset up to which the store has everything."""
-        tp = sent.topic_partition
+        tp, offset = sent
         if tp.partition not in self._lost:
-            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, sent.offset))
+            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
 
     def drop(self, key: bytes, sent: Delivered) -> None:
         """Drop a value once its tombstone is in the changelog."""
@@ -260,10 +269,11 @@ class DeliveredTable(faust.Table):
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(_compact, database)
+            await asyncio.to_thread(compact, database)
 
 
-def _compact(database: Any) -> None:
+def compact(database: Any) -> None:
+    """Rewrite a RocksDB without what was deleted."""
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()

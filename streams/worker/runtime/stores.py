@@ -4,7 +4,6 @@ A store knows how far into each partition of its changelog it holds everything. 
 start on a kept disk, after a rebalance, and where a standby takes over.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -114,42 +113,34 @@ STORES = {"memory": MemoryStore, "rocksdb": RocksdbStore}
 
 
 class Writes:
-    """What is on its way to one partition of a changelog, in the order in which it was sent.
+    """What is on its way to one partition of a changelog.
 
-    A store may say that it holds a partition up to an offset only once it holds everything before: a later write can be
-    acknowledged, and held, before an earlier one.
+    A store may say that it holds a partition up to an offset only once it holds everything before: of two writes the
+    later one can be acknowledged, and held, first. A write comes behind whatever was acknowledged before it began.
     """
 
     def __init__(self) -> None:
-        self._on_its_way: dict[bytes, list[int | None]] = {}
-        self._sent: deque[list[int | None]] = deque()
+        self._newest = _NOWHERE
+        self._behind: dict[bytes, int] = {}
 
     def begins(self, key: bytes) -> None:
         """A value of this key is about to be sent, perhaps once more."""
-        if key not in self._on_its_way:
-            sent: list[int | None] = [None]
-            self._on_its_way[key] = sent
-            self._sent.append(sent)
+        self._behind.setdefault(key, self._newest)
 
     def is_held(self, key: bytes, offset: int) -> int | None:
-        """The offset up to which everything is held, now that this value is; None: something before it is not.
+        """The offset up to which everything is held, now that this value is; None: that is not known.
 
         Nothing follows from a write that did not begin here, but before a rebalance.
         """
-        sent = self._on_its_way.pop(key, None)
-        if sent is None:
+        if self._behind.pop(key, None) is None:
             return None
-        sent[0] = offset
-        reached = None
-        while self._sent and self._sent[0][0] is not None:
-            reached = max(self._sent.popleft()[0] or _NOWHERE, _NOWHERE if reached is None else reached)
+        self._newest = max(self._newest, offset)
+        reached = next(iter(self._behind.values()), self._newest)
         return None if reached == _NOWHERE else reached
 
-    def is_refused(self, key: bytes) -> None:
+    def ends(self, key: bytes) -> None:
         """A value is not on the changelog and will not be: the broker takes none of its size."""
-        sent = self._on_its_way.pop(key, None)
-        if sent is not None:
-            sent[0] = _NOWHERE
+        self._behind.pop(key, None)
 
 
 def _fill(values: dict[bytes, bytes], records: Sequence[Any]) -> None:
