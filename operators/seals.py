@@ -8,6 +8,7 @@ then detects careless edits only.
 import hmac
 import json
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
@@ -59,6 +60,7 @@ def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
     return sealed(newer, key)
 
 
+@lru_cache(maxsize=64)
 def derived_key(key: bytes, kind: str) -> bytes:
     """The key for one kind of seal or pseudonym."""
     return hmac.digest(key, b"sager seal " + kind.encode(), "sha256")

@@ -216,7 +216,13 @@ class Settings(BaseSettings):
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
     preset: Preset = Field(default=Preset.FULL, description="Rules for pruning neighbours: full, memrec-code.")
     support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
-    fan_out: int = Field(default=5, ge=0, le=16, description="Further items and users that a choice is propagated to.")
+    fan_out: int = Field(default=5, ge=0, le=16, description="Further items that hear of a choice.")
+    graph_flush_seconds: float = Field(
+        default=2.0, ge=0, le=60, description="How often an item that heard of choices is written; the graph's age."
+    )
+    graph_items: int = Field(
+        default=1_000_000, ge=100, description="Items that the graph keeps; beyond, the longest silent ones go."
+    )
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")

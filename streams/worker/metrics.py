@@ -27,8 +27,7 @@ OUTCOMES = {
     "rank": ("ranked",),
     "contrast": tuple(outcome.value for outcome in Outcome),
     "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
-    "propagate": ("told", "gathered", "forgotten", "repeated"),
-    "retrieve": ("heard", "forgotten", "repeated"),
+    "propagate": ("gathered", "forgotten", "repeated"),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
 SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")

@@ -100,11 +100,11 @@ class Contrasts:
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
         if step.contrast is not None:
-            _count(step.contrast)
+            count(step.contrast)
         return step.outcome.value
 
 
-def _count(contrast: Contrast) -> None:
+def count(contrast: Contrast) -> None:
     """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm."""
     domain = metrics.DOMAINS.label(contrast.domain)
     arm = metrics.ARMS.label(contrast.arm or Arm.NO_SKILL.value)
