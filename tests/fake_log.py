@@ -70,6 +70,11 @@ class Record:
     value: bytes | None
     timestamp_ms: int
 
+    @property
+    def timestamp(self) -> int:
+        """What a fetched record calls it."""
+        return self.timestamp_ms
+
 
 class FakeLog:
     """All topics of a deployment, and how far its group has committed.
@@ -304,10 +309,16 @@ class FakeWorker:
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}
         self.next_offset: dict[TP, int] = {}
+        self.full: set[TP] = set()
         self.acked_to: dict[TP, int] = {}
         self.assign()
+        self.pipeline.reader.tell(self.ack)  # type: ignore[arg-type]
         for agent in self.pipeline.app.agents.values():
-            task = asyncio.create_task(agent.fun(_Stream(self, agent.channel.topics)), name=agent.name)
+            if set(agent.channel.topics) <= set(self.pipeline.reader.topics):
+                work = self._read(agent.channel.topics)
+            else:
+                work = agent.fun(_Stream(self, agent.channel.topics))
+            task = asyncio.create_task(work, name=agent.name)
             self._agents.add(task)
             log.agents.add(task)
 
@@ -317,6 +328,7 @@ class FakeWorker:
         self.pipeline.app.consumer_generation_id = self.log.generation
         self.pipeline.app.membership.confirm(float("inf"))
         self.pipeline.app.flow_control.resume()
+        self.full.clear()
         for table in self.pipeline.tables.values():
             table.data.clear()
             table.data.update(self.log.compacted(table.name))
@@ -324,6 +336,19 @@ class FakeWorker:
             tp = TP(topic, partition)
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)
         self.log.wake()
+
+    async def _read(self, topics: Sequence[str]) -> None:
+        """Give the reader what there is of these topics, some of a partition at a time, as a fetch does."""
+        while True:
+            tp = self._some(topics)
+            if tp is None:
+                await self.log.more()
+                continue
+            start = self.next_offset[tp]
+            batch = self.log.records[tp][start : start + self._rng.randint(1, 3)]
+            self.next_offset[tp] += len(batch)
+            self.pipeline.reader.take(tp, batch)
+            await asyncio.sleep(0)
 
     def revoke(self) -> None:
         """A rebalance gives all partitions to others; this worker stays a member."""
@@ -431,32 +456,36 @@ class FakeWorker:
             self.is_dead = True
             await asyncio.Event().wait()
 
-    def ack(self, event: Event) -> None:
+    def ack(self, event: Any) -> None:
         """An acknowledgement: of the next record of its partition and of this generation, or it is wrong."""
         message = event.message
         tp = message.tp
         if message.generation_id != self.generation:
             self.wrong.append(f"{tp}@{message.offset} of an old generation is acknowledged")
-        if self.is_dead or self.generation != self.log.generation or tp not in self.acked_to:
+        gone = self.is_dead or (self._dies_after is not None and self.effects >= self._dies_after)
+        if gone or self.generation != self.log.generation or tp not in self.acked_to:
             return  # Kafka refuses the commits of a worker that it has replaced.
         if message.offset != self.acked_to[tp]:
             self.wrong.append(f"{tp}@{message.offset} is acknowledged before {self.acked_to[tp]}")
         self.acked_to[tp] = message.offset + 1
         self.acknowledged.append((tp, message.offset))
-        message.acked = True
         if self.commits:
             self.log.committed[tp] = message.offset + 1
 
-    def take(self, topics: Sequence[str]) -> Event | None:
-        """The next event of some of these topics' partitions, if there is one."""
+    def _some(self, topics: Sequence[str]) -> TP | None:
+        """A partition of these topics, of those that have something to be read."""
         ready = [
             tp
             for tp in (TP(topic, p) for topic in topics for p in range(self.settings.partitions))
-            if tp in self.next_offset and self.next_offset[tp] < len(self.log.records[tp])
+            if tp in self.next_offset and tp not in self.full and self.next_offset[tp] < len(self.log.records[tp])
         ]
-        if not ready:
+        return self._rng.choice(ready) if ready else None
+
+    def take(self, topics: Sequence[str]) -> Event | None:
+        """The next event of some of these topics' partitions, if there is one."""
+        tp = self._some(topics)
+        if tp is None:
             return None
-        tp = self._rng.choice(ready)
         record = self.log.records[tp][self.next_offset[tp]]
         self.next_offset[tp] += 1
         return event_of(self.pipeline, record, self.generation)
@@ -513,6 +542,7 @@ class _Stream:
 
     async def ack(self, event: Event) -> None:
         await self._worker.lives()
+        event.message.acked = True
         self._worker.ack(event)
 
 
@@ -538,6 +568,13 @@ class _Consumer:
 
     def assignment(self) -> set[TP]:
         return set(self._worker.acked_to)
+
+    def on_buffer_full(self, tp: TP) -> None:
+        self._worker.full.add(tp)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        self._worker.full.discard(tp)
+        self._worker.log.wake()
 
     def highwater(self, tp: TP) -> int:
         return len(self._worker.log.records[tp])

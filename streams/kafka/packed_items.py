@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 from schemas import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, BadRecord, ItemMemory, Taker
 
-PACKED = 2
+PACKED = 16
 """What a packed item begins with: no JSON does, and no value that is packed as a whole."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")

@@ -17,6 +17,7 @@ from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import Outlet, delivery_seconds
+from streams.worker.runtime.reader import Reader
 from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp, server_urls
 
@@ -35,6 +36,7 @@ def create(settings: Settings) -> Pipeline:
     pipeline = Pipeline(
         app=app,
         settings=settings,
+        reader=app.reader,
         outlet=Outlet(settings),
         skills=_table(app, settings, "skills"),
         profiles=_table(app, settings, "profiles"),
@@ -85,6 +87,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         web_enabled=False,
         web_tables_enabled=False,
     )
+    app.reader = Reader(app)
     app.membership = Membership(settings.session_seconds, rebalance_seconds, under_way)
     return app
 

@@ -30,14 +30,16 @@ from streams.worker import metrics
 from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
+from streams.worker.runtime.reader import Reader, Taken
 from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 
 PARSED_ITEMS = 20_000
 DECODED_VALUES = 4_000
+HANDED_OVER = 1_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 FULL_SECONDS = 0.01
@@ -53,6 +55,7 @@ class Pipeline:
     Attributes:
         app: the Faust app.
         settings: the effective configuration.
+        reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
         skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
             the changelog.
@@ -63,6 +66,7 @@ class Pipeline:
 
     app: faust.App
     settings: Settings
+    reader: Reader
     outlet: Outlet
     skills: DeliveredTable
     profiles: DeliveredTable
@@ -81,12 +85,14 @@ class Pipeline:
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
+    _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
     _parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = field(
         default_factory=lambda: LruCache(PARSED_ITEMS)
     )
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
+        self.reader.tell(self._note_acknowledged)
         self.privacy = privacy_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
@@ -133,12 +139,12 @@ class Pipeline:
 
         Popular ones are many.
         """
-        parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
         # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
+        parser = parser_for(domain, self.settings.parsers)
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
@@ -178,6 +184,22 @@ class Pipeline:
         decoded = decode(model, unpack(value))
         self._keep(key, value, decoded)
         return decoded
+
+    def hand_over(self, raw: bytes, record: Model) -> None:
+        """Keep a record that this worker sends and is about to read: `decode` knows it by its bytes."""
+        self._handed.put(raw, record)
+
+    def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
+        """The event in these bytes; what this worker has made of the very same ones is not decoded again.
+
+        Raises:
+            BadRecord: the bytes are not such an event.
+        """
+        made = None if value is None else self._handed.get(value)
+        if value is None or not isinstance(made, model):
+            return decode(model, value)
+        self._handed.drop(value)
+        return made
 
     def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
         self._decoded.put((type(value).__name__, key), (raw, value))
@@ -247,6 +269,8 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(
@@ -269,7 +293,7 @@ class Pipeline:
             return await sending
 
         sent = await self.retry(event, base, attempt)
-        metrics.SENT.labels(base).inc()
+        metrics.labelled(metrics.SENT, base).inc()
         return sent
 
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
@@ -306,11 +330,17 @@ class Pipeline:
         await asyncio.sleep(delay)
         return min(2 * delay, LAST_RETRY_SECONDS)
 
-    def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
+    def ordered(
+        self,
+        stage: str,
+        in_flight: int,
+        route: Callable[[Taken], Work],
+        on_error: Callable[[Taken, Exception], Awaitable[None]],
+    ) -> KeyOrdered:
         """The runner of one agent's handlers."""
-        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch, self._note_acknowledged)
+        return KeyOrdered(self.reader, stage, in_flight, route, on_error, self.touch)
 
-    def _note_acknowledged(self, message: Any) -> None:
+    def _note_acknowledged(self, message: Taken) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
 
     def is_acknowledged(self, source: Position) -> bool:

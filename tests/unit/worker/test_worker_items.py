@@ -15,8 +15,7 @@ from operators.propagate import neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
 from streams.pseudonyms import secret_of
-from streams.worker.items import store
-from streams.worker.items.store import ItemStore, MemoryItems, RocksItems
+from streams.worker.items.store import STALE_SECONDS, ItemStore, MemoryItems, RocksItems
 from tests.builders import a_candidate, a_time, an_interaction
 from tests.fake_log import FakeDeployment, settings_in
 
@@ -81,7 +80,7 @@ class TestStore:
         first.close()
         if why == "closed too long ago":
             now = time.time()
-            monkeypatch.setattr(store.time, "time", lambda: now + store.STALE_SECONDS + 1)
+            monkeypatch.setattr("time.time", lambda: now + STALE_SECONDS + 1)
 
         again = RocksItems(tmp_path / "items", "another" if why == "another log" else HERE)
 
@@ -219,7 +218,7 @@ async def test_what_older_releases_wrote_under_ids_is_written_anew_under_pseudon
 
 async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> None:
     where = partition_of("hot", 2)
-    for value in (b"\x02", b"\x02" + b"\xff" * 40, b"no json", b"{}", b""):
+    for value in (b"\x10", b"\x10" + b"\xff" * 40, b"\x02" + b"\xff" * 9, b"no json", b"{}", b""):
         deployment.log.put_bytes("item-memories", value, compound_key("hot", "films"), where)
     for value in (b"no json", b"{}", b'{"taker": 3}', b""):
         deployment.log.put_bytes("item-touches", value, None, where)
