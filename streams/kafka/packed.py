@@ -29,7 +29,7 @@ def pack(value: bytes) -> bytes:
     31
     """
     length = len(value)
-    if length > MAX_BYTES or value[:1] in (LZ4, ZSTD):
+    if length > MAX_BYTES or value[:1] in (LZ4, ZSTD, ITEM):
         return value
     if length < LARGE_BYTES:
         packed = LZ4 + length.to_bytes(4, "big") + bytes(lz4.compress_block(value, store_size=False))
