@@ -17,10 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.privacy import Category
-from operators.rank.skill import RankSkill
-from operators.retrieve import Preset
-from operators.seals import derived_key
+from operators.options import Category, Preset, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -387,6 +384,8 @@ class Settings(BaseSettings):
     @property
     def event_key_bytes(self) -> bytes:
         """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
+
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from operators.options import Category
 from operators.privacy import numbered
 from operators.privacy.acts import Text, plays
 from operators.privacy.disguise import disguised, reading, readings
@@ -16,7 +17,7 @@ from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
 from operators.privacy.persons import USERS
 from operators.privacy.reading import line
-from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.sensitive import claims, of_fact
 from operators.privacy.streets import streets
 from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
