@@ -18,7 +18,7 @@ from operators.evolve import RulesReasoner
 from operators.evolve.choice import Choice
 from operators.evolve.rules import CONTRADICTABLE
 from operators.mac import hmac_sha256
-from operators.render import characters, render_lines, strategy_of
+from operators.render import characters, fits, render_lines, strategy_of
 from operators.slim import slim, text_of
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
@@ -149,7 +149,9 @@ def test_copy_of_a_model_is_pydantics(attributes: list[Attribute], version: int)
 def test_characters_of_a_skill_are_those_of_its_document(attributes: list[Attribute]) -> None:
     strategy = strategy_of(attributes)
 
-    assert characters(attributes, strategy) == len(render_lines(attributes, strategy))
+    length = len(render_lines(attributes, strategy))
+    assert characters(attributes, strategy) == length
+    assert [most for most in range(0, 3_000, 7) if fits(attributes, most)] == [*range(-(-length // 7) * 7, 3_000, 7)]
 
 
 @given(lines, st.sampled_from([10, 30, 80]), st.sampled_from([{}, {"preference:genre:noir": 0.9}]))
