@@ -197,6 +197,7 @@ def test_choice_is_counted_and_weakens_as_by_sets(contrast: Contrast, attributes
 @given(contrasts)
 def test_contrast_reads_back_as_it_was_made(contrast: Contrast) -> None:
     """So that whoever made one need not read it."""
+    assert encode(contrast) == contrast.model_dump_json().encode()
     assert decode(Contrast, encode(contrast)) == contrast
 
 
