@@ -53,9 +53,9 @@ from schemas import (
 from streams.demo import catalogue, people
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import dead_letter
+from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
-from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

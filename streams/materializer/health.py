@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from streams.materializer.snapshot import COPY_SECONDS
+from streams.materializer.generations import COPY_SECONDS
 
 IDLE_SECONDS = 60.0
 """Not ready after this long without a turn of the loop: a long copy, or a slow disk."""

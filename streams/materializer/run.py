@@ -71,6 +71,8 @@ def materialize(
             publisher.publish_if_changed()
         except duckdb.Error as error:
             raise cannot_write(store.path, error) from error
+        finally:
+            publisher.close()
 
 
 class _Loop:

@@ -1,46 +1,40 @@
-"""Publishes the live file to analysts: checkpoint, copy in a child process, atomic rename.
+"""Publishes the live file to analysts, and writes it anew after somebody was forgotten, while rows go on.
 
 A DuckDB file has one read-write process or many readers, never both. Readers therefore get a copy, and an open reader
-keeps it while the next one takes its name.
+keeps it while the next one takes its name. The writer stops for the derived tables and the checkpoint only: from then
+until the next checkpoint it appends to its write-ahead log, and other processes copy the file.
 """
 
 import logging
-import os
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
 
-from streams import private
 from streams.materializer import metrics
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.generations import Generations, remove_stray
 from streams.materializer.read import strays
+from streams.materializer.rewriting import MOST_KEYS, Rewriting
 from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
-COPY_SECONDS = 600.0
-"""Time limit for a copy."""
+PAUSE = 1.0
+"""Minimum pause after the writer has stopped for a publication, as a multiple of the stop: only rows are written."""
 
-PAUSE = 2.0
-"""Minimum pause after a publication, as a multiple of the time it took: meanwhile only rows are written."""
-
-READ_ONLY = private.FILE & 0o444
-"""A snapshot's mode. Its owner, too, only reads it."""
+LOG_BYTES = 1024**3
+"""How large the write-ahead log may become during a copy; beyond it rows wait for the copy."""
 
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
 
-_PYTHON_COPY = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
-
 
 class Publisher:
-    """Publishes at most every `seconds`, less often if it takes long, and only after changes.
+    """Publishes at most every `seconds`, less often if the writer stops for long, and only after changes.
 
     Args:
         target: the file that analysts open.
@@ -63,11 +57,14 @@ class Publisher:
         if target.resolve() == store.path.resolve():
             raise MaterializerError(f"SAGER_DUCKDB is the live file {target} itself; choose another path")
         self._store, self._target, self._seconds, self._clock = store, target, seconds, clock
-        self._group = group
+        self._files = Generations(store.path, target, group)
         self._newest: datetime | None = None
         # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
         self._due = clock()
+        self._thread = ThreadPoolExecutor(1, "publisher")
+        self._copying: Future[None] | None = None
+        self._rewriting: Rewriting | None = None
         self.is_failing = False
 
     def note(self, newest: datetime | None = None) -> None:
@@ -77,7 +74,7 @@ class Publisher:
             self._newest = max(newest, self._newest or newest)
 
     def publish_if_due(self) -> bool:
-        """Publishes if something changed and a publication is due; returns whether it did.
+        """Begins a publication if something changed and one is due; returns whether an earlier one has ended.
 
         A failure is logged, counted and retried later: a full disk must not stop the rows.
 
@@ -85,19 +82,127 @@ class Publisher:
             duckdb.Error: the live file could not be written; DuckDB refuses further work until it is reopened.
         """
         self._clear_strays()
-        if not self._dirty or self._clock() < self._due:
+        self._wait_if_too_much()
+        has_ended = self._collect()
+        if self._is_free() and (self._dirty or self._is_rewritten()) and self._clock() >= self._due:
+            try:
+                self._begin()
+            except (MaterializerError, OSError, duckdb.Error) as error:
+                if INVALIDATED in str(error):
+                    self._count_failure()
+                    raise
+                self._fail(error)
+        return has_ended
+
+    def finish(self) -> bool:
+        """Waits until what has begun is published; returns whether it was."""
+        if self._copying is not None:
+            self._copying.exception()
+        return self._collect()
+
+    def publish_if_changed(self) -> bool:
+        """Publishes at shutdown, if something changed, and lets nothing forgotten stay in a file."""
+        has_published = self.finish()
+        while not self.is_failing and (self._dirty or self._rewriting is not None):
+            self._wait_for_rewriting()
+            self._due = self._clock()
+            self.publish_if_due()
+            has_published = self.finish() or has_published
+        return has_published
+
+    def publish(self) -> None:
+        """Publishes now, and lets nothing forgotten stay in a file.
+
+        Raises:
+            MaterializerError: the copy failed.
+            OSError: the folder cannot be written.
+        """
+        self._dirty = True
+        while self._dirty or self._rewriting is not None:
+            self._wait_for_rewriting()
+            self._begin()
+            if self._copying is not None:
+                self._copying.result()
+            self._collect()
+
+    def close(self) -> None:
+        """Ends what is under way. The live file may be closed after that."""
+        if self._rewriting is not None:
+            self._rewriting.stop()
+        self._thread.shutdown()
+
+    def _begin(self) -> None:
+        """Stops the writer for as long as it takes to bring the live file up to date, and has it copied."""
+        began = self._clock()
+        self._adopt()
+        now = datetime.now(UTC)
+        self._store.checkpoint(now.replace(tzinfo=None), self._newest)
+        if self._rewriting is None and self._store.is_stained():
+            log.info("writing %s anew beside its rows, so that nothing stays of what was deleted", self._store.path)
+            self._rewriting = self._store.rewrite()
+        self._dirty = False
+        self._copying = self._thread.submit(self._copy, began, now)
+        stopped = self._clock()
+        self._due = max(began + self._seconds, stopped + PAUSE * (stopped - began))
+
+    def _copy(self, began: float, now: datetime) -> None:
+        self._files.publish()
+        metrics.PUBLISH_SECONDS.observe(self._clock() - began)
+        metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
+        _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
+
+    def _collect(self) -> bool:
+        """Whether a publication has ended well; one that has not is tried again."""
+        if self._copying is None or not self._copying.done():
             return False
-        try:
-            self.publish()
-        except (MaterializerError, OSError, duckdb.Error) as error:
-            self._count_failure()
-            if INVALIDATED in str(error):
-                raise
-            self._due = self._clock() + self._seconds
-            log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)  # noqa: TRY400 - a full disk needs no traceback
+        error, self._copying = self._copying.exception(), None
+        if isinstance(error, (MaterializerError, OSError)):
+            self._fail(error)
             return False
+        if error is not None:
+            raise error
         self.is_failing = False
         return True
+
+    def _fail(self, error: Exception) -> None:
+        self._count_failure()
+        self._dirty = True
+        self._due = self._clock() + self._seconds
+        log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)
+
+    def _is_free(self) -> bool:
+        """Whether nobody copies the live file: it may be checkpointed."""
+        return self._copying is None and (self._rewriting is None or self._rewriting.copied.is_set())
+
+    def _is_rewritten(self) -> bool:
+        return self._rewriting is not None and self._rewriting.is_done()
+
+    def _adopt(self) -> None:
+        """Takes a new file that is ready in the place of the live one.
+
+        Raises:
+            MaterializerError, OSError, duckdb.Error: there is none, or not whole; a later publication begins another.
+        """
+        if not self._is_rewritten() or (rewriting := self._rewriting) is None:
+            return
+        self._rewriting = None
+        try:
+            self._store.adopt(rewriting.result())
+            self._files.forget()
+        finally:
+            self._store.changes = None
+            rewriting.stop()
+
+    def _wait_for_rewriting(self) -> None:
+        if self._rewriting is not None:
+            self._rewriting.wait()
+
+    def _wait_if_too_much(self) -> None:
+        """Lets rows wait where they would fill the disk or the memory."""
+        if self._copying is not None and _size(_wal(self._store.path)) > LOG_BYTES:
+            self._copying.exception()
+        if self._store.changes is not None and len(self._store.changes) > MOST_KEYS:
+            self._wait_for_rewriting()
 
     def _clear_strays(self) -> None:
         """Removes what lies beside the snapshot and would be carried out by whoever opens it; readers refuse it."""
@@ -114,81 +219,15 @@ class Publisher:
         self.is_failing = True
         metrics.PUBLISH_FAILURES.inc()
 
-    def publish_if_changed(self) -> bool:
-        """Publishes at shutdown, if something changed."""
-        self._due = self._clock()
-        return self.publish_if_due()
-
-    def publish(self) -> None:
-        """Publishes now.
-
-        Raises:
-            MaterializerError: the copy failed.
-            OSError: the folder cannot be written.
-        """
-        began = self._clock()
-        with metrics.PUBLISH_SECONDS.time():
-            now = datetime.now(UTC)
-            self._store.checkpoint(now.replace(tzinfo=None), self._newest)
-            copy_and_rename(self._store.path, self._target, self._group)
-        ended = self._clock()
-        self._dirty, self._due = False, ended + max(self._seconds, PAUSE * (ended - began))
-        metrics.SNAPSHOT_TIMESTAMP.set(now.timestamp())
-        _measure(live=self._store.path, wal=_wal(self._store.path), snapshot=self._target)
-
-
-def copy_and_rename(live: Path, target: Path, group: str | None = None) -> None:
-    """Copies the file in a child process and replaces the published one with the copy, which others cannot read.
-
-    Raises:
-        MaterializerError: the copy failed; the published file is unchanged.
-        OSError: the folder cannot be written.
-    """
-    private.make(target.parent, group)
-    temporary = target.with_name(target.name + ".tmp")
-    temporary.unlink(missing_ok=True)
-    try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        _copy(live, temporary)
-        if group:
-            private.give(temporary, group)
-        # Read-only, because the DuckDB command line opens read-write by default and leaves a .wal behind,
-        # which makes every later snapshot of this name unreadable.
-        temporary.chmod(READ_ONLY)
-        for stray in strays(target):
-            remove_stray(stray)
-        temporary.replace(target)
-    finally:
-        # A partial copy would take the space that the next one needs.
-        temporary.unlink(missing_ok=True)
-
-
-def remove_stray(stray: Path) -> None:
-    """Removes a file, a link or an empty folder that has the name of a snapshot's write-ahead log."""
-    if stray.is_dir() and not stray.is_symlink():
-        stray.rmdir()
-    else:
-        stray.unlink(missing_ok=True)
-
-
-def _copy(live: Path, temporary: Path) -> None:
-    # Never with Python's own file calls: closing a descriptor of the live file in this process drops DuckDB's lock.
-    copier = [cp] if (cp := shutil.which("cp")) else [sys.executable, "-c", _PYTHON_COPY]
-    try:
-        done = subprocess.run(  # noqa: S603
-            [*copier, str(live), str(temporary)], capture_output=True, text=True, timeout=COPY_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise MaterializerError(f"copying {live} to {temporary} took longer than {COPY_SECONDS:.0f} s") from error
-    if done.returncode:
-        why = done.stderr.strip().rpartition("\n")[2] or f"the copying process ended with {done.returncode}"
-        raise MaterializerError(f"could not copy {live} to {temporary}: {why}")
-
 
 def _wal(path: Path) -> Path:
     return path.with_name(path.name + ".wal")
 
 
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 def _measure(**files: Path) -> None:
     for name, path in files.items():
-        metrics.FILE_BYTES.labels(file=name).set(path.stat().st_size if path.exists() else 0)
+        metrics.FILE_BYTES.labels(file=name).set(_size(path))

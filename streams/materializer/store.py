@@ -22,19 +22,10 @@ from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
+from streams.materializer.opening import attach, open_for_writing
 from streams.materializer.records import Put, Row, RowKey
+from streams.materializer.rewriting import Changes, Rewriting, clear
 from streams.materializer.tables import TABLES
-
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "autoinstall_known_extensions": "false",
-    "autoload_known_extensions": "false",
-    # DuckDB 1.5, today's command line, cannot read the default storage of 2.0.
-    "storage_compatibility_version": "v1.5.0",
-    "threads": "2",
-}
-_ROW_GROUP = 32_768
-"""A checkpoint rewrites a table's last row group, every few seconds: with the default of 122,880 rows it takes twice as
-long. Much smaller groups compress worse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +53,15 @@ class Store:
 
     def __init__(self, path: Path, prefix: str) -> None:
         self.path = path
+        self.changes: Changes | None = None
+        """What was written since a new file began to be made, if one is being made."""
         private.make(path.parent)
         try:
-            self._db = _open(path)
+            self._db = open_for_writing(path)
         except duckdb.Error as error:
             raise _cannot_open(path, error) from error
         try:
+            clear(path)
             self._prepare(prefix)
         except duckdb.Error as error:
             self._db.close()
@@ -112,7 +106,7 @@ class Store:
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
 
     def clean(self, privacy: Privacy) -> int:
-        """Takes out of older rows what this filter refuses; of how many. The next publication has a new file."""
+        """Takes out of older rows what this filter refuses; of how many. The file is written anew after that."""
         self._db.execute("BEGIN")
         try:
             rows = cleaning.clean(self._db, privacy)
@@ -141,11 +135,13 @@ class Store:
         written: dict[str, int] = {}
         self._db.execute("BEGIN")
         try:
+            dropped = self._drop(batch)
             for table in TABLES:
                 if pending := batch.pending(table):
                     written |= self._apply(table, pending)
             forgotten = forgetting.purge(self._db, receipts) if receipts else set[str]()
-            if forgotten:
+            is_stained = bool(forgotten) or dropped > 0
+            if is_stained:
                 self._db.execute("UPDATE meta SET is_stained = true")
             self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(_users(batch) | forgotten)])
             self._delete(ddl.SINK_OFFSETS, list(offsets))
@@ -154,6 +150,8 @@ class Store:
         except BaseException:
             self._roll_back()
             raise
+        if self.changes is not None:
+            self.changes.note(batch, receipts, is_stained=is_stained)
         return written
 
     def checkpoint(self, published_at: datetime, newest_record_at: datetime | None) -> None:
@@ -173,43 +171,81 @@ class Store:
             self._roll_back()
             raise
         self._all("FORCE CHECKPOINT")
-        if self._all("SELECT 1 FROM meta WHERE is_stained"):
-            self._write_anew()
 
-    def _write_anew(self) -> None:
-        """Copies all rows to a new file that replaces this one: deleted rows stay in a file's free blocks.
+    def is_stained(self) -> bool:
+        """Whether free blocks of the file may still hold what was deleted."""
+        return bool(self._all("SELECT 1 FROM meta WHERE is_stained"))
 
-        The new file gets its tables and keys as an empty one does.
+    def rewrite(self) -> Rewriting:
+        """Begins a new file without what was deleted, which `adopt` takes; rows go on meanwhile.
+
+        The file must be checkpointed, and not be so again before the rewriting has copied it.
         """
-        fresh = self.path.with_name(self.path.name + ".fresh")
-        _remove(fresh)
-        self._all(f"ATTACH {analytics.quoted(str(fresh))} AS fresh (ROW_GROUP_SIZE {_ROW_GROUP})")
+        self.changes = Changes()
+        return Rewriting(self.path)
+
+    def adopt(self, fresh: Path) -> None:
+        """Replaces the file by a new one with all rows as of the last `rewrite`, once it has the later ones, too.
+
+        Raises:
+            duckdb.Error: the new file could not be written; the file is as before.
+        """
+        changes, self.changes = self.changes or Changes(), None
+        self._all(attach(fresh, "fresh"))
         try:
-            self._all("USE fresh")
-            self._run(ddl.statements())
-            for table in ddl.all_tables():
-                names = ", ".join(f'"{name}"' for name in table.names)
-                self._all(f"INSERT INTO fresh.{table.name} SELECT {names} FROM live.{table.name}")  # noqa: S608 - our own names; values are bound  # nosec B608
-            self._run(analytics.statements())
-            self._all("UPDATE fresh.meta SET is_stained = false")
+            self._db.execute("BEGIN")
+            self._bring_over(changes)
+            self._db.execute("COMMIT")
             self._all("CHECKPOINT fresh")
         except BaseException:
+            self._roll_back()
             self._all("USE live")
             self._all("DETACH fresh")
-            _remove(fresh)
+            clear(self.path)
             raise
         self._db.close()
         try:
             fresh.replace(self.path)
-            _remove(self.path.with_name(self.path.name + ".wal"), fresh.with_name(fresh.name + ".wal"))
+            self.path.with_name(self.path.name + ".wal").unlink(missing_ok=True)
         finally:
-            self._db = _open(self.path)
+            clear(self.path)
+            self._db = open_for_writing(self.path)
+
+    def _bring_over(self, changes: Changes) -> None:
+        """Gives the new file, attached as `fresh`, the rows that have changed since."""
+        users = set[str]()
+        for table in TABLES:
+            if keys := changes.keys[table.name]:
+                self._register(table, [dict(zip(table.key, key, strict=True)) for key in keys], table.key)
+                same = _same_key(table)
+                for each in (table, *table.children):
+                    self._move(each, f"SEMI JOIN batch b ON {same}", f"USING batch b WHERE {same}")
+                users |= {key[0] for key in keys} if table.name in derived.SOURCES else set()
+        for each in (*ddl.OWN_TABLES, derived.STALE_USERS):
+            self._move(each)
+        self._all("USE fresh")
+        try:
+            users |= forgetting.purge(self._db, changes.receipts) if changes.receipts else set()
+            self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(users)])
+            self._db.execute("UPDATE meta SET is_stained = ?", [changes.is_stained])
+        finally:
+            self._all("USE live")
+
+    def _move(self, table: Table, which: str = "", old: str = "") -> None:
+        """Replaces rows of the new file by those of the live one."""
+        names = ", ".join(f't."{name}"' for name in table.names)
+        self._all(f"DELETE FROM fresh.{table.name} t {old}")  # noqa: S608 - our own names; values are bound  # nosec B608
+        self._all(f"INSERT INTO fresh.{table.name} SELECT {names} FROM live.{table.name} t {which}")  # noqa: S608 - our own names; values are bound  # nosec B608
+
+    def _drop(self, batch: Batch) -> int:
+        """Deletes dropped rows; returns how many there were."""
+        return sum(
+            self._delete_with_children(table, [key for key, wanted in batch.pending(table).items() if wanted.dropped])
+            for table in TABLES
+        )
 
     def _apply(self, table: Table, pending: Mapping[RowKey, Pending]) -> dict[str, int]:
-        """Deletes dropped rows, skips rows that must not replace an existing one, writes the rest."""
-        dropped = [key for key, wanted in pending.items() if wanted.dropped]
-        if self._delete_with_children(table, dropped):
-            self._db.execute("UPDATE meta SET is_stained = true")
+        """Skips rows that must not replace an existing one, writes the rest."""
         puts = [wanted.put for wanted in pending.values() if wanted.put is not None]
         stays = self._that_stay(table, puts)
         puts = [put for put in puts if put.key not in stays]
@@ -315,23 +351,6 @@ class Store:
     def _run(self, statements: Iterable[str]) -> None:
         for statement in statements:
             self._all(statement)
-
-
-def _open(path: Path) -> duckdb.DuckDBPyConnection:
-    # Rows that do not fit into memory: not into the folder that the process happens to be started in.
-    con = duckdb.connect(config={**_CONFIG, "temp_directory": str(path.parent / "spill")})
-    try:
-        con.execute(f"ATTACH {analytics.quoted(str(path))} AS live (ROW_GROUP_SIZE {_ROW_GROUP})")
-        con.execute("USE live")
-    except BaseException:
-        con.close()
-        raise
-    return con
-
-
-def _remove(*paths: Path) -> None:
-    for path in paths:
-        path.unlink(missing_ok=True)
 
 
 def _users(batch: Batch) -> set[str]:

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
+"""The Faust app: settings decided by measurement, raw topics, six tables, five agents."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from streams import private
 from streams.exceptions import MissingExtra
 from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
+from streams.worker.agents import contrast, evolve, prior, propagate, rank
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
@@ -17,6 +17,7 @@ from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import Outlet, delivery_seconds
+from streams.worker.runtime.reader import Reader
 from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp, server_urls
 
@@ -35,13 +36,12 @@ def create(settings: Settings) -> Pipeline:
     pipeline = Pipeline(
         app=app,
         settings=settings,
+        reader=app.reader,
         outlet=Outlet(settings),
         skills=_table(app, settings, "skills"),
         profiles=_table(app, settings, "profiles"),
         open_rankings=_table(app, settings, "open-rankings"),
         memories=_table(app, settings, "memories"),
-        item_memories=_table(app, settings, "item-memories"),
-        neighbourhoods=_table(app, settings, "neighbourhoods"),
         receipts=_table(app, settings, "receipts"),
         shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
@@ -50,7 +50,6 @@ def create(settings: Settings) -> Pipeline:
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
-    retrieve.attach(pipeline)
     reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
     evolve.attach(pipeline, reasoning, shadow_of(pipeline))
     return pipeline
@@ -88,6 +87,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         web_enabled=False,
         web_tables_enabled=False,
     )
+    app.reader = Reader(app)
     app.membership = Membership(settings.session_seconds, rebalance_seconds, under_way)
     return app
 

@@ -37,8 +37,8 @@ from streams.kafka.producer import Outbox
 from streams.materializer import rows
 from streams.materializer.batch import Batch
 from streams.materializer.exceptions import MaterializerError
+from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
-from streams.materializer.snapshot import copy_and_rename
 from streams.materializer.store import Store
 from streams.rights.portable import NotPortable, export, load, take_in
 from streams.rights.verify import verify

@@ -28,7 +28,7 @@ from streams.rights.portable.manifest import (
     digest_of,
     topic_file,
 )
-from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner
+from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner, owner_of
 from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 
@@ -75,7 +75,7 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
     told: dict[str, Any] = {"user_id": owner.user_id, "prefix": settings.prefix, "exported_at": datetime.now(UTC)}
     topics: dict[str, TopicFile] = {}
     with Scanner(settings) as scanner:
-        owner = Owner(owner.user_id, barrier_of(settings, scanner))
+        owner = owner_of(settings, owner.user_id, barrier_of(settings, scanner))
         for topic in TOPICS.values():
             if topic.key in (*OF_USERS, *ELSEWHERE):
                 exported = _export_topic(scanner, topic, owner, folder, tell)

@@ -158,7 +158,7 @@ class Outlet:
         """An error as ours; a producer that it breaks is replaced."""
         if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
             return MessageSizeTooLarge(error.str())
-        if producer is not None and producer is self._producer and (error.fatal() or error.code() in BROKEN):
+        if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
             logger.warning("a new producer takes the place of one that is broken: %s", error.str())
             self._producer = None
             self._retired.append(producer)

@@ -42,6 +42,7 @@ from yarl import URL
 
 from streams.worker.runtime.membership import Membership, watch
 from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.reader import Reader, ReadingConsumer
 from streams.worker.runtime.recovery import AbsorbingConsumer
 from streams.worker.runtime.stores import STORES, Writes
 
@@ -73,7 +74,7 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 7: off during recovery too."""
 
 
-class SeekingConsumer(AbsorbingConsumer):
+class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `SeekingConsumerThread`."""
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
@@ -156,7 +157,7 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(AbsorbingConsumer):
+class TrueEndConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `TrueEndConsumerThread`."""
 
     def _new_consumer_thread(self) -> TrueEndConsumerThread:
@@ -185,6 +186,7 @@ class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
     membership: Membership
+    reader: Reader
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
@@ -267,10 +269,11 @@ class DeliveredTable(faust.Table):
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(_compact, database)
+            await asyncio.to_thread(compact, database)
 
 
-def _compact(database: Any) -> None:
+def compact(database: Any) -> None:
+    """Rewrite a RocksDB without what was deleted."""
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()

@@ -29,6 +29,7 @@ from streams.materializer.batch import Batch
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Record
 from streams.materializer.rows import read
+from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
@@ -91,8 +92,7 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, do
         take(store, [record], barrier)
         # A process that starts again knows its receipts from the file.
         take(store, records[middle:] + records[:50], Barrier(store.receipts()))
-        store.checkpoint(until.replace(tzinfo=None), None)
-        store.checkpoint(until.replace(tzinfo=None), None)
+        Publisher(store, tmp_path / "sager.duckdb", 5.0).publish()
         for table in user_tables(store):
             assert count(store, table, f"user_id <> '{WHO}'") == others[table], table
             if domain is None:
@@ -102,7 +102,8 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, do
             assert count(store, "rankings", f"user_id = '{WHO}' AND domain = 'films'") == 0
             assert count(store, "skills", f"user_id = '{WHO}' AND domain = 'films'") == 0
     if domain is None:
-        assert WHO.encode() not in (tmp_path / "forgotten.duckdb").read_bytes()
+        for file in ("forgotten.duckdb", "sager.duckdb"):
+            assert WHO.encode() not in (tmp_path / file).read_bytes()
 
 
 def test_what_happens_after_is_kept(tmp_path):

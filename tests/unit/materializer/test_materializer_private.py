@@ -9,6 +9,7 @@ from operators.privacy import DEFAULT, OFF, Category, Privacy
 from schemas import Action, SkillCommand, Stated, encode
 from streams.materializer.batch import Batch
 from streams.materializer.rows import read
+from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from tests.builders import a_skill
 from tests.unit.materializer.materializer_builders import NOON, batch_of, record
@@ -84,10 +85,11 @@ def test_a_file_of_an_older_release_is_cleaned_at_the_start(tmp_path):
         store._db.execute("UPDATE skill_commands SET value = ? WHERE event_id = 'command-4'", [PHONE])
         assert store.clean(DEFAULT) == 0, "this filter has looked: another start costs nothing"
         assert store.clean(Privacy(allowed={"films": frozenset({Category.HEALTH})})) == 1, "another filter looks again"
-        store.checkpoint(PUBLISHED, None)
+        Publisher(store, tmp_path / "sager.duckdb", 5.0).publish()
         assert values(store)[4:] == [(None, "private:phone"), (None, "private:politics")]
-    assert DIGITS not in path.read_bytes()
-    assert b"the usual marches" not in path.read_bytes()
+    for file in (path, tmp_path / "sager.duckdb"):
+        assert DIGITS not in file.read_bytes()
+        assert b"the usual marches" not in file.read_bytes()
 
 
 def test_a_filter_that_is_switched_off_takes_nothing_out(tmp_path):

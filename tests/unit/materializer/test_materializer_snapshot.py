@@ -6,7 +6,7 @@ import sys
 import duckdb
 import pytest
 
-from streams.materializer import read, snapshot
+from streams.materializer import read
 from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
@@ -42,6 +42,12 @@ def publisher(store, settings, clock):
     return Publisher(store, settings.duckdb_file, 15.0, clock)
 
 
+def publishes(publisher):
+    """Whether it publishes now; waits for the copy."""
+    publisher.publish_if_due()
+    return publisher.finish()
+
+
 def versions(settings):
     con = read.connect(settings)
     try:
@@ -51,34 +57,37 @@ def versions(settings):
 
 
 def test_it_publishes_at_the_start_then_when_something_changed_and_time_has_passed(store, publisher, clock, settings):
-    assert publisher.publish_if_due()
+    assert publishes(publisher)
     assert versions(settings) == []
     write(store, skill(1))
     publisher.note(at(1).replace(tzinfo=None))
     clock.now = 14.9
-    assert not publisher.publish_if_due()
+    assert not publishes(publisher)
     clock.now = 15.0
-    assert publisher.publish_if_due()
+    assert publishes(publisher)
     assert versions(settings) == [(1,)]
     clock.now = 100.0
-    assert not publisher.publish_if_due()
+    assert not publishes(publisher)
 
 
-def test_a_slow_publication_leaves_the_writer_twice_as_long(store, publisher, clock, monkeypatch):
-    def slow(*_):
-        clock.now += 10.0
+def test_a_slow_publication_leaves_the_writer_as_long_for_rows(store, publisher, clock, monkeypatch):
+    checkpoint = store.checkpoint
 
-    monkeypatch.setattr(snapshot, "copy_and_rename", slow)
-    assert publisher.publish_if_due()
+    def slow(*moments):
+        clock.now += 20.0
+        checkpoint(*moments)
+
+    monkeypatch.setattr(store, "checkpoint", slow)
+    assert publishes(publisher)
     publisher.note()
-    clock.now = 29.9
-    assert not publisher.publish_if_due()
-    clock.now = 30.0
-    assert publisher.publish_if_due()
+    clock.now = 39.9
+    assert not publishes(publisher)
+    clock.now = 40.0
+    assert publishes(publisher)
 
 
 def test_the_last_publication_does_not_wait(store, publisher, settings):
-    publisher.publish_if_due()
+    publishes(publisher)
     write(store, skill(1))
     publisher.note()
     assert publisher.publish_if_changed()
@@ -136,17 +145,17 @@ def test_a_reader_cannot_write(publisher, settings):
 
 
 def test_a_failed_copy_is_counted_and_tried_again(store, publisher, clock, settings, monkeypatch, caplog):
-    monkeypatch.setattr("streams.materializer.snapshot.shutil.which", lambda _: "/bin/false")
-    assert not publisher.publish_if_due()
+    monkeypatch.setattr("streams.materializer.generations.shutil.which", lambda _: "/bin/false")
+    assert not publishes(publisher)
     assert "could not publish" in caplog.text
     assert not settings.duckdb_file.exists()
     monkeypatch.undo()
     clock.now = 15.0
-    assert publisher.publish_if_due()
+    assert publishes(publisher)
 
 
 def test_without_cp_python_copies_in_a_child_process(store, publisher, settings, monkeypatch):
-    monkeypatch.setattr("streams.materializer.snapshot.shutil.which", lambda _: None)
+    monkeypatch.setattr("streams.materializer.generations.shutil.which", lambda _: None)
     write(store, skill(1))
     publisher.publish()
     assert versions(settings) == [(1,)]
@@ -173,7 +182,7 @@ def test_skills_and_diffs_come_back_as_they_were(store, publisher, settings):
 
 
 def test_a_snapshot_of_another_tenant_is_refused(store, publisher, settings):
-    publisher.publish_if_due()
+    publishes(publisher)
 
     with pytest.raises(AnotherDeployment, match=r"belongs to the prefix 'sager\.', not 'acme\.'"):
         read.connect(settings.model_copy(update={"prefix": "acme."}))
