@@ -30,8 +30,8 @@ from pathlib import Path
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from benchmarks.one_user import OneUser
+from benchmarks.processes import cpu_seconds
 from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
-from benchmarks.throughput import cpu_seconds
 from sager_client import EventProducer
 from schemas import Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.demo import catalogue

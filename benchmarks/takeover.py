@@ -5,7 +5,7 @@
 Users are written to the changelogs as in `benchmarks.recovery`. Two workers start; once both are ready, and have
 answered a choice of a user on each partition, one is killed with -9, and the same users choose again. `seconds` runs
 from the kill until the diffs of all of them are on the log, and begins with the session that the dead worker leaves
-behind. It runs on Apache Kafka, started here unless `--bootstrap` names one, or with `--embedded` on the embedded broker.
+behind. It runs on Apache Kafka, started here unless `--bootstrap` names one; `--embedded`: on the embedded broker.
 """
 
 import argparse
@@ -135,7 +135,7 @@ def main() -> None:
         if sys.exc_info()[0] is None:
             shutil.rmtree(folder, ignore_errors=True)
     if not args.json:
-        print("\n| users | store | standbys | seconds until all users are learned again | RSS, MiB |\n|---|---|---|---|---|")
+        print("\n| users | store | standbys | seconds until all are learned again | RSS, MiB |\n|---|---|---|---|---|")
         for row in rows:
             print("| {users:,} | {store} | {standbys} | {seconds} | {rss_mib:,} |".format(**row))
 

@@ -45,7 +45,9 @@ class QuietRecovery(Recovery):
         await super().on_rebalance(*args, **kwargs)
 
     async def absorb(self, changes: Records) -> None:
-        """Take records of changelogs into their tables' stores; those others' partitions are passed over."""
+        """Take records of changelogs into their tables' stores; those of others' partitions are passed over."""
+        if not self._absorbed:
+            self._first_at = time.monotonic()
         for tp, records in changes.items():
             if tp in self.active_tps:
                 offsets, received_at = self.active_offsets, self._active_events_received_at
