@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 PAUSE = 1.0
 """Minimum pause after the writer has stopped for a publication, as a multiple of the stop: only rows are written."""
 
+MOST_PAUSE = 10.0
+"""That pause in seconds at most: a stop is long once, when everything is derived again."""
+
 LOG_BYTES = 1024**3
 """How large the write-ahead log may become during a copy; beyond it rows wait for the copy."""
 
@@ -143,7 +146,7 @@ class Publisher:
         self._dirty = False
         self._copying = self._thread.submit(self._copy, began, now)
         stopped = self._clock()
-        self._due = max(began + self._seconds, stopped + PAUSE * (stopped - began))
+        self._due = max(began + self._seconds, stopped + min(MOST_PAUSE, PAUSE * (stopped - began)))
 
     def _copy(self, began: float, now: datetime) -> None:
         self._files.publish()

@@ -74,15 +74,15 @@ def test_a_slow_publication_leaves_the_writer_as_long_for_rows(store, publisher,
     checkpoint = store.checkpoint
 
     def slow(*moments):
-        clock.now += 20.0
+        clock.now += 9.0
         checkpoint(*moments)
 
     monkeypatch.setattr(store, "checkpoint", slow)
     assert publishes(publisher)
     publisher.note()
-    clock.now = 39.9
+    clock.now = 17.9
     assert not publishes(publisher)
-    clock.now = 40.0
+    clock.now = 18.0
     assert publishes(publisher)
 
 
