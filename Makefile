@@ -122,6 +122,7 @@ prometheus: ## fetch Prometheus and promtool for the tests, unless they are inst
 
 bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.stages
+	@$(RUN)/python -m benchmarks.choice
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm
 

@@ -34,8 +34,8 @@ from streams.local.launch import child
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 
-GRAPH = ("item-touches", "item-signals")
-"""The topics that choices lead to in the user-item graph, after their diffs."""
+GRAPH = ("item-touches",)
+"""The topic that choices lead to in the user-item graph, after their diffs."""
 WIDTH = 17
 PLATEAU = 1.25
 """Memory counts as bounded if its peak in the second half of the time is at most this many times that of the first."""

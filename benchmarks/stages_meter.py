@@ -17,6 +17,7 @@ STAGES = {
     "StatInit: parse an item": "",
     "prior: profile and memory": "",
     "StatInit: seed a skill": "",
+    "retrieve: items tell": "REKA",
     "retrieve": "REKA",
     "LLM_Mem: facets": "A",
     "slim by rule": "REK",
@@ -28,15 +29,14 @@ STAGES = {
     "contrast: ranking": "REKA",
     "contrast: selection": "REKA",
     "evolve: begin": "REKA",
-    "propagate: item hears": "REKA",
-    "propagate: user hears": "REKA",
+    "propagate: items hear": "REKA",
     "gate": "EKA",
     "evolve: rules": "R",
     "evolve: LLM": "EKA",
     "evolve: finish": "REKA",
 }
 """Every stage, in the order of an interaction, with the configurations that run it. Histories come before any."""
-READ = ("RankRequest", "Ranking", "Selection", "Contrast", "Touch", "ItemSignal")
+READ = ("RankRequest", "Ranking", "Selection", "Contrast", "Touch")
 """Events that a worker decodes at every interaction; the values of its tables it keeps decoded."""
 
 _T = TypeVar("_T")

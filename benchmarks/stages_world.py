@@ -9,13 +9,14 @@ from benchmarks.stages_meter import Asker, Meter
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import RulesReasoner, nothing_new
 from operators.evolve.llm import LlmReasoner
-from operators.propagate import GraphLimits
+from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.propagate import GraphLimits, neighbour_of
 from operators.rank import Task
 from operators.rank.llm import Form, LlmRanker
 from operators.retrieve.llm import LlmFacets
 from operators.slim.llm import LlmExtract
 from operators.statinit import facts_of, parser_for
-from operators.steps import Evolve, Start, State, propagate, retrieve
+from operators.steps import Evolve, Start, State, propagate
 from operators.steps import contrast as join
 from operators.steps import rank as ranking
 from operators.steps.prior import Prior
@@ -30,7 +31,6 @@ from schemas import (
     ItemMemory,
     Memory,
     Model,
-    Neighbourhood,
     OpenRankings,
     PolicySkill,
     Position,
@@ -54,7 +54,6 @@ class World:
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._skills: dict[tuple[str, str], PolicySkill] = {}
         self._memories: dict[tuple[str, str], Memory] = {}
-        self._near: dict[tuple[str, str], Neighbourhood] = {}
         self._items: dict[tuple[str, str], ItemMemory] = {}
         self._rings: dict[tuple[str, int], OpenRankings] = {}
         self._prior, self._start, self._rank = Prior(graph=GRAPH), Start(), ranking.Rank(slim_tokens=BUDGET)
@@ -137,9 +136,9 @@ class World:
 
     def _ranked(self, request: RankRequest, skill: PolicySkill, items: Sequence[ItemFacts]) -> Ranking:
         run, ask, key, asked = self._meter.run, self._meter.ask, (request.user_id, request.domain), request.instruction
-        state = ranking.State(skill, self._memories.get(key), self._near.get(key))
+        memory = self._memories.get(key)
+        state = ranking.State(skill, memory, run("retrieve: items tell", lambda: self._told(memory)))
         found = run("retrieve", lambda: self._rank.retrieve(state, request.domain, request.occurred_at))
-        memory = state.memory
         if memory is not None:
             ask("LLM_Mem: facets", lambda: self._facets.synthesize(memory, found.neighbours))
         short = run("slim by rule", lambda: self._rank.extract(skill, asked)).record
@@ -165,21 +164,25 @@ class World:
         metered = run == self._meter.run
         self._memories[key] = remembered.memory
         self._codecs(metered, remembered.memory)
-        for touch in remembered.touches:
-            at = (touch.domain, touch.item_id)
-            told = run("propagate: item hears", partial(propagate.step, self._items.get(at), touch, GRAPH))
-            self._codecs(metered, touch)
-            if told.item is None:
-                continue
-            self._items[at] = told.item
-            self._codecs(metered, told.item)
-            for signal in told.signals:
-                user = (signal.user_id, signal.domain)
-                heard = run("propagate: user hears", partial(retrieve.step, self._near.get(user), signal))
-                self._codecs(metered, signal)
-                if heard.neighbourhood is not None:
-                    self._near[user] = heard.neighbourhood
-                    self._codecs(metered, heard.neighbourhood)
+        if remembered.touch is None:
+            return
+        touch = remembered.touch
+        told = run(
+            "propagate: items hear",
+            partial(propagate.step, lambda item_id, domain: self._items.get((domain, item_id)), touch),
+        )
+        self._codecs(metered, touch)
+        for item in told.items:
+            self._items[item.domain, item.item_id] = item
+            self._codecs(metered, item)
+
+    def _told(self, memory: Memory | None) -> Neighbourhood:
+        """What the items in a memory tell its user; a worker keeps what is counted of an item until it changes."""
+        if memory is None:
+            return Neighbourhood()
+        items = (self._items.get((memory.domain, taken.item_id)) for taken in memory.taken)
+        known = (Gathered(item, GRAPH) for item in items if item is not None)
+        return near(known, neighbour_of(memory.user_id, GRAPH.secret))
 
     def _evolve(self, key: tuple[str, str], skill: PolicySkill, contrast: Contrast) -> None:
         run, source = self._meter.run, self._position()

@@ -1,157 +1,123 @@
-"""Measures one worker's cost per contrast, through all its agents, and how far LLM calls overlap.
+"""Measures one worker's cost per contrast, through all its agents, and how long a choice waits for its slim skill.
 
-    python -m benchmarks.throughput rules [--contrasts 3000] [--users 200] [--profile FILE]
-    python -m benchmarks.throughput llm [--seconds 30] [--in-flight 64] [--delay 1.0]
+    python -m benchmarks.throughput rules --contrasts 3000 --users 200 --graph off
+    python -m benchmarks.throughput llm --seconds 30 --in-flight 64 --delay 1.0 --json
 
-The broker is the embedded one unless `--bootstrap` names another. CPU is the worker's own, from /proc; on a shared
-machine trust it, and not contrasts per second.
+`rules` sends choices as fast as the worker takes them; `llm` asks an endpoint that takes a fixed time for each answer
+and compares with the ideal of calls in flight / duration. Both then send choices at half of the measured rate and time
+their slim skills. The broker is the embedded one unless `--bootstrap` names another. CPU is the worker's own, from
+/proc; on a shared machine trust it, and not contrasts per second.
+
+Each result is one line of JSON. `bytes_per_contrast` counts keys and values of all topics, without compression of
+batches; `stored_bytes_per_contrast` counts batches as the broker keeps them.
 """
 
 import argparse
 import json
-import os
-import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.surroundings import reached_as
-from sager_client import EventProducer
-from schemas import TOPICS, SkillDiff
-from streams.demo import catalogue
-from streams.demo.observer import Observer
-from streams.kafka import topics
-from streams.kafka.clients import client_config
+from benchmarks import latency
+from benchmarks.running import Running
+from benchmarks.surroundings import endpoint
+from benchmarks.traffic import Counted
+from schemas import SkillDiff
 from streams.local.broker import EmbeddedBroker
-from streams.local.launch import child
 from streams.settings import Settings
 
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds(pid: int) -> float:
-    """A process's user and system time so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def produce(settings: Settings, contrasts: int, users: int) -> None:
-    """Rankings of ten of the built-in films, each with a selection."""
-    films = catalogue.load()["films"]
-    rng = random.Random(1)
-    with EventProducer(connection=reached_as(settings)) as events:
-        for number in range(contrasts):
-            shown = rng.sample(films, 10)
-            ranking = events.ranking(f"user-{number % users}", "films", shown)
-            events.selection(ranking, shown[rng.randrange(10)].item_id)
-
-
-def records(settings: Settings) -> Counter[str]:
-    """The number of records on each topic."""
-    from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition  # noqa: PLC0415
-
-    consumer = Consumer(client_config(settings, **{"group.id": "bench", "enable.auto.commit": False}))
-    consumer.assign(
-        [
-            TopicPartition(settings.topic(base), partition, OFFSET_BEGINNING)
-            for base, topic in TOPICS.items()
-            for partition in range(topic.partitions(settings.partitions))
-        ]
-    )
-    counts: Counter[str] = Counter()
-    heard = time.monotonic()
-    while time.monotonic() - heard < 2:
-        for message in consumer.consume(5_000, 0.3):
-            if message.error() is None:
-                counts[(message.topic() or "").removeprefix(settings.prefix)] += 1
-                heard = time.monotonic()
-    consumer.close()
-    return counts
+WARM, WARM_USERS = 50, 10
+FROM_APPS = ("rankings", "selections")
 
 
 def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
-    """Contrasts per second and CPU per contrast with the rules reasoner."""
-    worker, observer = _worker(settings)
-    warm = 50
-    produce(settings, warm, 10)
-    observer.wait(lambda: len(observer.seen.diffs) >= warm, "warm-up")
-    before, began = cpu_seconds(worker.pid), time.monotonic()
-    profiler = _profile(worker.pid, args.profile) if args.profile else None
-    produce(settings, args.contrasts, args.users)
-    observer.wait(lambda: len(observer.seen.diffs) >= warm + args.contrasts, "diffs")
-    seconds, busy = time.monotonic() - began, cpu_seconds(worker.pid) - before
-    cpu = _settled(worker.pid) - before
-    if profiler:
-        profiler.send_signal(signal.SIGINT)
-        profiler.wait(30)
-    counts = records(settings)
-    total = warm + args.contrasts
-    worker.terminate()
-    worker.wait(30)
-    read = ("rankings", "selections", "contrasts", "item-touches", "item-signals")
-    written = [base for base in counts if base not in ("rankings", "selections")]
+    """Contrasts per second, CPU and bytes per contrast with the rules reasoner."""
+    with Running(settings) as running:
+        running.send(WARM, WARM_USERS, "warm")
+        running.wait(WARM, "warm-up")
+        before, _ = running.settled()
+        _say(f"{args.contrasts} choices of {args.users} users")
+        began = time.monotonic()
+        profiler = _profile(running.process.pid, args.profile) if args.profile else None
+        running.send(args.contrasts, args.users, "choice")
+        running.wait(WARM + args.contrasts, "diffs")
+        seconds, busy = time.monotonic() - began, running.spent - before
+        _say("waiting until the worker is idle")
+        after, counted = running.settled()
+        if profiler:
+            profiler.send_signal(signal.SIGINT)
+            profiler.wait(30)
+        paced = _at_half(running, args.contrasts / seconds, args)
     return {
+        "graph": args.graph,
         "contrasts": args.contrasts,
+        "users": args.users,
         "contrasts_per_second": round(args.contrasts / seconds, 1),
-        "cpu_ms_per_contrast": round(1000 * cpu / args.contrasts, 2),
+        "cpu_ms_per_contrast": round(1000 * (after - before) / args.contrasts, 2),
         "cores": round(busy / seconds, 2),
-        "messages_read_per_contrast": {base: round(counts[base] / total, 2) for base in read},
-        "messages_written_per_contrast": {base: round(counts[base] / total, 2) for base in sorted(written)},
+        **per_contrast(counted, args.contrasts),
+        **paced,
     }
-
-
-def _settled(pid: int) -> float:
-    """A process's CPU seconds once it is nearly idle: the graph learns of choices after their diffs."""
-    now = cpu_seconds(pid)
-    while True:
-        time.sleep(2)
-        before, now = now, cpu_seconds(pid)
-        if now - before < 0.2:
-            return now
 
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
-    server = subprocess.Popen(
-        [sys.executable, "tests/openai_server.py", "--port", "0", "--delay", str(args.delay)],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    url = (server.stdout or sys.stdin).readline().split()[-1]
-    own = settings.model_copy(update={"llm_base_url": url})
-    worker, observer = _worker(
-        Settings(
-            **{**settings.model_dump(exclude_unset=True), "reasoner": "llm", "llm_base_url": url},
-            in_flight=args.in_flight,
-        )
-    )
-    users = 8 * args.in_flight
-    total = int(args.seconds * args.in_flight / args.delay)
-    produce(own, total, users)
-    observer.wait(lambda: len(observer.seen.diffs) >= args.in_flight, "first diffs")
-    began, first, before = time.monotonic(), len(observer.seen.diffs), cpu_seconds(worker.pid)
-    enough = first + int((total - first) * 0.95)
-    observer.wait(lambda: len(observer.seen.diffs) >= enough, "diffs")
-    seconds, cpu = time.monotonic() - began, cpu_seconds(worker.pid) - before
-    done = len(observer.seen.diffs) - first
-    observer.wait(lambda: len(observer.seen.diffs) >= total, "last diffs")
-    worker.terminate()
-    worker.wait(60)
-    server.terminate()
+    users, ideal = 8 * args.in_flight, args.in_flight / args.delay
+    total = int(args.seconds * ideal)
+    with endpoint(args.delay) as url:
+        told = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
+        with Running(Settings(**told, in_flight=args.in_flight)) as running:
+            _say(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
+            running.send(total, users, "choice")
+            running.wait(args.in_flight, "first diffs")
+            began, first, before = time.monotonic(), running.diffs, running.spent
+            running.wait(first + int((total - first) * 0.95), "diffs")
+            seconds, cpu = time.monotonic() - began, running.spent - before
+            done = running.diffs - first
+            running.wait(total, "last diffs")
+            diffs = list(running.observer.seen.diffs.values())
+            _, counted = running.settled()
+            paced = _at_half(running, done / seconds, args)
     return {
+        "graph": args.graph,
         "updates_per_second": round(done / seconds, 1),
-        "ideal": args.in_flight / args.delay,
-        "share_of_ideal": round(done / seconds / (args.in_flight / args.delay), 3),
+        "ideal": ideal,
+        "share_of_ideal": round(done / seconds / ideal, 3),
         "seconds": round(seconds, 1),
         "cpu_ms_per_update": round(1000 * cpu / done, 2),
-        "order_kept": _in_order(list(observer.seen.diffs.values())),
-        "by_llm": sum(diff.reasoned_by.reasoner == "llm" for diff in observer.seen.diffs.values()),
-        "diffs": len(observer.seen.diffs),
+        "order_kept": _in_order(diffs),
+        "by_llm": sum(diff.reasoned_by.reasoner == "llm" for diff in diffs),
+        "diffs": len(diffs),
+        **per_contrast(counted, total),
+        **paced,
+    }
+
+
+def _at_half(running: Running, rate: float, args: argparse.Namespace) -> dict[str, Any]:
+    """How long slim skills take at half of a rate."""
+    half = args.rate or rate / 2
+    _say(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
+    waits = latency.measured(running.settings, half, args.paced_seconds, args.users, running.check)
+    return {"paced_per_second": round(half, 1), **waits.figures()}
+
+
+def per_contrast(counted: Counted, contrasts: int) -> dict[str, Any]:
+    """Messages and bytes per contrast, all topics together and each."""
+    records, plain, stored = counted.records, counted.plain, counted.stored
+    return {
+        "bytes_per_contrast": round(plain.total() / contrasts),
+        "bytes_by_topic": {base: round(size / contrasts) for base, size in plain.most_common()},
+        "stored_bytes_per_contrast": round(stored.total() / contrasts),
+        "stored_bytes_by_topic": {base: round(size / contrasts) for base, size in stored.most_common()},
+        "messages_from_apps_per_contrast": round(sum(records[base] for base in FROM_APPS) / contrasts, 2),
+        "messages_written_per_contrast": {
+            base: round(count / contrasts, 2) for base, count in sorted(records.items()) if base not in FROM_APPS
+        },
     }
 
 
@@ -166,49 +132,61 @@ def _in_order(diffs: list[SkillDiff]) -> bool:
     return True
 
 
-def _worker(settings: Settings) -> tuple["subprocess.Popen[bytes]", Observer]:
-    topics.ensure(settings)
-    worker = child(["worker"], settings, settings.data_dir / "worker.log")
-
-    def check() -> None:
-        if worker.poll() is not None:
-            raise SystemExit(f"the worker has ended; see {settings.data_dir / 'worker.log'}")
-
-    return worker, Observer(settings, check)
-
-
 def _profile(pid: int, file: Path) -> "subprocess.Popen[bytes]":
     command = ["py-spy", "record", "-p", str(pid), "-f", "raw", "-o", str(file), "-d", "600"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("what", choices=("rules", "llm"))
+    made.add_argument("--bootstrap", help="a Kafka of one broker without TLS; by default the embedded one is started")
+    made.add_argument("--graph", choices=("on", "off"), default="on", help="the user-item graph (default: on)")
+    made.add_argument("--contrasts", type=int, default=3_000, help="rules: how many choices (default: 3000)")
+    made.add_argument("--users", type=int, default=200, help="rules: of how many users (default: 200)")
+    made.add_argument("--seconds", type=float, default=30.0, help="llm: for how long (default: 30)")
+    made.add_argument("--in-flight", type=int, default=64, help="llm: calls at a time (default: 64)")
+    made.add_argument("--delay", type=float, default=1.0, help="llm: seconds that a call takes (default: 1)")
+    made.add_argument("--rate", type=float, help="choices per second while slim skills are timed; default: half")
+    made.add_argument("--paced-seconds", type=float, default=20.0, help="for how long they are timed (default: 20)")
+    made.add_argument("--profile", type=Path, help="file for py-spy's raw stacks, if it is installed")
+    made.add_argument("--json", action="store_true", help="nothing but the JSON line: no table of topics on stderr")
+    return made
+
+
 def main() -> None:
     """Runs one benchmark and prints its result as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("rules", "llm"))
-    parser.add_argument("--bootstrap", help="a Kafka; by default the embedded broker is started")
-    parser.add_argument("--contrasts", type=int, default=3_000)
-    parser.add_argument("--users", type=int, default=200)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--in-flight", type=int, default=64)
-    parser.add_argument("--delay", type=float, default=1.0)
-    parser.add_argument("--profile", type=Path, help="file for py-spy's raw stacks, if it is installed")
-    args = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="sager-bench-"))
-    run = rules if args.what == "rules" else llm
-    common: dict[str, Any] = {
-        "data_dir": folder,
-        "prefix": f"{folder.name}.",
-        "app_id": folder.name,
-        "session_seconds": 6,
-    }
-    if args.bootstrap:
-        result = run(Settings(bootstrap=args.bootstrap, rebalance_seconds=8, **common), args)
-    else:
-        with EmbeddedBroker(folder / "broker.log") as broker:
-            settings = Settings(bootstrap=broker.bootstrap, embedded=True, rebalance_seconds=8, **common)
-            result = run(settings, args)
+    args = parser().parse_args()
+    run: Callable[[Settings, argparse.Namespace], dict[str, Any]] = rules if args.what == "rules" else llm
+    with tempfile.TemporaryDirectory(prefix="sager-bench-") as place:
+        folder = Path(place)
+        common: dict[str, Any] = {
+            "data_dir": folder,
+            "prefix": f"{folder.name}.",
+            "app_id": folder.name,
+            "session_seconds": 6,
+            "rebalance_seconds": 8,
+            "propagate": args.graph == "on",
+        }
+        if args.bootstrap:
+            result = run(Settings(bootstrap=args.bootstrap, **common), args)
+        else:
+            with EmbeddedBroker(folder / "broker.log") as broker:
+                result = run(Settings(bootstrap=broker.bootstrap, embedded=True, **common), args)
+    if not args.json:
+        table(result)
     print(json.dumps({"benchmark": args.what, **result}))
+
+
+def table(result: dict[str, Any]) -> None:
+    """Bytes by topic, for a reader."""
+    for base, size in result["bytes_by_topic"].items():
+        _say(f"{base:<20}{size:>10,} bytes per contrast{result['stored_bytes_by_topic'][base]:>10,} stored")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,4 @@
-"""The state that a split's training visits leave in the stream, computed by the stream's own operators.
-
-There is one difference: here every user has the newest signals. In the stream an item signals new takers to earlier
-ones only when a share of them has changed (`GraphLimits.renewal`), so that a user's signals may be older.
-"""
+"""The state that a split's training visits leave in the stream, computed by the stream's own operators."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -10,17 +6,16 @@ from dataclasses import dataclass, field
 from evaluation.arms.arm import Progress
 from evaluation.case import Split
 from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
-from operators.propagate import GraphLimits, signal_to, touches, with_taken
+from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.propagate import GraphLimits, neighbour_of, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
-    MAX_SIGNALS,
     MAX_TAKERS,
     GlobalSkill,
     Interaction,
     ItemMemory,
     Memory,
-    Neighbourhood,
     Profile,
     Taker,
     derived_id,
@@ -51,34 +46,30 @@ class World:
     population: GlobalSkill | None = None
     contexts: dict[tuple[str, bool], Retrieved] = field(default_factory=dict)
     _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
-    _items: dict[str, ItemMemory] = field(default_factory=dict)
+    _items: dict[str, Gathered] = field(default_factory=dict)
 
     def take(self, user_id: str, visit: Visit, split: Split, event_id: str) -> None:
         """Applies a user's choice of an item to their memory and to the items that it touches."""
         facts = split.facts[visit.item_id]
         memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
         self.memories[user_id] = memory
-        for touch in touches(memory, visit.item_id, self.limits):
-            self._takers.setdefault(touch.item_id, {})[user_id] = touch.taker
-            self._items.pop(touch.item_id, None)
+        for item_id, taker in takers_of(touches(memory, visit.item_id, self.limits)):
+            self._takers.setdefault(item_id, {})[user_id] = taker
+            self._items.pop(item_id, None)
 
     def near(self, user_id: str) -> Neighbourhood | None:
-        """The signals from the items that the user took; None if the user took nothing."""
+        """What the items that the user took tell them; None if the user took nothing."""
         memory = self.memories.get(user_id)
         if memory is None:
             return None
-        told = (signal_to(self._item(taken.item_id), user_id, self.limits) for taken in memory.taken)
-        signals = [signal for signal in told if signal is not None]
-        return Neighbourhood(
-            user_id=user_id, domain=self.domain, epoch=len(signals), signals=tuple(signals[-MAX_SIGNALS:])
-        )
+        return near((self._item(taken.item_id) for taken in memory.taken), neighbour_of(user_id, self.limits.secret))
 
-    def _item(self, item_id: str) -> ItemMemory:
+    def _item(self, item_id: str) -> Gathered:
         known = self._items.get(item_id)
         if known is None:
-            newest = sorted(self._takers.get(item_id, {}).values(), key=lambda taker: (taker.at, taker.user_id))
-            known = ItemMemory(domain=self.domain, item_id=item_id, takers=tuple(newest[-MAX_TAKERS:]))
-            self._items[item_id] = known
+            newest = sorted(self._takers.get(item_id, {}).values(), key=lambda taker: (taker.at, taker.neighbour))
+            item = ItemMemory(domain=self.domain, item_id=item_id, takers=tuple(newest[-MAX_TAKERS:]))
+            known = self._items[item_id] = Gathered(item, self.limits)
         return known
 
 

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from operators.unicode import nfkc
@@ -52,7 +53,11 @@ def attribute_id(kind: Kind, dimension: str, value: str) -> str:
 
 def kind_of(fact: Fact) -> Kind:
     """Whether a fact, once liked, is a preference or a ranking criterion."""
-    return Kind.CRITERION if fact.dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
+    return _kind_of(fact.dimension)
+
+
+def _kind_of(dimension: str) -> Kind:
+    return Kind.CRITERION if dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
 
 
 def fact_id(fact: Fact) -> str:
@@ -61,7 +66,18 @@ def fact_id(fact: Fact) -> str:
     >>> fact_id(Fact(dimension="era", value="1990s"))
     'criterion:era:1990s'
     """
-    return attribute_id(kind_of(fact), fact.dimension, fact.value)
+    return _fact_id(fact.dimension, fact.value)
+
+
+def fact_ids(facts: Iterable[Fact]) -> list[str]:
+    """The ids of the attributes for these facts, in their order."""
+    return [_fact_id(fact.dimension, fact.value) for fact in facts]
+
+
+@lru_cache(maxsize=65_536)
+def _fact_id(dimension: str, value: str) -> str:
+    # By texts alone: an enum's hash and value are Python code, and a choice asks for a hundred ids.
+    return attribute_id(_kind_of(dimension), dimension, value)
 
 
 def from_fact(

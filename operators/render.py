@@ -1,6 +1,7 @@
 """A policy skill as people read it, and the size that counts (paper 2.3: about 1,500 characters)."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from schemas import Attribute, Kind, PolicySkill, Strategy, Tier
 
@@ -10,10 +11,16 @@ SECTIONS = {
     Kind.CRITERION: "Ranking criteria",
 }
 MAX_VALUE_CHARS = 60
+_PINNED = ", pinned"
+_PINNED_CHARS = len(_PINNED)
+_HEADING_CHARS = len("## \n")
+_TIER_CHARS = (0, *(len(f"-  (, {tier})\n") for tier in sorted(Tier)))
+"""Of a line, besides its words: the tier's name and the signs; by the tier's number."""
 MUST_INCLUDE = 3
 EXPLORATION = 0.15
 
 
+@lru_cache(maxsize=16_384)
 def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
     """One line of at most this many characters.
 
@@ -26,7 +33,7 @@ def clip(text: str, most: int = MAX_VALUE_CHARS) -> str:
 
 def line_of(attribute: Attribute) -> str:
     """One attribute as a line: what, where seen, how sure."""
-    pinned = ", pinned" if attribute.pinned else ""
+    pinned = _PINNED if attribute.pinned else ""
     return f"- {clip(attribute.value)} ({attribute.dimension}, {attribute.tier}{pinned})"
 
 
@@ -39,13 +46,31 @@ def render_lines(attributes: Sequence[Attribute], strategy: Strategy) -> str:
             lines.sort(key=lambda a: (-a.tier, -a.confirmed_at, -a.support, a.attribute_id))
             parts.append(f"## {heading}\n" + "\n".join(line_of(a) for a in lines))
     if strategy.must_include:
-        parts.append(
-            "## Strategy\n"
-            f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}\n"
-            + (f"- tie breaker: {clip(strategy.tie_breaker, 70)}\n" if strategy.tie_breaker else "")
-            + f"- exploration: {strategy.exploration:.0%}"
-        )
+        parts.append(_strategy_lines(strategy))
     return "\n".join(parts)
+
+
+def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
+    """How long the document of these attributes is, without writing it."""
+    lengths = [
+        len(clip(a.value)) + len(a.dimension) + _TIER_CHARS[a.tier] + (_PINNED_CHARS if a.pinned else 0)
+        for a in attributes
+    ]
+    kinds = [a.kind for a in attributes]
+    headings = [len(heading) + _HEADING_CHARS for kind, heading in SECTIONS.items() if kind in kinds]
+    if strategy.must_include:
+        lengths.append(len(_strategy_lines(strategy)) + 1)
+    # Each line and each heading ends with a line break, but for the last.
+    return max(0, sum(lengths) + sum(headings) - 1)
+
+
+def _strategy_lines(strategy: Strategy) -> str:
+    return (
+        "## Strategy\n"
+        f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}\n"
+        + (f"- tie breaker: {clip(strategy.tie_breaker, 70)}\n" if strategy.tie_breaker else "")
+        + f"- exploration: {strategy.exploration:.0%}"
+    )
 
 
 def render(skill: PolicySkill) -> str:
@@ -55,7 +80,8 @@ def render(skill: PolicySkill) -> str:
 
 def strategy_of(attributes: Iterable[Attribute]) -> Strategy:
     """How to use these attributes (App. E.3): what to include, what breaks a tie, how much to explore."""
-    sure = sorted((a for a in attributes if a.tier >= Tier.MEDIUM), key=lambda a: (-a.tier, -a.support, a.attribute_id))
+    medium = Tier.MEDIUM
+    sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))
     likes = [a.value for a in sure if a.kind is Kind.PREFERENCE]
     criteria = [a.value for a in sure if a.kind is Kind.CRITERION]
     patterns = [a.value for a in sure if a.kind is Kind.PATTERN]
@@ -65,4 +91,9 @@ def strategy_of(attributes: Iterable[Attribute]) -> Strategy:
     elif any(value.startswith("stays") for value in patterns):
         exploration = 0.05
     tie_breaker = criteria[0] if criteria else next(iter(likes[MUST_INCLUDE:]), "")
-    return Strategy(must_include=tuple(likes[:MUST_INCLUDE]), tie_breaker=tie_breaker, exploration=exploration)
+    return _strategy(tuple(likes[:MUST_INCLUDE]), tie_breaker, exploration)
+
+
+@lru_cache(maxsize=4_096)
+def _strategy(must_include: tuple[str, ...], tie_breaker: str, exploration: float) -> Strategy:
+    return Strategy(must_include=must_include, tie_breaker=tie_breaker, exploration=exploration)

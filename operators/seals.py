@@ -8,10 +8,12 @@ then detects careless edits only.
 import hmac
 import json
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import orjson
 
+from operators.mac import hmac_sha256
 from schemas import Model, Receipt, SlimSkill
 
 SealedT = TypeVar("SealedT", SlimSkill, Receipt)
@@ -59,6 +61,7 @@ def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
     return sealed(newer, key)
 
 
+@lru_cache(maxsize=64)
 def derived_key(key: bytes, kind: str) -> bytes:
     """The key for one kind of seal or pseudonym."""
     return hmac.digest(key, b"sager seal " + kind.encode(), "sha256")
@@ -99,4 +102,4 @@ def _within(said: Any, known: Any) -> bool:
 def _seal(record: SlimSkill | Receipt, key: bytes) -> str:
     # Without defaults: a field added by a later release does not break existing seals.
     told = record.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True)
-    return hmac.digest(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS), "sha256").hex()
+    return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()

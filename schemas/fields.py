@@ -15,6 +15,7 @@ Domain = NewType("Domain", str)
 MAX_METADATA_NODES = 2_000
 MAX_METADATA_CHARS = 32_768
 MAX_METADATA_DEPTH = 5
+_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 def _no_control_characters(text: str) -> str:
@@ -33,41 +34,56 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _isoformat(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    in_utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return f"{in_utc.isoformat(timespec='microseconds')[:-6]}Z"
 
 
 def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
     # Types are checked here and not by pydantic's JsonValue, which takes 10 us per value before any bound applies.
-    nodes, chars = 1, 0
-    waiting: list[tuple[Any, int]] = [(metadata, 0)]
-    while waiting:
-        value, depth = waiting.pop()
-        within: Iterable[Any] = ()
-        if isinstance(value, str):
-            chars += len(value)
-        elif isinstance(value, dict):
-            _only_texts(value)
-            nodes += len(value)
-            chars += sum(map(len, value))
-            within = value.values()
-        elif isinstance(value, list):
-            nodes += len(value)
-            within = value
-        elif value is not None and not isinstance(value, bool | int | float):
-            raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
-        if nodes > MAX_METADATA_NODES or chars > MAX_METADATA_CHARS or depth > MAX_METADATA_DEPTH:
-            raise PydanticCustomError(
-                "metadata_too_large",
-                "metadata may have at most {nodes} values, {chars} characters and {depth} levels",
-                {"nodes": MAX_METADATA_NODES, "chars": MAX_METADATA_CHARS, "depth": MAX_METADATA_DEPTH},
-            )
-        waiting.extend((part, depth + 1) for part in within)
+    nodes, chars, depth = 1, 0, 0
+    level: list[Any] = [metadata]
+    while level:
+        below: list[Any] = []
+        for whole in level:
+            nodes += len(whole)
+            if nodes > MAX_METADATA_NODES or (depth == MAX_METADATA_DEPTH and whole):
+                raise _too_large()
+            parts = whole
+            if isinstance(whole, dict):
+                chars += _chars(whole)
+                parts = whole.values()
+            for part in parts:
+                kind = type(part)
+                if kind is str:
+                    chars += len(part)
+                elif kind in _SCALARS:
+                    continue
+                elif isinstance(part, dict | list):
+                    below.append(part)
+                elif isinstance(part, str):
+                    chars += len(part)
+                elif not isinstance(part, int | float):
+                    raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
+            if chars > MAX_METADATA_CHARS:
+                raise _too_large()
+        level = below
+        depth += 1
     return metadata
 
 
-def _only_texts(keys: Iterable[Any]) -> None:
-    if not all(isinstance(key, str) for key in keys):
-        raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
+def _chars(keys: Iterable[Any]) -> int:
+    try:
+        return len("".join(keys))
+    except TypeError:
+        raise PydanticCustomError("no_json", "metadata may hold nothing but JSON") from None
+
+
+def _too_large() -> PydanticCustomError:
+    return PydanticCustomError(
+        "metadata_too_large",
+        "metadata may have at most {nodes} values, {chars} characters and {depth} levels",
+        {"nodes": MAX_METADATA_NODES, "chars": MAX_METADATA_CHARS, "depth": MAX_METADATA_DEPTH},
+    )
 
 
 Identifier = Annotated[str, Field(min_length=1, max_length=256), AfterValidator(_no_control_characters)]

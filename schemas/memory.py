@@ -1,17 +1,16 @@
-"""The user-item graph, partitioned so that each part lives where it is used (paper 2.2, Algorithm 1 line 11).
+"""The user-item graph, partitioned so that each part is written in one place (paper 2.2, Algorithm 1 line 11).
 
-A user's `Memory` is what they took: the paper's M_u, apart from the skill. A `Touch` tells an item who took it.
-An `ItemMemory` holds an item's takers, the paper's M_i. An `ItemSignal` carries aggregates over them, each supported
-by several users, back to one user. A `Neighbourhood` is what that user has received.
-All are bounded (invariant 4).
+A user's `Memory` is what they took: the paper's M_u, apart from the skill. A `Touch` tells items who took them. An
+`ItemMemory` holds an item's takers, the paper's M_i, each under a pseudonym; every worker reads all of them, and
+reckons for a ranking what a user's items have to say. All are bounded (invariant 4).
 """
 
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from .base import Model
-from .facets import Neighbour
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
 from .items import Fact
 from .skills import Position
@@ -19,13 +18,17 @@ from .skills import Position
 MAX_TAKEN = 20
 MAX_OTHERS = 12
 MAX_TAKERS = 32
-MAX_SIGNALS = 20
 MAX_CROWD = 12
 MAX_COMPANIONS = 48
 MAX_TASTES = 6
 MAX_MEMORY_FACTS = 8
 
 Count = Annotated[int, Field(ge=0)]
+Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
+"""Under which others meet a user: a mark of the deployment's secret, and a digest of the user's id with it."""
+Version = Annotated[int, Field(ge=0, lt=2**63)]
+Times = Annotated[int, Field(ge=1, lt=2**32)]
+Degree = Annotated[int, Field(ge=0, lt=2**16)]
 
 
 class Taken(Model):
@@ -54,93 +57,66 @@ class Memory(Model):
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
 
 
-class Taker(Model):
-    """One of an item's takers, as of a version of their memory: a state, so that a repeat changes nothing."""
+class Touched(Model):
+    """An item that hears of a choice: when this user last took it, and how often."""
 
-    user_id: UserIdField
-    version: Count = Field(description="The version of the user's memory.")
-    at: UtcDatetime = Field(description="When the user last took the item.")
-    times: int = Field(default=1, ge=1)
-    degree: Count = Field(description="How many items the user has in memory.")
-    others: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_OTHERS, description="Their newest other items.")
-    tastes: tuple[AttributeId, ...] = Field(default=(), max_length=MAX_TASTES, description="What they take most often.")
+    item_id: ItemIdField
+    at: UtcDatetime
+    times: Times = 1
 
 
 class Touch(Model):
-    """Tells an item about one of its takers; with `forgotten`, tells all items of a partition to drop that taker."""
+    """Tells items of one partition about one of their takers, as of a version of that user's memory.
+
+    It is a state, so that a repeat changes nothing. With `forgotten`, it tells all items of the partition to drop them.
+    """
 
     TOPIC: ClassVar[str] = "item-touches"
 
     domain: DomainField
-    item_id: ItemIdField
-    taker: Taker
-    forgotten: bool = Field(
-        default=False, description="Every item of this partition drops the taker; the item is arbitrary."
+    taker: Pseudonym
+    version: Version = Field(description="The version of the user's memory.")
+    degree: Degree = Field(description="How many items the user has in memory.")
+    newest: tuple[ItemIdField, ...] = Field(
+        default=(), max_length=MAX_OTHERS + 1, description="The user's newest items, the newest first."
+    )
+    tastes: tuple[AttributeId, ...] = Field(default=(), max_length=MAX_TASTES, description="What they take most often.")
+    items: tuple[Touched, ...] = Field(default=(), max_length=MAX_TAKEN, description="The items that are to hear.")
+    forgotten: Identifier | None = Field(
+        default=None, description="Every item of this partition drops the taker; names the request, for its answer."
     )
     every_domain: bool = Field(default=False, description="In all domains, not only in this one.")
 
 
+@dataclass(frozen=True, slots=True)
+class Taker:
+    """One of an item's takers, as of a version of their memory.
+
+    Attributes:
+        neighbour: their pseudonym.
+        version: of the user's memory.
+        at: when the user last took the item.
+        times: how often.
+        degree: how many items the user has in memory.
+        others: their newest other items, the newest first.
+        tastes: what they take most often.
+    """
+
+    neighbour: Pseudonym
+    version: Version
+    at: UtcDatetime
+    times: Times
+    degree: Degree
+    others: Annotated[tuple[ItemIdField, ...], Field(max_length=MAX_OTHERS)] = ()
+    tastes: Annotated[tuple[AttributeId, ...], Field(max_length=MAX_TASTES)] = ()
+
+
 class ItemMemory(Model):
-    """M_i: an item's takers, newest last."""
+    """M_i: an item's takers, newest last. Its records are packed: `schemas.packed_items` says how."""
 
     TOPIC: ClassVar[str] = "item-memories"
 
     domain: DomainField
     item_id: ItemIdField
-    epoch: Count = Field(default=0, description="Counts the touches that changed it.")
-    told: Count = Field(default=0, description="The epoch at which takers other than the newest were last told.")
+    epoch: Annotated[int, Field(ge=0, lt=2**32)] = Field(default=0, description="Counts what changed it.")
     takers: tuple[Taker, ...] = Field(default=(), max_length=MAX_TAKERS)
-
-
-class Crowd(Model):
-    """One of an item's takers as another user sees them: a pseudonym and two figures, none of their words."""
-
-    neighbour: Neighbour
-    degree: Count
-    at: UtcDatetime
-
-
-class Taste(Model):
-    """An attribute that several takers of an item share, with their pseudonyms."""
-
-    attribute_id: AttributeId
-    supporters: Count
-    neighbours: tuple[Neighbour, ...] = Field(default=(), max_length=MAX_CROWD)
-
-
-class ItemSignal(Model):
-    """What an item's takers have in common, sent to one of them.
-
-    At least `SAGER_SUPPORT_FLOOR` other users support each companion and taste. The crowd are pseudonyms with a day and
-    a count, by which a worker weighs neighbours; they never leave the worker.
-    """
-
-    TOPIC: ClassVar[str] = "item-signals"
-
-    user_id: UserIdField
-    domain: DomainField
-    item_id: ItemIdField
-    epoch: Count
-    takers: Count
-    crowd: tuple[Crowd, ...] = Field(default=(), max_length=MAX_CROWD)
-    companions: dict[ItemIdField, Count] = Field(
-        default_factory=dict,
-        max_length=MAX_COMPANIONS,
-        description="Other items, with how many of the takers took them.",
-    )
-    tastes: tuple[Taste, ...] = Field(default=(), max_length=MAX_TASTES)
-    forgotten: bool = Field(default=False, description="Every neighbourhood of this partition drops this user.")
-    every_domain: bool = Field(default=False, description="In all domains, not only in this one.")
-
-
-class Neighbourhood(Model):
-    """What a user received from the items they took: the newest signal per item."""
-
-    TOPIC: ClassVar[str] = "neighbourhoods"
-
-    user_id: UserIdField
-    domain: DomainField
-    epoch: Count = Field(
-        default=0, description="Counts its changes; together with the memory's version it identifies a graph."
-    )
-    signals: tuple[ItemSignal, ...] = Field(default=(), max_length=MAX_SIGNALS)

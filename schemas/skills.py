@@ -21,6 +21,10 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
 
 
+_TIER_NAMES = ("", "low", "medium", "high")
+"""By the tier's number."""
+
+
 class Tier(IntEnum):
     """How sure we are of an attribute; written as `low`, `medium` or `high`."""
 
@@ -37,22 +41,32 @@ class Tier(IntEnum):
         """
         if isinstance(value, cls):
             return value
-        if isinstance(value, str) and value.upper() in cls.__members__:
-            return cls[value.upper()]
+        if isinstance(value, str):
+            found = _TIERS.get(value) or cls.__members__.get(value.upper())
+            if found is not None:
+                return found
         raise ValueError("must be 'low', 'medium' or 'high'")
 
     def __str__(self) -> str:
-        return self.name.lower()
+        return _TIER_NAMES[self]
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.parse, serialization=core_schema.plain_serializer_function_ser_schema(str, when_used="json")
+            cls.parse,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                # The tuple's own method: a skill has up to 40 tiers, and is written at every choice.
+                _TIER_NAMES.__getitem__,
+                when_used="json",
+            ),
         )
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string", "enum": [str(tier) for tier in cls]}
+
+
+_TIERS = {tier.name.lower(): tier for tier in Tier}
 
 
 class Kind(StrEnum):

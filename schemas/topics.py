@@ -23,7 +23,7 @@ from .events import Interaction, Ranking, RankRequest, Selection
 from .exceptions import UnknownTopic
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
-from .memory import ItemMemory, ItemSignal, Memory, Neighbourhood, Touch
+from .memory import ItemMemory, Memory, Touch
 from .shadow import ShadowOutcome, ShadowSkill
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
@@ -42,6 +42,7 @@ class Key(StrEnum):
     USER_AND_SLOT = "user_id, slot"
     ITEM = "item_id"
     ITEM_AND_DOMAIN = "item_id, domain"
+    TAKER = "a taker's pseudonym"
     DOMAIN = "domain"
     USER_DOMAIN_AND_VERSION = "user_id, domain, version"
     SUBJECT = "subject"
@@ -80,6 +81,7 @@ _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
     Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
     Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
+    Key.TAKER: lambda event: event.taker.encode(),
     Key.ITEM: lambda event: event.item.item_id.encode(),
     Key.DOMAIN: lambda event: event.domain.encode(),
     Key.USER_DOMAIN_AND_VERSION: lambda event: diff_key(event.user_id, event.domain, event.version),
@@ -102,6 +104,7 @@ class Topic:
         max_message_bytes: the largest record that the broker accepts.
         single_partition: every process reads it whole, instead of a share of its users.
         internal: a table's changelog, not meant for other readers.
+        packed: whether its values are compressed, see `streams.kafka.packed`: only where no app reads them.
         worked_off: whether the workers' group consumes it, so that what waits there is lag.
     """
 
@@ -114,6 +117,7 @@ class Topic:
     max_message_bytes: int = MEBIBYTE
     single_partition: bool = False
     internal: bool = False
+    packed: bool = False
     worked_off: bool = False
 
     def name(self, prefix: str = DEFAULT_PREFIX) -> str:
@@ -144,7 +148,9 @@ class Topic:
         return _KEYS[self.key](event)
 
     def owner_of(self, event: Any) -> str:
-        """The id whose partition the event belongs on: its user's or, on the item side of the graph, its item's."""
+        """The id whose partition the event belongs on: its user's or, on the item side of the graph, its items'."""
+        if self.key is Key.TAKER:  # all its items are of one partition
+            return str(event.items[0].item_id) if event.items else ""
         owner: str = event.item_id if self.key is Key.ITEM_AND_DOMAIN else event.user_id
         return owner
 
@@ -171,16 +177,24 @@ _ALL = (
         timedelta(days=30),
         max_message_bytes=4 * MEBIBYTE,
         worked_off=True,
+        packed=True,
     ),
     Topic("skill-diffs", SkillDiff, Key.USER_DOMAIN_AND_VERSION, "the agent evolve", compact=True),
-    Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
+    Topic(
+        "skills",
+        PolicySkill,
+        Key.USER_AND_DOMAIN,
+        "the agent evolve: its table's changelog",
+        compact=True,
+        packed=True,
+    ),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
     Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90), worked_off=True),
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
-    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True),
+    Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True, packed=True),
     Topic(
         "open-rankings",
         OpenRankings,
@@ -189,27 +203,35 @@ _ALL = (
         compact=True,
         max_message_bytes=4 * MEBIBYTE,
         internal=True,
+        packed=True,
     ),
-    Topic("memories", Memory, Key.USER_AND_DOMAIN, "the agents prior and evolve", compact=True, internal=True),
+    Topic(
+        "memories",
+        Memory,
+        Key.USER_AND_DOMAIN,
+        "the agents prior and evolve",
+        compact=True,
+        internal=True,
+        packed=True,
+    ),
     Topic(
         "item-touches",
         Touch,
-        Key.ITEM_AND_DOMAIN,
+        Key.TAKER,
         "the agents prior and evolve",
         timedelta(days=7),
         internal=True,
         worked_off=True,
     ),
     Topic("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "the agent propagate", compact=True, internal=True),
-    Topic(
-        "item-signals", ItemSignal, Key.USER, "the agent propagate", timedelta(days=7), internal=True, worked_off=True
-    ),
-    Topic("neighbourhoods", Neighbourhood, Key.USER_AND_DOMAIN, "the agent retrieve", compact=True, internal=True),
     Topic("shadow-outcomes", ShadowOutcome, Key.USER, "the agent evolve", timedelta(days=30)),
     Topic("shadow-skills", ShadowSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True, internal=True),
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
+RETIRED = ("item-signals", "neighbourhoods")
+"""Topics of older releases. Nobody reads or writes them any more, and what they hold of people no request to forget
+reaches: they are to be deleted."""
 WORKED_OFF = tuple(topic.base for topic in _ALL if topic.worked_off)
 """The topics that the workers' group consumes."""
 

@@ -17,10 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.privacy import Category
-from operators.rank.skill import RankSkill
-from operators.retrieve import Preset
-from operators.seals import derived_key
+from operators.options import Category, Preset, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -216,7 +213,13 @@ class Settings(BaseSettings):
     propagate: bool = Field(default=True, description="Let choices flow through the user-item graph.")
     preset: Preset = Field(default=Preset.FULL, description="Rules for pruning neighbours: full, memrec-code.")
     support_floor: int = Field(default=2, ge=1, le=31, description="Fewest other users behind anything told of them.")
-    fan_out: int = Field(default=5, ge=0, le=16, description="Further items and users that a choice is propagated to.")
+    fan_out: int = Field(default=5, ge=0, le=16, description="Further items that hear of a choice.")
+    graph_flush_seconds: float = Field(
+        default=2.0, ge=0, le=60, description="How often an item that heard of choices is written; the graph's age."
+    )
+    graph_items: int = Field(
+        default=1_000_000, ge=100, description="Items that the graph keeps; beyond, the longest silent ones go."
+    )
     facets_by: By = Field(default=By.RULES, description="Who words facets: rules, or llm.")
     extract_by: By = Field(default=By.RULES, description="Who picks a slim skill for a request: rules, or llm.")
     task_slim: bool = Field(default=True, description="Likes that a request asks for come first in its slim skill.")
@@ -381,6 +384,8 @@ class Settings(BaseSettings):
     @property
     def event_key_bytes(self) -> bytes:
         """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
+
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
 
     @property

@@ -8,6 +8,7 @@ answer is lost; partitions move; the process dies after any effect, and a succes
 import asyncio
 import itertools
 import random
+import threading
 import time
 import weakref
 from collections import Counter, defaultdict
@@ -22,17 +23,20 @@ from confluent_kafka import OFFSET_END, TopicPartition
 from faust.events import Event
 from faust.streams import _current_event
 from faust.types import TP
-from faust.types.tuples import Message, RecordMetadata
+from faust.types.tuples import Message
 
-from schemas import TOPICS, Model, Position, SkillDiff, decode
+from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.settings import Settings
 from streams.worker import forgetting
 from streams.worker.app import create
+from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime import sent
+from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
@@ -50,6 +54,7 @@ def settings_in(folder: Path, **more: Any) -> Settings:
         "data_dir": folder / "data",
         "fan_out": 2,
         "support_floor": 2,
+        "graph_flush_seconds": 0,
     }
     return Settings(**{**known, **more})
 
@@ -64,6 +69,11 @@ class Record:
     key: bytes | None
     value: bytes | None
     timestamp_ms: int
+
+    @property
+    def timestamp(self) -> int:
+        """What a fetched record calls it."""
+        return self.timestamp_ms
 
 
 class FakeLog:
@@ -81,6 +91,19 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
+        self._followers: list[Items] = []
+
+    def follow(self, items: Items) -> None:
+        """Give a worker's copy of all items what there is, and all that comes."""
+        self._followers.append(items)
+        for record in self.order:
+            _tell(items, record)
+
+    def reach_end(self, partition: int) -> threading.Event:
+        """Whoever follows this log is never behind."""
+        reached = threading.Event()
+        reached.set()
+        return reached
 
     def append(
         self, topic: str, partition: int, key: bytes | None, value: bytes | None, timestamp_ms: int | None = None
@@ -91,6 +114,8 @@ class FakeLog:
         record = Record(topic, partition, len(held), key, value, stamp)
         held.append(record)
         self.order.append(record)
+        for items in self._followers:
+            _tell(items, record)
         self._more.set()
         self._more = asyncio.Event()
         return record
@@ -132,11 +157,13 @@ class FakeLog:
     def values(self, model: type[ModelT]) -> list[ModelT]:
         """A topic's values, decoded, in the order in which they were appended; no tombstones."""
         name = PREFIX + _base_of(model)
-        return [decode(model, r.value) for r in self.order if r.topic == name and r.value is not None]
+        records = (r for r in self.order if r.topic == name and r.value is not None and r.key != FORGOTTEN)
+        return [decode(model, unpack(r.value)) for r in records]
 
     def newest(self, model: type[ModelT]) -> dict[bytes, ModelT]:
         """What compaction leaves of a topic."""
-        return {key: decode(model, value) for key, value in self.compacted(_base_of(model)).items()}
+        held = self.compacted(_base_of(model)).items()
+        return {key: decode(model, unpack(value)) for key, value in held if key != FORGOTTEN}
 
     def compacted(self, base: str) -> dict[bytes, bytes]:
         """What compaction leaves of a topic, in bytes."""
@@ -151,6 +178,12 @@ class FakeLog:
     def count(self) -> Counter[str]:
         """How many records each topic has."""
         return Counter(record.topic.removeprefix(PREFIX) for record in self.order)
+
+
+def _tell(items: Items, record: Record) -> None:
+    if record.topic == PREFIX + ItemMemory.TOPIC:
+        items.take(record.partition, record.offset, record.key or b"", record.value)
+        items.settle()
 
 
 def _base_of(model: type[Model]) -> str:
@@ -266,14 +299,22 @@ class FakeWorker:
         self._others = asyncio.all_tasks()
         self._agents: set[asyncio.Task[None]] = set()
         self.pipeline: Pipeline = create(self.settings)
-        self.pipeline.app.producer = _Producer(self)
+        self.pipeline.items._log = log  # type: ignore[assignment]
+        log.follow(self.pipeline.items)
+        self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}
         self.next_offset: dict[TP, int] = {}
+        self.full: set[TP] = set()
         self.acked_to: dict[TP, int] = {}
         self.assign()
+        self.pipeline.reader.tell(self.ack)  # type: ignore[arg-type]
         for agent in self.pipeline.app.agents.values():
-            task = asyncio.create_task(agent.fun(_Stream(self, agent.channel.topics)), name=agent.name)
+            if set(agent.channel.topics) <= set(self.pipeline.reader.topics):
+                work = self._read(agent.channel.topics)
+            else:
+                work = agent.fun(_Stream(self, agent.channel.topics))
+            task = asyncio.create_task(work, name=agent.name)
             self._agents.add(task)
             log.agents.add(task)
 
@@ -282,6 +323,8 @@ class FakeWorker:
         self.log.generation += 1
         self.pipeline.app.consumer_generation_id = self.log.generation
         self.pipeline.app.membership.confirm(float("inf"))
+        self.pipeline.app.flow_control.resume()
+        self.full.clear()
         for table in self.pipeline.tables.values():
             table.data.clear()
             table.data.update(self.log.compacted(table.name))
@@ -289,6 +332,19 @@ class FakeWorker:
             tp = TP(topic, partition)
             self.next_offset[tp] = self.acked_to[tp] = self.log.committed.get(tp, 0)
         self.log.wake()
+
+    async def _read(self, topics: Sequence[str]) -> None:
+        """Give the reader what there is of these topics, some of a partition at a time, as a fetch does."""
+        while True:
+            tp = self._some(topics)
+            if tp is None:
+                await self.log.more()
+                continue
+            start = self.next_offset[tp]
+            batch = self.log.records[tp][start : start + self._rng.randint(1, 3)]
+            self.next_offset[tp] += len(batch)
+            self.pipeline.reader.take(tp, batch)
+            await asyncio.sleep(0)
 
     def revoke(self) -> None:
         """A rebalance gives all partitions to others; this worker stays a member."""
@@ -372,7 +428,7 @@ class FakeWorker:
         self.log.committed.update(self.acked_to)
         await self.kill()
 
-    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> RecordMetadata:
+    async def deliver(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> Delivered:
         """A send on its way: in line with its partition's others, slow, held, failing, or a dying process's last."""
         base = topic.removeprefix(PREFIX)
         gate = self._gates.get(base)
@@ -388,7 +444,7 @@ class FakeWorker:
             record = self.log.append(topic, partition, key, value)
             self.effects += 1
             await self.lives()
-        return RecordMetadata(topic, partition, TP(topic, partition), record.offset, record.timestamp_ms / 1_000, 0)
+        return Delivered(TP(topic, partition), record.offset)
 
     async def lives(self) -> None:
         """Go on, unless this process has had its last effect; then never."""
@@ -396,32 +452,36 @@ class FakeWorker:
             self.is_dead = True
             await asyncio.Event().wait()
 
-    def ack(self, event: Event) -> None:
+    def ack(self, event: Any) -> None:
         """An acknowledgement: of the next record of its partition and of this generation, or it is wrong."""
         message = event.message
         tp = message.tp
         if message.generation_id != self.generation:
             self.wrong.append(f"{tp}@{message.offset} of an old generation is acknowledged")
-        if self.is_dead or self.generation != self.log.generation or tp not in self.acked_to:
+        gone = self.is_dead or (self._dies_after is not None and self.effects >= self._dies_after)
+        if gone or self.generation != self.log.generation or tp not in self.acked_to:
             return  # Kafka refuses the commits of a worker that it has replaced.
         if message.offset != self.acked_to[tp]:
             self.wrong.append(f"{tp}@{message.offset} is acknowledged before {self.acked_to[tp]}")
         self.acked_to[tp] = message.offset + 1
         self.acknowledged.append((tp, message.offset))
-        message.acked = True
         if self.commits:
             self.log.committed[tp] = message.offset + 1
 
-    def take(self, topics: Sequence[str]) -> Event | None:
-        """The next event of some of these topics' partitions, if there is one."""
+    def _some(self, topics: Sequence[str]) -> TP | None:
+        """A partition of these topics, of those that have something to be read."""
         ready = [
             tp
             for tp in (TP(topic, p) for topic in topics for p in range(self.settings.partitions))
-            if tp in self.next_offset and self.next_offset[tp] < len(self.log.records[tp])
+            if tp in self.next_offset and tp not in self.full and self.next_offset[tp] < len(self.log.records[tp])
         ]
-        if not ready:
+        return self._rng.choice(ready) if ready else None
+
+    def take(self, topics: Sequence[str]) -> Event | None:
+        """The next event of some of these topics' partitions, if there is one."""
+        tp = self._some(topics)
+        if tp is None:
             return None
-        tp = self._rng.choice(ready)
         record = self.log.records[tp][self.next_offset[tp]]
         self.next_offset[tp] += 1
         return event_of(self.pipeline, record, self.generation)
@@ -478,35 +538,18 @@ class _Stream:
 
     async def ack(self, event: Event) -> None:
         await self._worker.lives()
+        event.message.acked = True
         self._worker.ack(event)
 
 
-class _Producer:
-    """What stands for Faust's producer."""
+class _Outlet:
+    """What stands for the worker's producer."""
 
     def __init__(self, worker: FakeWorker) -> None:
         self._worker = worker
-        self._tasks: set[asyncio.Future[Any]] = set()
 
-    async def maybe_start(self) -> None:
-        """It always runs."""
-
-    def key_partition(self, topic: str, key: bytes) -> TP:
-        return TP(topic, partition_of(key.decode(), self._worker.settings.partitions))
-
-    async def send(
-        self, topic: str, key: bytes | None, value: bytes | None, partition: int | None = None, **_: Any
-    ) -> asyncio.Task[RecordMetadata]:
-        where = self.key_partition(topic, key or b"").partition if partition is None else partition
-        return self._keep(asyncio.create_task(self._worker.deliver(topic, where, key, value)))
-
-    def send_soon(self, message: Any) -> None:
-        self._keep(asyncio.create_task(message.message.channel.publish_message(message)))
-
-    def _keep(self, task: asyncio.Task[Any]) -> asyncio.Task[Any]:
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Task[Delivered]":
+        return asyncio.create_task(self._worker.deliver(topic, partition, key, value))
 
 
 class _Consumer:
@@ -521,6 +564,13 @@ class _Consumer:
 
     def assignment(self) -> set[TP]:
         return set(self._worker.acked_to)
+
+    def on_buffer_full(self, tp: TP) -> None:
+        self._worker.full.add(tp)
+
+    def on_buffer_drop(self, tp: TP) -> None:
+        self._worker.full.discard(tp)
+        self._worker.log.wake()
 
     def highwater(self, tp: TP) -> int:
         return len(self._worker.log.records[tp])

@@ -1,14 +1,15 @@
 """What code extracts from a contrast before any reasoning: the chosen facts, those that others share, and new ones."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from operators.attributes import fact_id
+from operators.attributes import fact_ids
 from schemas import Contrast, Fact, PolicySkill
 
 TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
 """Dimensions in which a single choice is most informative, most informative first; the others follow."""
+
+_PLACES = {dimension: place for place, dimension in enumerate(TELLING)}
 
 MAX_OFFERED = 12
 """How many of the chosen item's facts, the most telling ones, a model is offered for discovery."""
@@ -36,9 +37,13 @@ class Choice:
     @classmethod
     def of(cls, contrast: Contrast) -> "Choice":
         """The count of this contrast."""
-        facts = {fact_id(fact): fact for fact in contrast.chosen.facts}
-        seen = Counter(name for item in contrast.unchosen for name in {fact_id(fact) for fact in item.facts})
-        share = {name: seen[name] / len(contrast.unchosen) if contrast.unchosen else 0.0 for name in facts}
+        facts = dict(zip(fact_ids(contrast.chosen.facts), contrast.chosen.facts, strict=True))
+        seen: dict[str, int] = {}
+        for item in contrast.unchosen:
+            for name in set(fact_ids(item.facts)):
+                seen[name] = seen.get(name, 0) + 1
+        others = len(contrast.unchosen) or 1
+        share = {name: seen.get(name, 0) / others for name in facts}
         spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)
         return cls(facts, seen, share, spoken)
 
@@ -47,10 +52,9 @@ class Choice:
 
         By dimension; in a dimension those that the community speaks of, then those that fewest others have.
         """
-        order = {dimension: place for place, dimension in enumerate(TELLING)}
 
         def key(name: str) -> tuple[int, bool, float]:
-            place = order.get(self.facts[name].dimension, len(order))
+            place = _PLACES.get(self.facts[name].dimension, len(_PLACES))
             return place, name not in self.spoken, self.share[name]
 
         # sorted() is stable: where all that is equal the parser's order stands, most telling first.

@@ -61,16 +61,19 @@ class RulesReasoner:
 
     def _weaken(self, contrast: Contrast, skill: PolicySkill, choice: Choice) -> Iterator[str]:
         """Attributes that near-misses offered and that the choice went clearly past (paper 2.5, Weaken)."""
-        near = {fact_id(fact) for item in contrast.unchosen[-self.near_misses :] for fact in item.facts}
         answered = {fact.dimension for fact in choice.facts.values()}
         loyal = {a.dimension for a in skill.attributes if a.attribute_id in choice.facts}
+        at_stake = (answered & CONTRADICTABLE) - loyal
         for attribute in skill.attributes:
             if (
-                attribute.dimension in CONTRADICTABLE
+                attribute.dimension in at_stake
                 and attribute.tier >= Tier.MEDIUM
-                and attribute.dimension in answered
-                and attribute.dimension not in loyal
-                and attribute.attribute_id in near
                 and choice.seen.get(attribute.attribute_id, 0) >= self.offers
+                and self._is_near(attribute.attribute_id, contrast)
             ):
                 yield attribute.attribute_id
+
+    def _is_near(self, attribute_id: str, contrast: Contrast) -> bool:
+        """Whether a near-miss has this."""
+        near = contrast.unchosen[-self.near_misses :]
+        return any(fact_id(fact) == attribute_id for item in near for fact in item.facts)

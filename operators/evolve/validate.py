@@ -23,7 +23,7 @@ def _distinct(ids: Iterable[str]) -> tuple[str, ...]:
 
 def encodable(text: str) -> str:
     """The text with lone surrogates replaced: JSON may spell them, UTF-8 cannot, and the diff must be written."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | None = None) -> Refused:

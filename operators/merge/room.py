@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from operators.merge.folding import apply_changes
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.render import render_lines, strategy_of
+from operators.render import characters, strategy_of
 from schemas import Attribute, Change, ChangeKind, Evidence, PolicySkill, Refusal, Refused, Source, Tier
 
 NEVER_CONFIRMED = "never confirmed by the person's own choices"
@@ -26,7 +26,7 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
     for attribute in seed[: limits.attributes]:
         widest = [*kept, attribute]
         # Measured at the longest tier's name, so that a later reinforcement cannot burst the document.
-        if len(render_lines([a.model_copy(update={"tier": Tier.MEDIUM}) for a in widest], strategy_of(()))) <= (
+        if characters([a.model_copy(update={"tier": Tier.MEDIUM}) for a in widest], strategy_of(())) <= (
             limits.seed_characters
         ):
             kept.append(attribute)
@@ -37,7 +37,7 @@ def left_behind(
     skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
 ) -> list[Change]:
     """The evictions of global lines that none of enough choices has confirmed, this one included (paper 2.3)."""
-    if now < limits.global_patience:
+    if now < limits.global_patience or not any(map(unconfirmed, skill.attributes)):
         return []
     return [
         Change(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=line.tier, reason=NEVER_CONFIRMED)
@@ -53,7 +53,7 @@ def make_room(
     kept, refused = list(changes), list[Refused]()
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
-        if len(lines) <= limits.attributes and len(render_lines(lines, strategy_of(lines))) <= limits.characters:
+        if len(lines) <= limits.attributes and characters(lines, strategy_of(lines)) <= limits.characters:
             return kept, refused
         loose = [line for line in lines if not line.pinned and not protected(line)]
         touched = {change.attribute_id for change in kept}

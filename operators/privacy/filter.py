@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from operators.options import Category
 from operators.privacy import numbered
 from operators.privacy.acts import Text, plays
 from operators.privacy.disguise import disguised, reading, readings
@@ -16,11 +17,11 @@ from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
 from operators.privacy.persons import USERS
 from operators.privacy.reading import line
-from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.sensitive import claims, of_fact
 from operators.privacy.streets import streets
 from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
-from schemas import Facet, Fact, Injected, ItemFacts, Wish
+from schemas import Facet, Injected, ItemFacts, Wish
 
 ORDER: Final = "order"
 KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
@@ -78,7 +79,7 @@ class Privacy:
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
-        if not self.on:
+        if not self.on or not instruction:
             return Redacted(instruction)
         return _without_orders(self.redact(instruction, domain), Text.REQUEST)
 
@@ -91,7 +92,9 @@ class Privacy:
         if not self.on:
             return None
         kind, category = _judged(dimension, value)
-        return None if category is not None and category in self.allows(domain) else kind
+        if kind is None or (category is not None and category in self.allows(domain)):
+            return None
+        return kind
 
     def named(self, domain: str, attribute_id: str) -> str | None:
         """What is private in an id that somebody made up, as one of `KINDS`: its words are joined by hyphens."""
@@ -107,19 +110,14 @@ class Privacy:
         """The item with the facts that may be learned and a title fit to be shown, and what was taken away."""
         if not self.on:
             return item, {}
-        found: Counter[str] = Counter()
-        facts: list[Fact] = []
-        for fact in item.facts:
-            why = self.refuses(domain, fact.dimension, fact.value)
-            if why is None:
-                facts.append(fact)
-            else:
-                found[why] += 1
-        title = _without_orders(_of_a_work(item.title, 500), Text.TITLE)
-        found.update(title.found)
-        if not found:
+        reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
+        title = _title(item.title)
+        if not title.found and not any(reasons):
             return item, {}
-        return item.model_copy(update={"title": title.text, "facts": tuple(facts)}), found
+        found = Counter(why for why in reasons if why is not None)
+        found.update(title.found)
+        facts = tuple(fact for fact, why in zip(item.facts, reasons, strict=True) if why is None)
+        return item.model_copy(update={"title": title.text, "facts": facts}), found
 
     def work(self, text: str, most: int) -> str:
         """The title or description of a work, of at most `most` characters if anything had to go."""
@@ -129,15 +127,16 @@ class Privacy:
         """What an app says that it put into a ranking, without what is private and without orders to a model."""
         if not self.on:
             return injected
-        told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
-        kept: dict[str, object] = {
-            "facets": self.fit(injected.facets, domain),
-            "slim_skill": _without_orders(told, Text.REPLY).text,
-        }
+        kept: dict[str, object] = {}
+        if injected.facets:
+            kept["facets"] = self.fit(injected.facets, domain)
+        if injected.slim_skill:
+            told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
+            kept["slim_skill"] = _without_orders(told, Text.REPLY).text
         for name in ("rank_skill", "reasoner", "arm"):
             if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
                 kept[name] = None
-        return injected.model_copy(update=kept)
+        return injected.model_copy(update=kept) if kept else injected
 
     def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """The facets that hold nothing private and give no orders."""
@@ -199,6 +198,11 @@ def _through_disguise(said: str) -> Iterator[str]:
 def _of_a_work(text: str, most: int) -> Redacted:
     """A title speaks of its work, not of a person: "I Am Legally Blind" stays; an e-mail address in it does not."""
     return redact(text, frozenset(Category), most, of_a_work=True)
+
+
+@lru_cache(maxsize=16_384)
+def _title(text: str) -> Redacted:
+    return _without_orders(_of_a_work(text, 500), Text.TITLE)
 
 
 def _without_orders(redacted: Redacted, kind: Text) -> Redacted:

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import fact_id
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.options import Preset
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
 from operators.vouch import DEFAULT, Vouching, in_words
 from operators.vouch.facets import NEAR, OWN
-from schemas import MAX_SUPPORTERS, Facet, ItemSignal, Memory, Neighbourhood
+from schemas import MAX_SUPPORTERS, Facet, Memory
 
 OWN_SHARE, NEAR_SHARE = 0.7, 0.3
 """How an attribute's share among the user's items and its share among the neighbouring users add up.
@@ -64,7 +66,7 @@ def retrieve(
 
     Args:
         memory: what the user took; None or empty gives nothing.
-        neighbourhood: what came back from there; None if nothing has yet.
+        neighbourhood: what those items tell; None where nobody looked.
         domain: decides how neighbours are weighed.
         now: the moment to count days to.
         limits: how much is read and said.
@@ -76,7 +78,7 @@ def retrieve(
     version, epoch = memory.version if memory else 0, neighbourhood.epoch if neighbourhood else 0
     if memory is None or not memory.taken:
         return Retrieved(memory_version=version, graph_epoch=epoch)
-    near = neighbourhood or Neighbourhood(user_id=memory.user_id, domain=memory.domain)
+    near = neighbourhood or Neighbourhood()
     neighbours = domain_prune(memory, near, domain, now, limits, preset)
     proposed = _propose(neighbours, near.signals, limits)
     facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching)

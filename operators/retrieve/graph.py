@@ -22,10 +22,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import fact_id, normalise
+from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood
+from operators.options import Preset
 from operators.propagate import tastes
-from operators.retrieve.limits import Preset
 from operators.retrieve.rules import NeighbourKind, Signals
-from schemas import Crowd, ItemSignal, Memory, Neighbourhood, Taken
+from schemas import Memory, Taken
 
 MAX_USER_POOL = 50
 UNKNOWN_ITEM_OVERLAP, UNKNOWN_USER_OVERLAP = 0.5, 0.0

@@ -8,10 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.options import Preset
 from operators.retrieve.graph import Graph
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
-from schemas import ItemSignal, Memory, Neighbourhood, Taken, derived_id
+from schemas import Memory, Taken, derived_id
 
 MAX_CITATION = 258
 
@@ -79,7 +81,7 @@ def domain_prune(
 
     Args:
         memory: what the user took.
-        neighbourhood: what came back from there.
+        neighbourhood: what those items tell.
         domain: decides the rule.
         now: the moment to count days to.
         limits: how many of each.

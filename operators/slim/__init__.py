@@ -18,6 +18,7 @@ from operators.slim.rules import (
     plain,
     slim,
     slimmed,
+    text_of,
 )
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "relevant_to",
     "slim",
     "slimmed",
+    "text_of",
 ]

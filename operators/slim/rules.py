@@ -2,14 +2,17 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from operators.prompts import visible
 from operators.render import clip
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, SlimSkill, Tier
 
+_KINDS = tuple(Kind)
 MAX_LIKES = 3
 MAX_LIKE_CHARS = 40
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
@@ -31,7 +34,8 @@ class Slimmed:
 
 def eligible(skill: PolicySkill) -> list[Attribute]:
     """The lines that may leave the skill: medium and high ones (invariant 7, paper 2.3)."""
-    return [attribute for attribute in skill.attributes if attribute.tier >= Tier.MEDIUM]
+    medium = Tier.MEDIUM
+    return [attribute for attribute in skill.attributes if attribute.tier >= medium]
 
 
 def max_likes(budget: int) -> int:
@@ -104,7 +108,7 @@ def phrases(
             line.attribute_id,
         )
 
-    said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in Kind}
+    said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in _KINDS}
     for line in sorted(vouching.let_out(eligible(skill)), key=order):
         if safe := plain(line.value):
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
@@ -134,11 +138,51 @@ def composed(
         count_tokens: a real tokenizer's count.
         budget: in tokens.
     """
-    most, style = max_likes(budget), next(iter(styles), "")
-    chosen: list[str] = []
+    line = _fitting(tuple(likes), next(iter(styles), ""), count_tokens, budget)
+    said = [likes[like] for like in line.likes] + ([styles[line.style]] if line.style else [])
+    record = SlimSkill(
+        event_id=skill.event_id,
+        occurred_at=skill.occurred_at,
+        user_id=skill.user_id,
+        domain=skill.domain,
+        skill_version=skill.version,
+        text=line.text,
+        likes=line.likes[:MAX_LIKES],
+        style=line.style,
+        tokens=line.tokens,
+    )
+    return Slimmed(record, frozenset(line.attribute_id for line in said))
+
+
+def text_of(
+    skill: PolicySkill,
+    count_tokens: Callable[[str], int],
+    budget: int = 30,
+    population: Mapping[str, float] | None = None,
+    vouching: Vouching = DEFAULT,
+) -> str:
+    """The text of what `slim` gives, for who compares two and sends neither."""
+    likes, styles = phrases(skill, population, (), vouching)
+    return _fitting(tuple(likes), next(iter(styles), ""), count_tokens, budget).text
+
+
+class _Line(NamedTuple):
+    """As much as a budget holds, as one line of text."""
+
+    likes: tuple[str, ...]
+    style: str
+    text: str
+    tokens: int
+
+
+@lru_cache(maxsize=8_192)
+def _fitting(likes: tuple[str, ...], style: str, count_tokens: Callable[[str], int], budget: int) -> _Line:
+    """The first of these likes and the style phrase that the budget holds; the same again for most versions."""
+    most = max_likes(budget)
+    chosen: tuple[str, ...] = ()
     for like in likes:
-        if len(chosen) < most and count_tokens(compose([*chosen, like], "")) <= budget:
-            chosen.append(like)
+        if len(chosen) < most and count_tokens(compose((*chosen, like), "")) <= budget:
+            chosen = (*chosen, like)
     # A third like is worth less than the style phrase, the style phrase less than a second like.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
     for few, phrase in (*((some, style) for some in (chosen, *fewer)), (chosen, "")):
@@ -146,22 +190,10 @@ def composed(
         if count_tokens(text) <= budget:
             chosen, style = few, phrase
             break
-    said = [likes[like] for like in chosen] + ([styles[style]] if style else [])
-    record = SlimSkill(
-        event_id=skill.event_id,
-        occurred_at=skill.occurred_at,
-        user_id=skill.user_id,
-        domain=skill.domain,
-        skill_version=skill.version,
-        text=text,
-        likes=tuple(chosen[:MAX_LIKES]),
-        style=style,
-        tokens=count_tokens(text) if text else 0,
-    )
-    return Slimmed(record, frozenset(line.attribute_id for line in said))
+    return _Line(chosen, style, text, count_tokens(text) if text else 0)
 
 
-def compose(likes: list[str], style: str) -> str:
+def compose(likes: Sequence[str], style: str) -> str:
     """The slim skill's one line.
 
     >>> compose(["mystery", "romance"], "explores many genres")
@@ -171,6 +203,7 @@ def compose(likes: list[str], style: str) -> str:
     return " | ".join(parts)
 
 
+@lru_cache(maxsize=16_384)
 def plain(value: str) -> str:
     r"""A value that can end neither its place in the line nor a quotation: at most 40 characters of `SLIM_TEXT`.
 

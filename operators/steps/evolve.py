@@ -24,7 +24,7 @@ from operators.merge import (
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.seals import sealed
-from operators.slim import eligible, slim
+from operators.slim import eligible, slim, text_of
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
@@ -210,11 +210,12 @@ class Evolve:
         if self.chain_key is not None:
             diff = seal(diff, skill.chain, self.chain_key)
         evolved = merge(skill, diff)
-        now = self.slim(evolved, state.shares)
-        if now is None or always or (skill.version and (state.shares or self._may_change(evolved))):
-            return Version(evolved, diff, now)
-        before = self.slim(skill, state.shares) if skill.version else None
-        return Version(evolved, diff, None if now.text == (before.text if before else "") else now)
+        may_change = always or (skill.version and (state.shares or self._may_change(evolved)))
+        if not may_change and self._text(evolved, state.shares) == (
+            self._text(skill, state.shares) if skill.version else ""
+        ):
+            return Version(evolved, diff)
+        return Version(evolved, diff, self.slim(evolved, state.shares))
 
     def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
         """What a worker that died may not have sent of the newest version, and is not there already.
@@ -236,6 +237,10 @@ class Evolve:
             return None
         short = slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
         return short if self.chain_key is None else sealed(short, self.chain_key)
+
+    def _text(self, skill: PolicySkill, shares: Mapping[str, float] | None) -> str:
+        """What the slim skill says; nothing where nobody is told."""
+        return "" if self.slim_tokens is None else text_of(skill, count_tokens, self.slim_tokens, shares, self.vouching)
 
     @staticmethod
     def _may_change(skill: PolicySkill) -> bool:

@@ -1,17 +1,17 @@
-"""Steps of the agent `propagate`: an item hears who took it, and tells its takers what they have in common."""
+"""Steps of the agent `propagate`: items hear who took them, or that somebody is to be forgotten."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from operators.propagate import GraphLimits, on_touch, without_taker
-from schemas import ItemMemory, ItemSignal, Touch
+from operators.propagate import on_touch, takers_of, without_taker
+from schemas import ItemMemory, Touch
 
 
 class Outcome(StrEnum):
     """What became of a touch; a metric's label."""
 
-    TOLD = "told"
     GATHERED = "gathered"
     REPEATED = "repeated"
 
@@ -22,33 +22,28 @@ class Effects:
 
     Attributes:
         outcome: what became of it.
-        item: to be written, once the signals are sent: a touch that is known already tells nothing, and after a crash
-            it must tell again. None: nothing is.
-        signals: what takers are to hear.
+        items: those that it changed; to be written before it is acknowledged.
     """
 
     outcome: Outcome
-    item: ItemMemory | None = None
-    signals: tuple[ItemSignal, ...] = ()
+    items: tuple[ItemMemory, ...] = ()
 
 
-def step(item: ItemMemory | None, touch: Touch, limits: GraphLimits, now: datetime | None = None) -> Effects:
-    """An item hears who took it.
+def step(held: Callable[[str, str], ItemMemory | None], touch: Touch, now: datetime | None = None) -> Effects:
+    """Items hear who took them.
 
     Args:
-        item: what it knows of its takers; None: nothing.
+        held: what an item of a domain knows of its takers; None: nothing.
         touch: the event.
-        limits: of the graph.
-        now: the time; a touch from after it counts as one of now.
+        now: the time; a choice from after it counts as one of now.
     """
-    told = on_touch(item, touch, limits, now)
-    if told is None:
-        return Effects(Outcome.REPEATED)
-    return Effects(Outcome.TOLD if told.signals else Outcome.GATHERED, told.item, told.signals)
+    told = (on_touch(held(item_id, touch.domain), touch.domain, item_id, t, now) for item_id, t in takers_of(touch))
+    changed = tuple(item for item in told if item is not None)
+    return Effects(Outcome.GATHERED if changed else Outcome.REPEATED, changed)
 
 
 def forget(item: ItemMemory, touch: Touch) -> ItemMemory | None:
     """The item without the taker of a forgotten touch; None where it knows nothing of them, or is not meant."""
     if not (touch.every_domain or item.domain == touch.domain):
         return None
-    return without_taker(item, touch.taker.user_id)
+    return without_taker(item, touch.taker)

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from operators.neighbourhood import Neighbourhood
+from operators.options import Preset, RankSkill
 from operators.rank import facet_weights, rank
 from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
-from operators.rank.skill import RankSkill
-from operators.retrieve import DEFAULT_LIMITS, Preset, Retrieved, RetrieveLimits, retrieve
+from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
@@ -19,7 +20,6 @@ from schemas import (
     Injected,
     ItemFacts,
     Memory,
-    Neighbourhood,
     PolicySkill,
     RankedBy,
     Ranking,
@@ -35,7 +35,7 @@ class State:
     Attributes:
         skill: as it is now; before the first choice the seed, at version 0.
         memory: what they took.
-        neighbourhood: what items told of their takers.
+        neighbourhood: what the items in memory tell of their other takers.
         shares: which share of the domain's users holds an attribute.
         popularity: how many of the domain's users took an item lately.
     """

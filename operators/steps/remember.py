@@ -13,13 +13,13 @@ class Remembered:
     """A choice that a memory has taken in.
 
     Attributes:
-        memory: to be written, once the touches are sent: they are states, so that after a crash between the two they
-            are only told again.
-        touches: what items are to hear.
+        memory: to be written, once the touch is sent: it is a state, so that after a crash between the two it is only
+            told again.
+        touch: what items are to hear; None: nothing.
     """
 
     memory: Memory
-    touches: tuple[Touch, ...]
+    touch: Touch | None
 
 
 def remember(
@@ -40,7 +40,7 @@ def remember(
         return None
     newer = with_taken(memory, user_id, domain, item, at, event_id, source)
     is_news = memory is None or newer.version > memory.version
-    return Remembered(newer, tuple(touches(newer, item.item_id, limits)) if is_news else ())
+    return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
 
 
 def moment_of(occurred_at: datetime, source: Position | None, now: datetime | None) -> datetime:

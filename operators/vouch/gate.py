@@ -75,6 +75,8 @@ class Vouching:
 
     def of_line(self, line: Attribute) -> Held | None:
         """The same for a line of a skill, of which the items among its evidence are counted."""
+        if self.by_shape and _by_itself(line.dimension, line.value) is None:
+            return None  # as nearly all lines: nobody needs to count their items
         return self.held(line.dimension, line.value, self.items_of(line))
 
     @staticmethod

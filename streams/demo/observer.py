@@ -9,6 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
 from schemas import Contrast, DeadLetter, PolicySkill, Profile, RankedBy, Ranking, SkillDiff, SlimSkill, decode
 from streams.kafka.clients import client_config, no_group
+from streams.kafka.packed import unpack
 from streams.settings import Settings
 
 WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, DeadLetter)
@@ -90,7 +91,7 @@ class Observer:
         return f", and {len(letters)} dead letters, the first from {letters[0].stage}: {letters[0].detail}"
 
     def _take(self, message: Message) -> None:
-        model, value, seen = self._topics[message.topic() or ""], message.value() or b"", self.seen
+        model, value, seen = self._topics[message.topic() or ""], unpack(message.value() or b""), self.seen
         if model is Profile:
             seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
         elif model is Ranking:

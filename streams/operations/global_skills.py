@@ -26,6 +26,7 @@ from schemas.codec import ModelT
 from schemas.fields import Domain
 from streams.exceptions import MissingExtra, StreamsError
 from streams.kafka.events import EventOutbox
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.settings import Settings
 from streams.vouching import vouching_of
@@ -79,7 +80,7 @@ def _readable(model: type[ModelT], values: Iterable[bytes], found: Profiles) -> 
     """The records that decode; the others are counted."""
     for value in values:
         try:
-            yield decode(model, value)
+            yield decode(model, unpack(value))
         except BadRecord:
             found.unreadable += 1
 

@@ -15,7 +15,7 @@ from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.receipts import barrier_of
 from streams.rights.portable.export import lines_of
-from streams.rights.portable.ownership import ELSEWHERE, OF_USERS, Owner
+from streams.rights.portable.ownership import ELSEWHERE, OF_USERS, Owner, owner_of
 from streams.settings import Settings
 
 NEAREST = 5
@@ -89,7 +89,7 @@ def look(settings: Settings, user: str, domain: str | None = None, line: str | N
     if _knows(held, domain) and (line is None or domain is None or line in held.lines(domain)):
         return held
     with Scanner(settings) as scanner:
-        owner = Owner(user, barrier_of(settings, scanner))
+        owner = owner_of(settings, user, barrier_of(settings, scanner))
         for base in (SkillDiff.TOPIC, *_BY_APPS):
             _on_topic(scanner, TOPICS[base], held, owner)
             if _knows(held, domain):
@@ -125,7 +125,7 @@ def count(settings: Settings, user: str, tell: Callable[[int, int], None] = lamb
     held = Holdings(user)
     _in_snapshot(settings, held)
     with Scanner(settings) as scanner:
-        owner = Owner(user, barrier_of(settings, scanner))
+        owner = owner_of(settings, user, barrier_of(settings, scanner))
         asked = [topic for topic in TOPICS.values() if topic.key in (*OF_USERS, *ELSEWHERE)]
         for done, topic in enumerate(asked, 1):
             _on_topic(scanner, topic, held, owner)

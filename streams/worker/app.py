@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
+"""The Faust app: settings decided by measurement, raw topics, six tables, five agents."""
 
 from pathlib import Path
 
@@ -7,22 +7,21 @@ import faust
 from schemas.topics import TOPICS
 from streams import private
 from streams.exceptions import MissingExtra
-from streams.kafka.codec import use_fast_gzip
 from streams.kafka.security import protocol_of, tls_context
-from streams.settings import By, Compression, RankerName, ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, propagate, rank, retrieve
+from streams.settings import By, RankerName, ReasonerName, Settings, Store
+from streams.worker.agents import contrast, evolve, prior, propagate, rank
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
 from streams.worker.runtime.membership import Membership
-from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, QuietTableManager, RepairedApp, server_urls
+from streams.worker.runtime.outlet import Outlet, delivery_seconds
+from streams.worker.runtime.reader import Reader
+from streams.worker.runtime.recovery import QuietTableManager
+from streams.worker.runtime.repairs import DeliveredTable, EmbeddedApp, RepairedApp, server_urls
 
 NEVER_SECONDS = 7 * 86_400.0
-BATCH_BYTES = 256 * 1024
-"""With aiokafka's 16 KiB, a few large records fill a partition's batch, and each batch that goes wakes all sends that
-wait for room: a backlog of them costs many times what its records do."""
 
 
 def create(settings: Settings) -> Pipeline:
@@ -33,19 +32,16 @@ def create(settings: Settings) -> Pipeline:
     """
     datadir = settings.data_dir / "worker"
     private.make(datadir)
-    use_fast_gzip()
     app = _app(settings, datadir)
-    topics = {base: raw_topic(app, settings, base) for base in TOPICS}
     pipeline = Pipeline(
         app=app,
         settings=settings,
-        topics=topics,
+        reader=app.reader,
+        outlet=Outlet(settings),
         skills=_table(app, settings, "skills"),
         profiles=_table(app, settings, "profiles"),
         open_rankings=_table(app, settings, "open-rankings"),
         memories=_table(app, settings, "memories"),
-        item_memories=_table(app, settings, "item-memories"),
-        neighbourhoods=_table(app, settings, "neighbourhoods"),
         receipts=_table(app, settings, "receipts"),
         shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
@@ -54,7 +50,6 @@ def create(settings: Settings) -> Pipeline:
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
-    retrieve.attach(pipeline)
     reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
     evolve.attach(pipeline, reasoning, shadow_of(pipeline))
     return pipeline
@@ -64,7 +59,8 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
     if settings.store is Store.ROCKSDB:
         _check_rocksdb()
     kind = EmbeddedApp if settings.embedded else RepairedApp
-    rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings))
+    under_way = delivery_seconds(settings.session_seconds)
+    rebalance_seconds = max(settings.rebalance_seconds, longest_question_seconds(settings)) + under_way
     app = kind(
         settings.app_id,
         broker=list(server_urls(settings.bootstrap)),
@@ -79,29 +75,25 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         table_standby_replicas=0,
         TableManager=QuietTableManager,
         broker_session_timeout=settings.session_seconds,
-        broker_heartbeat_interval=min(1.0, settings.session_seconds / 4),
+        broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),
         broker_rebalance_timeout=rebalance_seconds,
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
         stream_buffer_maxsize=256,
         stream_wait_empty=True,
-        producer_linger=settings.linger_seconds,
-        producer_acks=-1,
-        producer_max_batch_size=BATCH_BYTES,
-        producer_max_request_size=REQUEST_BYTES,
-        producer_compression_type=None if settings.compression is Compression.NONE else settings.compression.value,
         consumer_max_fetch_size=REQUEST_BYTES,
         consumer_auto_offset_reset="earliest",
         web_enabled=False,
         web_tables_enabled=False,
     )
-    app.membership = Membership(settings.session_seconds, rebalance_seconds)
+    app.reader = Reader(app)
+    app.membership = Membership(settings.session_seconds, rebalance_seconds, under_way)
     return app
 
 
 def credentials(settings: Settings) -> faust.SASLCredentials | faust.SSLCredentials | None:
-    """What Faust's consumer and producers show the brokers; None for a plain connection.
+    """What Faust's consumer shows the brokers; None for a plain connection.
 
     Raises:
         SecurityMisconfigured: a file of TLS is not what it has to be.

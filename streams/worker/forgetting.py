@@ -1,10 +1,11 @@
-"""Forgetting in a worker: removes a person from its tables and topics, and from items and neighbourhoods.
+"""Forgetting in a worker: removes a person from its tables and topics, and from the items of the graph.
 
 The receipt is written first: from then on nothing that happened before is learned from, in whatever order it comes.
 It is marked as done last: after a crash in between the request comes again and is carried out to its end.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -15,7 +16,7 @@ from operators.chain import seal
 from operators.contrast import SLOTS
 from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_known, with_scope
 from operators.merge import OutOfOrder, fold, next_diff
-from operators.propagate import all_touches, forgotten_touch
+from operators.propagate import all_touches, forgotten_touch, neighbour_of
 from operators.redact import placeholder, redacted
 from operators.seals import resealed
 from schemas import (
@@ -34,9 +35,9 @@ from schemas import (
     Receipt,
     SkillDiff,
     SlimSkill,
-    Touch,
     compound_key,
     decode,
+    derived_id,
     diff_key,
     encode,
     key_start,
@@ -47,13 +48,17 @@ from schemas.codec import ModelT
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.graph import tell_item
-from streams.worker.pipeline import Pipeline
+from streams.worker.graph import send_touch, tell_items
+from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.lookup import keys_that_begin
+from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.repairs import DeliveredTable
 
 AT_ONCE = 200
 """Records of one request that are on their way at once."""
+LOOK_SECONDS = 0.02
+ASK_AGAIN_SECONDS = 30.0
+"""An answer is on a compacted topic: one that nobody read in time may be gone, and is given again."""
 
 
 class Apply(Protocol):
@@ -196,13 +201,22 @@ class Forgetting:
                 await pipeline.write(pipeline.open_rankings, event, key, rest)
 
     async def _everywhere(self, event: Any, request: ForgetRequest) -> None:
-        """Tell every partition's items; they tell every partition's neighbourhoods."""
-        pipeline = self._pipeline
-        raw = encode(forgotten_touch(request.user_id, request.domain, request.occurred_at))
-        sends = (
-            pipeline.send(event, Touch.TOPIC, None, raw, partition) for partition in range(pipeline.settings.partitions)
-        )
-        await asyncio.gather(*sends)
+        """Have every partition's owner take the person out of its items, and wait until all have."""
+        pipeline, partitions = self._pipeline, range(self._pipeline.settings.partitions)
+        source = position_of(event.message)
+        name = derived_id("forget", source.topic, str(source.partition), str(source.offset))
+        touch = forgotten_touch(neighbour_of(request.user_id, pipeline.graph_limits.secret), request.domain, name)
+        while waiting := [each for each in partitions if not pipeline.items.has_forgotten(each, name)]:
+            await asyncio.gather(*(send_touch(pipeline, event, touch, each) for each in waiting))
+            ask_again = time.monotonic() + ASK_AGAIN_SECONDS
+            while time.monotonic() < ask_again and not all(pipeline.items.has_forgotten(p, name) for p in waiting):
+                if not pipeline.app.flow_control.is_active():
+                    # A rebalance or the worker's end waits for this request, which waits for what is not read now.
+                    raise Abandoned
+                if event.message.generation_id != pipeline.generation():
+                    raise Stale
+                pipeline.touch()
+                await asyncio.sleep(LOOK_SECONDS)
 
     async def _line(self, event: Any, request: ForgetRequest, position: Position) -> None:
         pipeline, line, domain = self._pipeline, request.line or "", request.domain or ""
@@ -221,8 +235,7 @@ class Forgetting:
                 scrubbed = scrubbed_memory(memory, line)
                 # Items hold what the person takes most: they forget it all, and hear again what is left.
                 await self._everywhere(event, request)
-                for touch in all_touches(scrubbed, pipeline.graph_limits):
-                    await tell_item(pipeline, event, touch)
+                await tell_items(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
         for table in pipeline.side_tables:
             async with pipeline.lock(table.name, key):

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from operators.propagate import shared_out
 from operators.steps.remember import Remembered
 from schemas import Touch, compound_key, encode
 from streams.kafka.clients import partition_of
@@ -13,13 +14,18 @@ async def remember(pipeline: Pipeline, event: Any, remembered: Remembered | None
     """Tell the items, then write the memory. For callers that hold the lock on the user's memory."""
     if remembered is None:
         return
-    await asyncio.gather(*(tell_item(pipeline, event, touch) for touch in remembered.touches))
+    if remembered.touch is not None:
+        await tell_items(pipeline, event, remembered.touch)
     memory = remembered.memory
     await pipeline.write(pipeline.memories, event, compound_key(memory.user_id, memory.domain), memory)
 
 
-async def tell_item(pipeline: Pipeline, event: Any, touch: Touch) -> None:
-    """Send a touch to its item's partition."""
-    key = compound_key(touch.item_id, touch.domain)
-    partition = partition_of(touch.item_id, pipeline.settings.partitions)
-    await pipeline.send(event, Touch.TOPIC, key, encode(touch), partition)
+async def tell_items(pipeline: Pipeline, event: Any, touch: Touch) -> None:
+    """Send a touch to its items: one record for each partition of them."""
+    parts = shared_out(touch, lambda item_id: partition_of(item_id, pipeline.settings.partitions))
+    await asyncio.gather(*(send_touch(pipeline, event, part, partition) for partition, part in parts.items()))
+
+
+async def send_touch(pipeline: Pipeline, event: Any, touch: Touch, partition: int) -> None:
+    """Send a touch to a partition."""
+    await pipeline.send(event, Touch.TOPIC, touch.taker.encode(), encode(touch), partition)

@@ -4,6 +4,8 @@ Label values that are known start at 0, so that rates exist before the first eve
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
@@ -27,8 +29,7 @@ OUTCOMES = {
     "rank": ("ranked",),
     "contrast": tuple(outcome.value for outcome in Outcome),
     "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
-    "propagate": ("told", "gathered", "forgotten", "repeated"),
-    "retrieve": ("heard", "forgotten", "repeated"),
+    "propagate": ("gathered", "forgotten", "repeated"),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
 SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")
@@ -198,6 +199,18 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     RANK_FALLBACKS: ("facets", "slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }
+
+
+_MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
+
+
+@lru_cache(maxsize=4_096)
+def labelled(metric: _MetricT, *labels: object) -> _MetricT:
+    """The series of a metric with these labels, for what is counted at every choice: looked up once.
+
+    No series that is counted this way is ever removed.
+    """
+    return metric.labels(*labels)
 
 
 def start_at_zero() -> None:

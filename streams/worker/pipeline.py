@@ -3,14 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import faust
-from aiokafka.errors import MessageSizeTooLargeError
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
@@ -20,23 +18,31 @@ from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from schemas import Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
+from schemas import TOPICS, Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
+from streams.kafka.clients import partition_of
+from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
 from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
-from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.membership import Membership
+from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
+from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
+from streams.worker.runtime.reader import Reader, Taken
 from streams.worker.runtime.repairs import DeliveredTable
 
 logger = logging.getLogger("sager.worker")
 
 PARSED_ITEMS = 20_000
 DECODED_VALUES = 4_000
+HANDED_OVER = 1_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
+FULL_SECONDS = 0.01
 REQUEST_BYTES = 4 * 1024 * 1024
 
 _Result = TypeVar("_Result")
@@ -49,40 +55,44 @@ class Pipeline:
     Attributes:
         app: the Faust app.
         settings: the effective configuration.
-        topics: Faust topics by the registry's names, raw bytes in and out.
-        skills, profiles, open_rankings, memories, item_memories, neighbourhoods, receipts, shadow_skills: the tables;
-            keys and values are bytes as on the changelog.
+        reader: gives the agents what was fetched.
+        outlet: the producer of all that is written.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
+            the changelog.
         global_skills: the domains' templates, once started.
+        items: all items of the graph, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
     app: faust.App
     settings: Settings
-    topics: Mapping[str, Any]
+    reader: Reader
+    outlet: Outlet
     skills: DeliveredTable
     profiles: DeliveredTable
     open_rankings: DeliveredTable
     memories: DeliveredTable
-    item_memories: DeliveredTable
-    neighbourhoods: DeliveredTable
     receipts: DeliveredTable
     shadow_skills: DeliveredTable
     global_skills: GlobalSkills
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
+    items: Items = field(init=False)
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(default_factory=MergeLimits)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
+    _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
     _parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = field(
         default_factory=lambda: LruCache(PARSED_ITEMS)
     )
     _locks: WeakValueDictionary[tuple[str, bytes], asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def __post_init__(self) -> None:
+        self.reader.tell(self._note_acknowledged)
         self.privacy = privacy_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
@@ -90,6 +100,7 @@ class Pipeline:
         self.graph_limits = GraphLimits(
             floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
         )
+        self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
             self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
         )
@@ -102,8 +113,8 @@ class Pipeline:
     @property
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
-        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.neighbourhoods, self.receipts)
-        return {table.name: table for table in (*of_users, self.item_memories, *self.side_tables)}
+        of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
+        return {table.name: table for table in (*of_users, *self.side_tables)}
 
     @property
     def side_tables(self) -> tuple[DeliveredTable, ...]:
@@ -128,11 +139,12 @@ class Pipeline:
 
         Popular ones are many.
         """
-        parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
-        if known is not None and known[0] == candidate:
+        # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
+        if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
+        parser = parser_for(domain, self.settings.parsers)
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
@@ -169,9 +181,25 @@ class Pipeline:
         kept = self._decoded.get((model.__name__, key))
         if kept is not None and kept[0] == value and isinstance(kept[1], model):
             return kept[1]
-        decoded = decode(model, value)
+        decoded = decode(model, unpack(value))
         self._keep(key, value, decoded)
         return decoded
+
+    def hand_over(self, raw: bytes, record: Model) -> None:
+        """Keep a record that this worker sends and is about to read: `decode` knows it by its bytes."""
+        self._handed.put(raw, record)
+
+    def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
+        """The event in these bytes; what this worker has made of the very same ones is not decoded again.
+
+        Raises:
+            BadRecord: the bytes are not such an event.
+        """
+        made = None if value is None else self._handed.get(value)
+        if value is None or not isinstance(made, model):
+            return decode(model, value)
+        self._handed.drop(value)
+        return made
 
     def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
         self._decoded.put((type(value).__name__, key), (raw, value))
@@ -183,8 +211,9 @@ class Pipeline:
             Stale: the partition has moved; nothing was written.
         """
         raw, before = encode(value), table.get(key)
-        sent = await self.retry(event, "table write", partial(table.send_change, key, raw))
-        metrics.SENT.labels(table.name).inc()
+        if TOPICS[table.name].packed:
+            raw = pack(raw)
+        sent = await self._change(table, event, key, raw)
         # After a rebalance the table may have been recovered already, with what came behind this on the changelog.
         if event.message.generation_id == self.generation() or table.get(key) == before:
             table.hold(key, raw, sent)
@@ -196,47 +225,94 @@ class Pipeline:
         Raises:
             Stale: the partition has moved; nothing was removed here.
         """
-        sent = await self.retry(event, "table removal", partial(table.send_change, key, None))
+        sent = await self._change(table, event, key, None)
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
+
+    async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
+        partition = event.message.partition
+        table.sends(partition, key)
+        try:
+            return await self._deliver(event, table.name, partition, key, raw)
+        except MessageSizeTooLarge:
+            table.is_refused(partition, key)
+            raise
 
     async def tombstone(self, event: Any, base: str, key: bytes, partition: int) -> None:
         """Say on a compacted topic that what was under this key is gone."""
         await self.send(event, base, key, None, partition)
 
     async def send(
-        self, event: Any, base: str, key: bytes | None, value: bytes | None, partition: int | None = None
+        self,
+        event: Any,
+        base: str,
+        key: bytes | None,
+        value: bytes | None,
+        partition: int | None = None,
+        is_there: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         """Produce a record and wait until the broker has it, through outages.
 
+        Args:
+            event: what led to it.
+            base: the topic, by the registry's name.
+            key: its key.
+            value: its bytes; None for a tombstone.
+            partition: by default that of the key.
+            is_there: whether the log has it already; asked before it is sent again, for a record that must not be in
+                the log twice.
+
         Raises:
             Stale: the partition of the event that led here has moved.
+            MessageSizeTooLarge: the topic takes no record of this size.
         """
+        if partition is None:
+            partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
+        await self._deliver(event, base, partition, key, value, is_there)
 
-        async def attempt() -> None:
-            delivered = await self.topics[base].send(
-                key=key, value=value, partition=partition, key_serializer="raw", value_serializer="raw"
-            )
-            await delivered
+    async def _deliver(
+        self,
+        event: Any,
+        base: str,
+        partition: int,
+        key: bytes | None,
+        value: bytes | None,
+        is_there: Callable[[], Awaitable[bool]] | None = None,
+    ) -> Delivered:
+        topic, tried = self.settings.topic(base), False
 
-        await self.retry(event, base, attempt)
-        metrics.SENT.labels(base).inc()
+        async def attempt() -> Delivered:
+            nonlocal tried
+            if tried and is_there is not None and await is_there():
+                return Delivered(TP(topic, partition), 0)
+            sending = self.outlet.send(topic, partition, key, value)
+            tried = True
+            return await sending
+
+        sent = await self.retry(event, base, attempt)
+        metrics.labelled(metrics.SENT, base).inc()
+        return sent
 
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:
         """The result of what needs the broker, tried again and again while it fails.
 
         Raises:
             Stale: the partition of the event that led here has moved.
-            MessageSizeTooLargeError: a record is too large, which trying again does not heal.
+            MessageSizeTooLarge: a record is too large, which trying again does not heal.
         """
         delay = FIRST_RETRY_SECONDS
         while True:
             await self._fence(event)
             try:
                 return await attempt()
+            except MessageSizeTooLarge:
+                raise
+            except Full:
+                await asyncio.sleep(FULL_SECONDS)
             except Exception as error:
-                _raise_if_too_large(error)
                 delay = await self._wait_to_retry(what, error, delay)
 
     async def _fence(self, event: Any) -> None:
@@ -245,7 +321,8 @@ class Pipeline:
         Raises:
             Stale: it is not.
         """
-        if not await self.app.membership.confirmed() or event.message.generation_id != self.generation():
+        member: Membership = self.app.membership
+        if not (member.may_send or await member.confirmed()) or event.message.generation_id != self.generation():
             raise Stale
 
     async def _wait_to_retry(self, what: str, error: Exception, delay: float) -> float:
@@ -253,11 +330,17 @@ class Pipeline:
         await asyncio.sleep(delay)
         return min(2 * delay, LAST_RETRY_SECONDS)
 
-    def ordered(self, stream: Any, stage: str, in_flight: int, on_error: Any) -> KeyOrdered:
+    def ordered(
+        self,
+        stage: str,
+        in_flight: int,
+        route: Callable[[Taken], Work],
+        on_error: Callable[[Taken, Exception], Awaitable[None]],
+    ) -> KeyOrdered:
         """The runner of one agent's handlers."""
-        return KeyOrdered(stream, stage, in_flight, self.generation, on_error, self.touch, self._note_acknowledged)
+        return KeyOrdered(self.reader, stage, in_flight, route, on_error, self.touch)
 
-    def _note_acknowledged(self, message: Any) -> None:
+    def _note_acknowledged(self, message: Taken) -> None:
         self._next_offset[message.topic, message.partition] = message.offset + 1
 
     def is_acknowledged(self, source: Position) -> bool:
@@ -289,12 +372,6 @@ class Pipeline:
 def _count_private(found: Found) -> None:
     for kind, times in found.items():
         metrics.PRIVATE.labels(kind).inc(times)
-
-
-def _raise_if_too_large(error: Exception) -> None:
-    """A record does not get smaller by being tried again: the event that led to it is dead-lettered."""
-    if MessageSizeTooLargeError in (type(error), type(error.__cause__)):
-        raise error
 
 
 def raw_topic(app: faust.App, settings: Settings, *bases: str, **more: Any) -> Any:

@@ -1,5 +1,6 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
+import gc
 import logging
 from functools import partial
 from typing import Any
@@ -20,6 +21,9 @@ from streams.worker.runtime.watchdog import Watchdog
 logger = logging.getLogger("sager.worker")
 
 MARGIN_SECONDS = 30.0
+COLLECT_AFTER = (100_000, 20, 10)
+"""Objects made beyond those that went, until the garbage collector looks at the young ones; how often it does so before
+it looks at the middle-aged, and these before the old. Python's own 700 make it look at every event several times."""
 
 
 def run(settings: Settings, health: WorkerHealth) -> None:
@@ -46,6 +50,8 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline = create(settings)
     health.starts("reading the global skills")
     pipeline.global_skills.start()
+    health.starts("reading the items of the graph")
+    pipeline.items.start()
     health.runs(pipeline)
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
     _watch(pipeline, health)
@@ -83,6 +89,14 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
     async def measure_state() -> None:
         await state.measure(pipeline.tables)
 
+    async def collect_seldom() -> None:
+        # What the imports, the agents and the recovery have made stays for good: it need not be looked at again. Events
+        # leave little in cycles, which is all that the collector is for: reference counts free the rest at once.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*COLLECT_AFTER)
+
+    pipeline.app.task(collect_seldom)
     pipeline.app.task(on_guard)
     pipeline.app.task(measure_state)
 

@@ -10,12 +10,13 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from operators.chain import breaks, unsealed
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner
+from operators.propagate import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
 from schemas import (
@@ -214,8 +215,9 @@ def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[s
     items = {item.item_id: item for item in outputs.values(ItemMemory)}
     for memory in memories.values():
         newest = memory.taken[-1]
-        taker = next(taker for taker in items[newest.item_id].takers if taker.user_id == memory.user_id)
-        assert (taker.version, taker.times) == (memory.version, newest.times)
+        [(_, wanted), *_] = takers_of(touches(memory, newest.item_id))
+        found = [replace(taker, neighbour=wanted.neighbour) for taker in items[newest.item_id].takers]
+        assert found.count(wanted) == 1, (memory.user_id, newest.item_id)
 
 
 def assert_duckdb_has_each_row_once(harness: Harness, outputs: Outputs) -> None:

@@ -38,7 +38,7 @@ def rebuild(
     """Fold every skill from the log alone, without an LLM, and compare with the topic skills byte for byte.
 
     Workers may keep running, except with --apply, which writes to the topics skills and slim-skills, and takes
-    pseudonyms of an earlier secret out of neighbourhoods. A skill whose log has a gap or is not as it was sealed is
+    pseudonyms of an earlier secret out of items. A skill whose log has a gap or is not as it was sealed is
     reported and left alone, and so is one that the log does not know. A slim skill that is forged or ahead of the log
     is ended with a tombstone, before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has
     to be the workers'. Memory: about 75 kB per skill of the largest partition.
@@ -96,7 +96,7 @@ def _show(report: "Report") -> None:
     if report.written:
         note(f"{report.written:,} records were written")
     if report.rotated:
-        note(f"{report.rotated:,} neighbourhoods lost signals under pseudonyms of another secret, or of none")
+        note(f"{report.rotated:,} items lost takers under pseudonyms of another secret, or of none")
 
 
 def _advice(report: "Report", apply: bool) -> str:

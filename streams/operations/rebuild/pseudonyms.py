@@ -1,7 +1,10 @@
-"""Rotates pseudonyms: what other users were told under an earlier secret, or under none, goes."""
+"""Rotates pseudonyms: takers under an earlier secret's, or under their ids, go out of all items."""
 
-from operators.propagate import without_foreign
-from schemas import BadRecord, Neighbourhood, decode, encode
+from pydantic_core import from_json
+
+from operators.propagate import item_of_old, without_foreign
+from schemas import BadRecord, ItemMemory, decode, encode
+from schemas.packed_items import PACKED
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.operations.rebuild.writer import Writer
 from streams.pseudonyms import is_shared, secret_if_any
@@ -9,17 +12,20 @@ from streams.settings import Settings
 
 
 def rotate(settings: Settings, scanner: Scanner, writer: Writer) -> int:
-    """Takes signals with foreign pseudonyms out of all neighbourhoods; out of how many.
+    """Takes foreign pseudonyms out of all items; out of how many.
 
-    Their items tell again as people choose. Where workers have secrets of their own, only what has none goes.
+    Choices tell the items again. What an older release wrote under users' ids gets pseudonyms. Where workers have
+    secrets of their own nothing is rotated: each of them would take the others' for foreign.
 
     Raises:
         BrokerUnreachable: Kafka cannot be read.
         NotProduced: the broker did not accept what is left.
     """
     secret = secret_if_any(settings) if is_shared(settings) else None
+    if secret is None:
+        return 0
     try:
-        partitions = scanner.partitions(Neighbourhood.TOPIC)
+        partitions = scanner.partitions(ItemMemory.TOPIC)
     except NoSuchTopic:
         return 0
     done = 0
@@ -30,13 +36,19 @@ def rotate(settings: Settings, scanner: Scanner, writer: Writer) -> int:
         for key, value in newest.items():
             rest = _rest(value, secret)
             if rest is not None:
-                done += writer.write(Neighbourhood.TOPIC, where.partition, key, encode(rest))
+                left = encode(rest) if rest.takers else None
+                done += writer.write(ItemMemory.TOPIC, where.partition, key, left)
     writer.flush()
     return done
 
 
-def _rest(value: bytes | None, secret: bytes | None) -> Neighbourhood | None:
+def _rest(value: bytes | None, secret: bytes) -> ItemMemory | None:
+    """What is to be written in place of a value; None: it stays."""
+    if not value:
+        return None
     try:
-        return without_foreign(decode(Neighbourhood, value), secret)
-    except BadRecord:  # a tombstone, or not of our making
+        if value[0] == PACKED:
+            return without_foreign(decode(ItemMemory, value), secret)
+        return item_of_old(from_json(value), secret)
+    except (BadRecord, ValueError, TypeError, KeyError, AttributeError):  # an owner's answer, or not of our making
         return None

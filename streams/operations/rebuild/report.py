@@ -53,7 +53,7 @@ class Report:
         counts: the number of cases of each finding.
         examples: at most ten of each finding except `equal`.
         written: records written to the compacted topics.
-        rotated: neighbourhoods that lost what they were told under another secret.
+        rotated: items that lost takers under pseudonyms of another secret.
     """
 
     diffs: int = 0

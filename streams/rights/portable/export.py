@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
 from streams import private
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.receipts import barrier_of
@@ -27,7 +28,7 @@ from streams.rights.portable.manifest import (
     digest_of,
     topic_file,
 )
-from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner
+from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner, owner_of
 from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 
@@ -74,7 +75,7 @@ def _fill(settings: Settings, owner: Owner, folder: Path, tell: Tell, *, parquet
     told: dict[str, Any] = {"user_id": owner.user_id, "prefix": settings.prefix, "exported_at": datetime.now(UTC)}
     topics: dict[str, TopicFile] = {}
     with Scanner(settings) as scanner:
-        owner = Owner(owner.user_id, barrier_of(settings, scanner))
+        owner = owner_of(settings, owner.user_id, barrier_of(settings, scanner))
         for topic in TOPICS.values():
             if topic.key in (*OF_USERS, *ELSEWHERE):
                 exported = _export_topic(scanner, topic, owner, folder, tell)
@@ -123,6 +124,8 @@ def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterat
     newest: dict[bytes, tuple[Message, bytes]] = {}
     for message in _messages(scanner, topic, owner, tell):
         key, value = message.key() or b"", message.value()
+        if value is not None and topic.packed:
+            value = unpack(value)
         if value is None or not owner.owns(topic, key, value):
             newest.pop(key, None)  # a tombstone, or an item whose takers no longer include them
             continue

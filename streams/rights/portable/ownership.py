@@ -10,17 +10,19 @@ from typing import Any
 import orjson
 from pydantic_core import from_json
 
-from schemas import BadRecord, DeadLetter, ItemMemory, ItemSignal, Key, Model, Neighbourhood, Topic, decode, subject_of
+from operators.propagate import neighbour_of
+from schemas import BadRecord, DeadLetter, ItemMemory, Key, Model, Topic, Touch, decode, subject_of
+from schemas.packed_items import holds, name_bytes
 from streams.materializer.forgetting import Barrier
+from streams.pseudonyms import SecretUnusable, secret_if_any
+from streams.settings import Settings
 
 OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_DOMAIN_AND_VERSION)
 """Keys of topics whose records are on their user's partition."""
-ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.SUBJECT, Key.ORIGINAL)
+ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
 """Keys of topics that may name a user on any partition."""
 NOTES = {
     "item-memories": "of each item only that this user took it, not who else did",
-    "item-signals": "without the pseudonyms of others",
-    "neighbourhoods": "without the pseudonyms of others",
 }
 """What is left out of a topic's records."""
 
@@ -32,11 +34,13 @@ class Owner:
     Attributes:
         user_id: as the app names them.
         barrier: what of them was forgotten, and is on topics only until their retention has passed; None: nothing.
+        neighbour: the pseudonym under which items know them; empty where its secret is not here.
         quoted: their id in JSON, both in UTF-8 and escaped to ASCII.
     """
 
     user_id: str
     barrier: Barrier | None = None
+    neighbour: str = ""
     quoted: tuple[bytes, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -49,7 +53,9 @@ class Owner:
         if topic.key is Key.ORIGINAL:
             return self._is_letter(value)
         if topic.key is Key.ITEM_AND_DOMAIN:
-            return value is not None and self.is_in(value)
+            return bool(value and self.neighbour and holds(value, name_bytes(self.neighbour)))
+        if topic.key is Key.TAKER:
+            return bool(value and self.neighbour and self.neighbour.encode() in value)
         if value is None or not (self.is_in(value) or self._is_key(topic, key)):
             return value is None and self._is_key(topic, key)
         said = _user_in(value)
@@ -103,7 +109,7 @@ class Owner:
             event: the decoded record.
             value: its bytes.
         """
-        own = own_part(event, self.user_id)
+        own = own_part(event, self.neighbour)
         if own is None:
             return None
         # As sent, including fields that this release does not know, unless something is left out.
@@ -111,27 +117,34 @@ class Owner:
 
 
 @singledispatch
-def own_part(event: Model, user_id: str) -> Model | None:
-    """The record without data of other people; the same record if it has none."""
-    taker = getattr(event, "taker", None)
-    return event if taker is None or taker.user_id == user_id else None
+def own_part(event: Model, neighbour: str) -> Model | None:
+    """The record without data of other people; the same record if it has none.
+
+    Args:
+        event: the decoded record.
+        neighbour: the person's pseudonym.
+    """
+    return event
 
 
 @own_part.register
-def _item_memory(event: ItemMemory, user_id: str) -> Model | None:
-    own = tuple(taker for taker in event.takers if taker.user_id == user_id)
+def _touch(event: Touch, neighbour: str) -> Model | None:
+    return event if event.taker == neighbour else None
+
+
+@own_part.register
+def _item_memory(event: ItemMemory, neighbour: str) -> Model | None:
+    own = tuple(taker for taker in event.takers if taker.neighbour == neighbour)
     return event.model_copy(update={"takers": own}) if own else None
 
 
-@own_part.register
-def _signal(event: ItemSignal, user_id: str) -> Model:
-    tastes = tuple(taste.model_copy(update={"neighbours": ()}) for taste in event.tastes)
-    return event.model_copy(update={"crowd": (), "tastes": tastes})
-
-
-@own_part.register
-def _neighbourhood(event: Neighbourhood, user_id: str) -> Model:
-    return event.model_copy(update={"signals": tuple(_signal(signal, user_id) for signal in event.signals)})
+def owner_of(settings: Settings, user_id: str, barrier: Barrier | None = None) -> Owner:
+    """A person with the pseudonym that this deployment gives them, where its secret can be read."""
+    try:
+        secret = secret_if_any(settings)
+    except (OSError, SecretUnusable):
+        secret = None
+    return Owner(user_id, barrier, neighbour_of(user_id, secret) if secret else "")
 
 
 def _user_in(value: bytes) -> str | None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.render import render
+from operators.render import characters
 from operators.steps import Reason
 from operators.steps.evolve import Outcome, State, Version
 from operators.vouch import Vouching
@@ -133,7 +133,7 @@ class Evolve:
         await self._pipeline.write(self._pipeline.skills, event, key, version.skill)
         await self._send(event, version)
         if version.diff is not None:
-            _count(version.diff, version.skill, self._step.vouching)
+            count(version.diff, version.skill, self._step.vouching)
 
     async def _apply_diff(self, event: Any, skill: PolicySkill, diff: SkillDiff, *, always: bool = False) -> None:
         state = State(skill, shares=self._pipeline.global_skills.shares(skill.domain))
@@ -161,7 +161,8 @@ class Evolve:
         sends = []
         if version.diff is not None:
             key = diff_key(skill.user_id, skill.domain, version.diff.version)
-            sends.append(send(event, SkillDiff.TOPIC, key, encode(version.diff), partition))
+            is_there = partial(self._is_logged, event, version)
+            sends.append(send(event, SkillDiff.TOPIC, key, encode(version.diff), partition, is_there))
         if version.slim is not None:
             key = compound_key(skill.user_id, skill.domain)
             sends.append(send(event, SlimSkill.TOPIC, key, encode(version.slim), partition))
@@ -169,19 +170,25 @@ class Evolve:
         await asyncio.gather(*sends)
         self._sent.note(skill)
 
+    async def _is_logged(self, event: Any, version: Version) -> bool:
+        """Whether the log has the diff, and only its acknowledgement was lost."""
+        found = await self._sent.newest(SkillDiff.TOPIC, event.message.partition, version.skill, since=time.monotonic())
+        return found is not None and version.diff is not None and found.version >= version.diff.version
 
-def _count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
-    metrics.SKILL_CHARACTERS.observe(len(render(evolved)))
+
+def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
+    """What a version changed, and how long its skill is."""
+    metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
-        metrics.CHANGES.labels(metrics.SEEDED).inc()
-        metrics.TIER_CHANGES.labels(metrics.SEEDED, metrics.NOBODY, str(line.tier)).inc()
+        metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
+        metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NOBODY, line.tier).inc()
     for change in diff.changes:
-        metrics.CHANGES.labels(change.kind.value).inc()
+        metrics.labelled(metrics.CHANGES, change.kind).inc()
         if change.before != change.after:
-            before, after = (metrics.NOBODY if tier is None else str(tier) for tier in (change.before, change.after))
-            metrics.TIER_CHANGES.labels(change.kind.value, before, after).inc()
+            before, after = (metrics.NOBODY if tier is None else tier for tier in (change.before, change.after))
+            metrics.labelled(metrics.TIER_CHANGES, change.kind, before, after).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
     for held in filter(None, map(vouching.of_line, new)):
-        metrics.UNVOUCHED.labels(held.value).inc()
+        metrics.labelled(metrics.UNVOUCHED, held).inc()
     for refused in diff.refused:
-        metrics.REFUSED.labels(refused.why.value).inc()
+        metrics.labelled(metrics.REFUSED, refused.why).inc()

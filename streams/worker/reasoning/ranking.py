@@ -14,7 +14,6 @@ from schemas import (
     Facet,
     Injected,
     Memory,
-    Neighbourhood,
     RankRequest,
     ReasonedBy,
     compound_key,
@@ -97,23 +96,23 @@ class Answers:
         return State(
             newest(pipeline, request),
             pipeline.read(pipeline.memories, key, Memory) if self._step.retrieves else None,
-            pipeline.read(pipeline.neighbourhoods, key, Neighbourhood) if self._step.retrieves else None,
+            None,
             told.shares(request.domain),
             told.popularity(request.domain),
         )
 
     async def _retrieve(self, request: RankRequest, state: State, epoch: str) -> Context:
-        """Facets of this user's neighbourhood: the same until their memory, the graph about them or the day changes."""
+        """Facets of this user's neighbourhood: the same until their memory, one of its items or the day changes."""
         if not self._step.retrieves:
             return Context((), Retrieved())
-        memory, near = state.memory, state.neighbourhood
-        epochs = (str(memory.version if memory else 0), str(near.epoch if near else 0))
-        name = (request.user_id, epoch, request.domain, *epochs, request.occurred_at.date().isoformat())
+        memory, items = state.memory, self._pipeline.items
+        graph = (memory.version if memory else 0, *items.epochs(memory))
+        name = (request.user_id, epoch, request.domain, str(graph), request.occurred_at.date().isoformat())
         if (known := self._contexts.get(name)) is not None:
             return known if known.facets_by is None else replace(known, facets_by=_kept(known.facets_by))
         # A domain that is read by another's parser is pruned by that one's rules.
         rules = self._settings.parsers.get(request.domain, request.domain)
-        found = self._step.retrieve(state, rules, request.occurred_at)
+        found = self._step.retrieve(replace(state, neighbourhood=items.near(memory)), rules, request.occurred_at)
         # Without the neighbours, which hold the decoded graph: only what a ranking uses is kept.
         light = replace(found, neighbours=Neighbours())
         context = Context(found.facets, light)

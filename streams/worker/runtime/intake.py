@@ -1,8 +1,8 @@
 """Intake of records: decodes each one and checks its partition, or dead-letters it with its bytes.
 
-An agent hands each event to `Intake.submit` with a handler per topic; what comes to the handler is an event of
-the right type on the right partition, not from the future, and not one that was forgotten. What does not is re-routed
-(invariant 11), dead-lettered (invariant 9) or dropped.
+An agent is an `Intake` with a handler per topic; what comes to the handler is an event of the right type on the right
+partition, not from the future, and not one that was forgotten. What does not is re-routed (invariant 11), dead-lettered
+(invariant 9) or dropped.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -10,17 +10,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from aiokafka.errors import MessageSizeTooLargeError
-
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
-from schemas.topics import by_name
+from schemas import BadRecord, DeadLetter, Model, Position, encode
+from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
-from streams.worker.runtime.ordered import KeyOrdered, Stale
+from streams.worker.runtime.ordered import Stale, Work
+from streams.worker.runtime.outlet import MessageSizeTooLarge
+from streams.worker.runtime.reader import Taken
 
 Handler = Callable[[Any, Any, Position], Awaitable[str]]
 """Takes the Faust event, the decoded event and its position; gives the outcome's word for the metrics."""
@@ -47,39 +48,34 @@ class Intake:
         self._stage = stage
         self._handlers = handlers
         self._in_flight = in_flight
+        self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}
 
     def attach(self, name: str = "") -> None:
         """Register it as an agent of the app over all topics that it handles; the default name is its stage."""
-        source = self._pipeline.source(*self._handlers)
+        pipeline = self._pipeline
         metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-        self._pipeline.app.agent(source, name=name or self._stage)(self._run)
+        ordered = pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
+        pipeline.reader.attach(self._topics, ordered.take)
+        # For the group: it makes Faust subscribe to the topics. Their records do not come this way.
+        pipeline.app.agent(pipeline.source(*self._handlers), name=name or self._stage)(_nothing)
 
-    async def _run(self, stream: Any) -> None:
-        """Process every event of a stream; no event makes it raise."""
-        manual = stream.noack()
-        ordered = self._pipeline.ordered(manual, self._stage, self._in_flight, self._on_error)
-        async for event in manual.events():
-            await self._submit(ordered, event)
-
-    async def _submit(self, ordered: KeyOrdered, event: Any) -> None:
-        topic = by_name(event.message.topic, self._pipeline.settings.prefix)
-        position = position_of(event.message)
-        metrics.TAKEN.labels(topic.base).inc()
+    def _route(self, event: Taken) -> Work:
+        """Whose event it is, and what is to be done with it."""
+        topic = self._topics[event.topic]
+        position = position_of(event)
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = decode(topic.model, event.value)
+            raw = unpack(event.value or b"") if topic.packed else event.value
+            record = self._pipeline.decode(topic.model, raw)
         except BadRecord as error:
-            refuse = partial(self.dead_letter, event, position, error.reason, error.detail)
-            await ordered.submit(event, None, refuse)
-            return
+            return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
-            await ordered.submit_alone(event, partial(self._handle, topic.base, event, record, position))
-            return
+            return Work(None, partial(self._handle, topic.base, event, record, position), is_alone=True)
         owner = topic.owner_of(record)
         right = partition_of(owner, self._pipeline.settings.partitions)
         if right != position.partition:
-            await ordered.submit(event, owner, partial(self._reroute, event, topic.base, owner, right))
-            return
-        await ordered.submit(event, owner, partial(self._handle, topic.base, event, record, position))
+            return Work(owner, partial(self._reroute, event, topic.base, owner, right))
+        return Work(owner, partial(self._handle, topic.base, event, record, position))
 
     async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)
@@ -87,7 +83,7 @@ class Intake:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handlers[base](event, record, position)
-        metrics.EVENTS.labels(self._stage, outcome).inc()
+        metrics.labelled(metrics.EVENTS, self._stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> Refused | None:
         """Why an event is not let in, whatever its handler would say."""
@@ -107,11 +103,11 @@ class Intake:
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
         """Dead-letter a record with its bytes, its position and the reason."""
-        original = event.value if value is None else value
+        original = unpack(event.value or b"") if value is None else value
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
-        except MessageSizeTooLargeError:
+        except MessageSizeTooLarge:
             # A broker with a lower limit than ours. Position and beginning are better than a partition that stops here.
             small = DeadLetter.of(self._stage, position, reason, detail, key, original, limit=SMALL_BYTES)
             await self._send_letter(event, small)
@@ -119,7 +115,7 @@ class Intake:
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
-        # Not by the key: hashing a hostile one takes aiokafka 0.7 s a megabyte, and all agents would wait.
+        # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.
         partition = letter.source.partition
         await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
 
@@ -130,3 +126,8 @@ class Intake:
             await self.dead_letter(event, position_of(event.message), "internal-error", detail)
         except Stale:
             metrics.STALE.labels(self._stage).inc()
+
+
+async def _nothing(stream: Any) -> None:
+    async for _ in stream:
+        raise AssertionError("the reader takes what this agent subscribes to")

@@ -6,28 +6,20 @@ would write skills that its successor has evolved already. So nothing is written
 membership within the session; where it has not, the next heartbeat's answer is waited for, and if the group has
 forgotten us, what was about to be written is dropped. The successor does it again.
 
-This closes the gap down to the time between the check and the arrival of the request. Only transactions would close
+What is sent may be under way for a while, and a producer that was frozen sends what it holds when it wakes. So it is
+given up after `delivery_seconds`, and membership has to be certain for that much longer: the lease covers the way too.
+This closes the gap down to a request that is in the network when the process freezes. Only transactions would close
 that too; what may remain, `sager rebuild` finds in the log and mends.
 """
 
 import asyncio
-import logging
 import time
 from typing import Any
-
-from aiokafka.errors import KafkaError
-from aiokafka.producer.transaction_manager import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, PidAndEpoch
-
-logger = logging.getLogger("sager.worker")
 
 LOOK_AGAIN_SECONDS = 0.05
 
 # Unlike the monotonic clock it goes on while the machine sleeps.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-
-
-class NoMember(KafkaError):  # type: ignore[misc]
-    """The group has forgotten this worker: what it wanted to write is another worker's to write."""
 
 
 class Membership:
@@ -36,10 +28,11 @@ class Membership:
     Args:
         session_seconds: after so long without a heartbeat the group forgets a member.
         rebalance_seconds: after so long it goes on without a member that has not joined a rebalance.
+        delivery_seconds: how long what is sent may be under way.
     """
 
-    def __init__(self, session_seconds: float, rebalance_seconds: float) -> None:
-        self._session, self._rebalance = session_seconds, rebalance_seconds
+    def __init__(self, session_seconds: float, rebalance_seconds: float, delivery_seconds: float = 0.0) -> None:
+        self._session, self._rebalance, self._delivery = session_seconds, rebalance_seconds, delivery_seconds
         self._confirmed_at = self._settled_at = float("inf")
         self._lost = False
 
@@ -56,14 +49,21 @@ class Membership:
     @property
     def is_sure(self) -> bool:
         """Whether nobody can have taken our place."""
+        return self._is_sure_at(now())
+
+    @property
+    def may_send(self) -> bool:
+        """Whether nobody can take our place before what is sent now has arrived, or is given up."""
+        return self._is_sure_at(now() + self._delivery)
+
+    def _is_sure_at(self, at: float) -> bool:
         if self._lost:
             return False
-        at = now()
         return at - self._confirmed_at < self._session and at - self._settled_at < self._rebalance
 
     async def confirmed(self) -> bool:
-        """Wait until it is certain; false if the group has removed us."""
-        while not self.is_sure:
+        """Wait until something may be sent; false if the group has removed us."""
+        while not self.may_send:
             if self._lost:
                 return False
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
@@ -100,34 +100,3 @@ def watch(consumer: Any, membership: Membership) -> None:
     coordinator._do_heartbeat = do_heartbeat
     coordinator._do_rejoin_group = do_rejoin_group
     coordinator.reset_generation = reset_generation
-
-
-def fence(producer: Any, membership: Membership) -> None:
-    """Make an aiokafka producer send requests only while we are a member.
-
-    What waits in the producer when the process freezes would otherwise be sent first thing when it comes back.
-    """
-    sender = producer._sender
-    send = sender._send_produce_req
-
-    async def send_produce_req(node_id: int, batches: Any) -> None:
-        if await membership.confirmed():
-            await send(node_id, batches)
-            return
-        logger.warning("no longer a member of the group: %d batches dropped", len(batches))
-        for batch in batches.values():
-            batch.failure(NoMember())
-        _renew(sender._txn_manager)
-        sender._in_flight.remove(node_id)
-        for partition in batches:
-            sender._muted_partitions.remove(partition)
-
-    sender._send_produce_req = send_produce_req
-
-
-def _renew(idempotence: Any) -> None:
-    """Make the producer request a new id: under the old one, the dropped sequence numbers would be missing."""
-    if idempotence is not None:
-        idempotence._pid_and_epoch = PidAndEpoch(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-        idempotence._pid_waiter = asyncio.get_running_loop().create_future()
-        idempotence._sequence_numbers.clear()

@@ -1,19 +1,34 @@
 """Key-ordered concurrency: one user's events one after another, many users at once, acks in offset order.
 
 Faust's own `concurrency=N` loses table updates (the documentation forbids it), and out-of-order acks let a
-commit pass over an event in flight (faust-streaming #606). So: one stream, one task per event chained behind
-the previous task of its key, and acknowledgement of the contiguous head of each partition.
+commit pass over an event in flight (faust-streaming #606). So: one task per user who has something to do, which works
+off that user's events, and a partition that counts as done up to its first unfinished event (`Reader`).
+
+Events that find no room wait in a backlog as they were fetched. When that is long, no more is fetched of the partitions
+that fill it.
 """
 
 import asyncio
 import logging
-from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
-from typing import Any
+import time
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from faust.streams import _current_event
 
 from streams.worker import metrics
+from streams.worker.runtime.reader import Head, Reader, Taken
 
 logger = logging.getLogger("sager.ordered")
+
+BACKLOG = 256
+"""Events that may wait before no more is fetched: with what is in flight, enough to be busy until the next fetch."""
+AT_ONCE = 16
+"""Events that are begun before others have a turn of the event loop: each is decoded then, which takes a while."""
+LOOK_AGAIN_SECONDS = 0.05
 
 
 class Stale(Exception):
@@ -27,123 +42,181 @@ class Abandoned(Exception):
     """
 
 
+class Work(NamedTuple):
+    """What is to be done with an event.
+
+    Attributes:
+        key: whose it is: no other event of theirs is worked on at that time. None: nobody's.
+        handle: does it.
+        is_alone: it begins when all earlier events are done, and no later one begins before it is.
+    """
+
+    key: str | None
+    handle: Callable[[], Awaitable[None]]
+    is_alone: bool = False
+
+
 class KeyOrdered:
-    """Runs handlers of a manually acknowledged stream.
+    """Runs one agent's handlers.
 
     Args:
-        stream: what `stream.noack()` gave.
+        reader: gives the events, and is told which are done.
         stage: the agent's name in metrics.
-        in_flight: how many handlers may run at once.
-        current_generation: the consumer generation now; an event of another one is not acknowledged.
+        in_flight: how many events may be under way at once.
+        route: what is to be done with an event.
         on_error: what is to become of an event whose handler raised; must not raise.
         on_progress: called whenever an event is finished.
-        on_acknowledged: called with the message of every event that is acknowledged.
     """
 
     def __init__(
         self,
-        stream: Any,
+        reader: Reader,
         stage: str,
         in_flight: int,
-        current_generation: Callable[[], int],
-        on_error: Callable[[Any, Exception], Awaitable[None]],
+        route: Callable[[Taken], Work],
+        on_error: Callable[[Taken, Exception], Awaitable[None]],
         on_progress: Callable[[], None],
-        on_acknowledged: Callable[[Any], None],
     ) -> None:
-        self._stream = stream
+        self._reader = reader
         self._stage = stage
-        self._room = asyncio.Semaphore(in_flight)
-        self._generation = current_generation
+        self._limit = in_flight
+        self._route = route
         self._on_error = on_error
         self._on_progress = on_progress
-        self._on_acknowledged = on_acknowledged
-        self._last_of_key: dict[str, asyncio.Task[None]] = {}
-        self._pending: dict[Any, deque[Any]] = defaultdict(deque)
-        self._done: set[Any] = set()
-        # Partitions, by generation, of which an event was abandoned: what stands behind it comes again with it.
-        self._left: set[Any] = set()
+        self._backlog: deque[Taken] = deque()
+        self._next: tuple[Taken, Work] | None = None
+        self._held: set[Head] = set()
+        self._lines: dict[str, deque[tuple[Taken, Work]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight = 0
+        self._is_alone = False
+        self._will_look = False
         self._running = metrics.IN_FLIGHT.labels(stage)
         self._queued = metrics.QUEUED.labels(stage)
         self._unacked = metrics.UNACKED.labels(stage)
+        self._seconds = metrics.STAGE_SECONDS.labels(stage)
+        self._stale = metrics.STALE.labels(stage)
 
-    async def submit(self, event: Any, key: str | None, handle: Callable[[], Awaitable[None]]) -> None:
-        """Run `handle` once all earlier events of this key are done; waits while too many are in flight."""
-        with self._queued.track_inprogress():
-            await self._room.acquire()
-        # Per generation: an event that comes again after a rebalance must not be acknowledged by its old self.
-        queue = (event.message.tp, event.message.generation_id)
-        self._pending[queue].append(event)
+    def take(self, events: Sequence[Taken]) -> None:
+        """Take what was fetched of a partition, and begin what there is room for."""
+        self._backlog.extend(events)
+        self._queued.inc(len(events))
+        self._begin()
+        if len(self._backlog) >= BACKLOG:
+            head = events[0].head
+            self._held.add(head)
+            self._reader.hold(head)
+
+    def _begin(self) -> None:
+        """Begin events of the backlog for which there is room, a few at a time."""
+        for _ in range(AT_ONCE):
+            if self._is_alone or self._in_flight >= self._limit or not (self._backlog or self._next):
+                return
+            if not self._reader.flows:
+                # They are dropped as stale when partitions have moved, and begun if nothing has become of it.
+                self._look_again(LOOK_AGAIN_SECONDS)
+                return
+            if not self._begin_one():
+                return
+        self._look_again(0.0)
+
+    def _begin_one(self) -> bool:
+        """Begin the first event of the backlog; false where it has to wait for those before it."""
+        if self._next is None:
+            event = self._backlog.popleft()
+            self._release()
+            if self._reader.is_stale(event):
+                self._queued.dec()
+                return True
+            self._next = event, self._routed(event)
+        event, work = self._next
+        if work.is_alone and self._in_flight:
+            return False
+        self._next, self._is_alone = None, work.is_alone
+        self._in_flight += 1
         self._unacked.inc()
-        before = self._last_of_key.get(key) if key is not None else None
-        task = asyncio.create_task(self._run(event, queue, before, key, handle))
-        if key is not None:
-            self._last_of_key[key] = task
+        self._reader.begin()
+        line = None if work.key is None else self._lines.get(work.key)
+        if line is not None:
+            line.append((event, work))
+            return True
+        line = deque([(event, work)])
+        if work.key is not None:
+            self._lines[work.key] = line
+        task = asyncio.create_task(self._serve(work.key, line))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return True
 
-    async def submit_alone(self, event: Any, handle: Callable[[], Awaitable[None]]) -> None:
-        """Run `handle` when all earlier events are done, and begin no later one before it is."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        await self.submit(event, None, handle)
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-
-    async def _run(
-        self,
-        event: Any,
-        queue: Any,
-        before: asyncio.Task[None] | None,
-        key: str | None,
-        handle: Callable[[], Awaitable[None]],
-    ) -> None:
+    def _routed(self, event: Taken) -> Work:
         try:
-            if before is not None:
-                with self._queued.track_inprogress():
-                    await asyncio.wait([before])
-            with self._running.track_inprogress(), metrics.STAGE_SECONDS.labels(self._stage).time():
-                await self._guarded(event, queue, handle)
-            # Not in the finally: an event that was cancelled half-way must come again after the restart.
-            self._done.add(event)
-        finally:
-            self._room.release()
-            if key is not None and self._last_of_key.get(key) is asyncio.current_task():
-                del self._last_of_key[key]
-        await self._acknowledge(queue)
-        self._on_progress()
-
-    async def _guarded(self, event: Any, queue: Any, handle: Callable[[], Awaitable[None]]) -> None:
-        try:
-            if self._is_stale(event):
-                raise Stale
-            if queue in self._left:
-                raise Abandoned
-            await handle()
-        except Stale:
-            metrics.STALE.labels(self._stage).inc()
-        except Abandoned:
-            metrics.STALE.labels(self._stage).inc()
-            self._left.add(queue)
+            return self._route(event)
         except Exception as error:
-            message = event.message
-            logger.exception("%s: %s/%s@%s", self._stage, message.topic, message.partition, message.offset)
+            return Work(None, partial(_fail, error))
+
+    def _release(self) -> None:
+        if self._held and len(self._backlog) < BACKLOG // 2:
+            for head in self._held:
+                self._reader.release(head)
+            self._held.clear()
+
+    def _look_again(self, seconds: float) -> None:
+        if self._will_look:
+            return
+        self._will_look = True
+
+        def look() -> None:
+            self._will_look = False
+            self._begin()
+
+        asyncio.get_running_loop().call_later(seconds, look)
+
+    async def _serve(self, key: str | None, line: deque[tuple[Taken, Work]]) -> None:
+        """Work off the events of one user."""
+        try:
+            while line:
+                event, work = line[0]
+                # By it a RocksDB table finds the partition of a key.
+                _current_event.set(weakref.ref(event))
+                self._queued.dec()
+                with self._running.track_inprogress():
+                    began = time.perf_counter()
+                    await self._guarded(event, work)
+                    self._seconds.observe(time.perf_counter() - began)
+                # Not in the finally: an event that was cancelled half-way must come again after the restart.
+                event.is_done = True
+                line.popleft()
+                self._end(event, work)
+                self._on_progress()
+                self._begin()
+        finally:
+            if key is not None:
+                self._lines.pop(key, None)
+            for event, work in line:  # cancelled: none of them is done
+                self._end(event, work)
+
+    def _end(self, event: Taken, work: Work) -> None:
+        self._in_flight -= 1
+        if work.is_alone:
+            self._is_alone = False
+        self._unacked.dec(self._reader.end(event))
+
+    async def _guarded(self, event: Taken, work: Work) -> None:
+        try:
+            if self._reader.is_stale(event):
+                raise Stale
+            if event.head.is_left:
+                raise Abandoned
+            await work.handle()
+        except Stale:
+            self._stale.inc()
+        except Abandoned:
+            self._stale.inc()
+            event.head.is_left = True
+        except Exception as error:
+            logger.exception("%s: %s/%s@%s", self._stage, event.topic, event.partition, event.offset)
             await self._on_error(event, error)
 
-    async def _acknowledge(self, queue: Any) -> None:
-        pending = self._pending[queue]
-        while pending and pending[0] in self._done:
-            event = pending.popleft()
-            self._done.discard(event)
-            self._unacked.dec()
-            if queue in self._left:
-                # Nothing of this partition is committed any more, and Faust must not wait for it to be.
-                event.message.acked = True
-            elif not self._is_stale(event):
-                await self._stream.ack(event)
-                self._on_acknowledged(event.message)
-        if not pending:
-            self._pending.pop(queue, None)
 
-    def _is_stale(self, event: Any) -> bool:
-        return bool(event.message.generation_id != self._generation())
+async def _fail(error: Exception) -> None:
+    raise error

@@ -4,7 +4,8 @@ The tests that need no broker are in tests/unit/worker/test_worker_repairs.py, t
 tests/integration/test_repairs.py.
 
 1. faust-streaming #596: when table recovery ends, source partitions are resumed and fetched before the queues
-   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes.
+   are cleared, and what was fetched in between is never seen. Flow is stopped before recovery completes
+   (`recovery.QuietRecovery`).
 2. The embedded broker's ListOffsets reports the base offset of the last batch plus one, so that recovery stops
    short of the last records. The high watermark of a fetch response is right, and is asked instead.
 3. When the flow stops while a fetch is under way (at every rebalance, and by repair 1), Faust drops what the fetch
@@ -13,11 +14,10 @@ tests/integration/test_repairs.py.
    partitions are read again from their beginning.
 4. Faust changes a table first and sends to its changelog later, without telling when that has arrived. A worker that
    dies in between leaves a RocksDB that is ahead of the changelog: events count as applied there that a worker with
-   an empty disk has never seen. The changelog is written first, and the table once it has been.
-5. Faust makes its producer idempotent only together with its exactly-once mode, which is not fit for use
-   (faust-streaming #136, #177, #323). Without, a request whose answer was lost with its connection is sent again and
-   is in the log twice. The producer is idempotent, and nothing else of that mode is on. Not towards the embedded
-   broker, which gives aiokafka no producer id, and whose connections do not break.
+   an empty disk has never seen. The changelog is written first (`Pipeline.write`), and the table once it has been.
+5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
+   which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
+   outlet, tables' changelogs included.
 6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
    on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
    full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
@@ -29,53 +29,25 @@ tests/integration/test_repairs.py.
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import aiokafka
 import faust
-from faust.tables.manager import TableManager
-from faust.tables.recovery import Recovery
 from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 from mode.utils.queues import ThrowableQueue
+from yarl import URL
 
-from streams.worker import metrics
-from streams.worker.runtime.membership import Membership, fence, watch
+from streams.worker.runtime.membership import Membership, watch
+from streams.worker.runtime.outlet import Delivered
+from streams.worker.runtime.reader import Reader, ReadingConsumer
+from streams.worker.runtime.recovery import AbsorbingConsumer
+from streams.worker.runtime.stores import STORES, Writes
 
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
-
-
-class QuietRecovery(Recovery):
-    """Repair 1: fetches nothing between the end of recovery and the clearing of the queues; measures its duration."""
-
-    _given_at = 0.0
-
-    async def on_rebalance(self, *args: Any, **kwargs: Any) -> None:
-        """Record when partitions were assigned, then let Faust recover their tables."""
-        self._given_at = time.monotonic()
-        metrics.REBALANCES.inc()
-        await super().on_rebalance(*args, **kwargs)
-
-    async def on_recovery_completed(self, generation_id: int = 0) -> None:
-        """Stop the flow, then let Faust resume it at the committed offsets."""
-        self.app.consumer.stop_flow()
-        self.app.flow_control.suspend()
-        await super().on_recovery_completed(generation_id)
-        metrics.RECOVERY_SECONDS.observe(time.monotonic() - self._given_at)
-
-
-class QuietTableManager(TableManager):
-    """The table manager that recovers by `QuietRecovery`."""
-
-    _recovery: Recovery | None
-
-    @property
-    def recovery(self) -> Recovery:
-        """The recovery service, made on first use."""
-        if self._recovery is None:
-            self._recovery = QuietRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
-        return self._recovery
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
@@ -102,34 +74,25 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         """Repair 7: off during recovery too."""
 
 
-class SeekingConsumer(driver.Consumer):
+class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `SeekingConsumerThread`."""
 
     def _new_consumer_thread(self) -> SeekingConsumerThread:
         return SeekingConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
 
-class FencedProducer(driver.Producer):
-    """The producer that sends only while the worker is a member of its group."""
+class IdleProducer(driver.Producer):
+    """Repair 5: stands where Faust wants a producer, and connects to nothing."""
 
-    def _new_producer(self, transactional_id: str | None = None) -> aiokafka.AIOKafkaProducer:
-        producer = super()._new_producer(transactional_id)
-        fence(producer, self.app.membership)
-        return producer
-
-
-class IdempotentProducer(FencedProducer):
-    """Repair 5: the broker drops duplicates of a request that the client sends again."""
-
-    def _settings_extra(self) -> Mapping[str, Any]:
-        return {**super()._settings_extra(), "acks": "all", "enable_idempotence": True}
+    async def on_start(self) -> None:
+        """Start nothing."""
 
 
 class SeekingTransport(driver.Transport):
     """The transport to Apache Kafka."""
 
     Consumer = SeekingConsumer
-    Producer = IdempotentProducer
+    Producer = IdleProducer
 
 
 class Paced:
@@ -194,7 +157,7 @@ class TrueEndConsumerThread(SeekingConsumerThread):
         return {tp: max(end, seen.get((tp.topic, tp.partition), 0)) for tp, end in claimed.items()}
 
 
-class TrueEndConsumer(driver.Consumer):
+class TrueEndConsumer(ReadingConsumer, AbsorbingConsumer):
     """The consumer that reads by `TrueEndConsumerThread`."""
 
     def _new_consumer_thread(self) -> TrueEndConsumerThread:
@@ -205,7 +168,7 @@ class TrueEndTransport(driver.Transport):
     """The transport to the embedded broker."""
 
     Consumer = TrueEndConsumer
-    Producer = FencedProducer
+    Producer = IdleProducer
 
 
 class RoomyQueue(ThrowableQueue[Any]):
@@ -223,6 +186,7 @@ class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
     membership: Membership
+    reader: Reader
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
@@ -246,32 +210,70 @@ class EmbeddedApp(RepairedApp):
 
 
 class DeliveredTable(faust.Table):
-    """Repair 4: a table that never holds what its changelog does not."""
+    """Repair 4: a table that never holds what its changelog does not; its store is one of ours."""
 
-    async def send_change(self, key: bytes, value: bytes | None) -> Any:
-        """Send a value or a tombstone to the changelog and wait for the broker's acknowledgement; its metadata."""
-        return await self.send_changelog(self.partition_for_key(key), key, value)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._writes: defaultdict[int, Writes] = defaultdict(Writes)
+        self._lost: set[int] = set()
 
-    def hold(self, key: bytes, value: bytes, sent: Any) -> None:
-        """Hold a value once it is in the changelog, and record its offset as persisted."""
-        self.data[key] = value
-        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
+    def _new_store_by_url(self, url: Any) -> Any:
+        return STORES[URL(url).scheme](
+            url,
+            self.app,
+            self,
+            table_name=self.name,
+            key_type=self.key_type,
+            key_serializer=self.key_serializer,
+            value_type=self.value_type,
+            value_serializer=self.value_serializer,
+            options=self.options,
+        )
 
-    def drop(self, key: bytes, sent: Any) -> None:
+    async def on_rebalance(self, assigned: Any, revoked: Any, newly_assigned: Any, generation_id: int = 0) -> None:
+        """Keep what is of this worker's partitions; what was on its way on them is read again, if it arrived."""
+        active, standby = (
+            {tp.partition for tp in tps if tp.topic == self.changelog_topic_name}
+            for tps in (self.app.assignor.assigned_actives(), self.app.assignor.assigned_standbys())
+        )
+        self._writes.clear()
+        self._lost = set(range(self.partitions)) - active - standby
+        self.data.assign(active, standby)
+        await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
+
+    def absorb(self, tp: TP, records: Sequence[Any]) -> bool:
+        """Take in records of the changelog; False: the partition is another worker's now."""
+        if tp.partition in self._lost:
+            return False
+        self.data.absorb(tp, records)
+        return True
+
+    def sends(self, partition: int, key: bytes) -> None:
+        """A value or a tombstone is about to be sent to the changelog."""
+        self._writes[partition].begins(key)
+
+    def is_refused(self, partition: int, key: bytes) -> None:
+        """It is not on the changelog, and will not be."""
+        self._writes[partition].ends(key)
+
+    def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
+        """Hold a value once it is in the changelog, and the offset up to which the store has everything."""
+        tp, offset = sent
+        if tp.partition not in self._lost:
+            self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
+
+    def drop(self, key: bytes, sent: Delivered) -> None:
         """Drop a value once its tombstone is in the changelog."""
-        self.data.pop(key, None)
-        self.data.set_persisted_offset(sent.topic_partition, sent.offset)
+        self.hold(key, None, sent)
 
     async def scrub(self) -> None:
         """Compact RocksDB, so that deleted values leave the disk: until then they are only marked."""
         for database in list(getattr(self.data, "_dbs", {}).values()):
-            await asyncio.to_thread(_compact, database)
-
-    def _on_changelog_sent(self, fut: Any) -> None:
-        """Do nothing: Faust would persist the offset before the value."""
+            await asyncio.to_thread(compact, database)
 
 
-def _compact(database: Any) -> None:
+def compact(database: Any) -> None:
+    """Rewrite a RocksDB without what was deleted."""
     from rocksdict import BottommostLevelCompaction, CompactOptions  # noqa: PLC0415 - an optional extra
 
     options = CompactOptions()

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
@@ -42,6 +43,14 @@ Tail = dict[bytes, Newest]
 """By compound key: the newest version in the part of a partition that was read."""
 
 
+class _Reading(NamedTuple):
+    """A tail that was read, or is being read."""
+
+    since_ms: int
+    begun: float
+    tail: "asyncio.Task[Tail]"
+
+
 class Sent:
     """Reads the ends of skill-diffs and slim-skills, as far back as needed.
 
@@ -54,7 +63,7 @@ class Sent:
         self._settings = settings
         self._generation = generation
         self._of_generation = -1
-        self._tails: dict[tuple[str, int], tuple[int, asyncio.Task[Tail]]] = {}
+        self._tails: dict[tuple[str, int], _Reading] = {}
         self._here: LruCache[bytes, int] = LruCache(NOTES)
 
     def note(self, skill: PolicySkill) -> None:
@@ -69,13 +78,14 @@ class Sent:
         """Drop a deleted skill: its versions start again at 1."""
         self._here.drop(key)
 
-    async def newest(self, topic: str, partition: int, skill: PolicySkill) -> Newest | None:
+    async def newest(self, topic: str, partition: int, skill: PolicySkill, since: float | None = None) -> Newest | None:
         """The skill's newest record on a topic's partition; None if its end holds none.
 
         Args:
             topic: `skill-diffs` or `slim-skills`.
             partition: the user's.
             skill: its last diff names the event that it answers, and so how far back to read.
+            since: the end must have been read after this moment of the monotonic clock.
 
         Raises:
             BrokerUnreachable, TimeoutError: the broker does not answer.
@@ -86,16 +96,18 @@ class Sent:
         source = skill.last_diff.source if skill.last_diff is not None else None
         needed = source.timestamp_ms - MARGIN_MS if source is not None else 0
         where = (topic, partition)
-        if where not in self._tails or needed < self._tails[where][0]:
+        known = self._tails.get(where)
+        if known is None or needed < known.since_ms or (since is not None and known.begun < since):
             # Once more the margin, so that the next user, whose event is a little older, needs no second reading.
-            since = max(0, needed - MARGIN_MS)
-            self._tails[where] = (since, asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since)))
-        task = self._tails[where][1]
+            since_ms = max(0, needed - MARGIN_MS)
+            reading = asyncio.create_task(asyncio.to_thread(self._read, topic, partition, since_ms))
+            known = self._tails[where] = _Reading(since_ms, time.monotonic(), reading)
+        task = known.tail
         try:
             tail = await asyncio.shield(task)
         except Exception:
             # Whoever tries again reads again.
-            if where in self._tails and self._tails[where][1] is task:
+            if where in self._tails and self._tails[where].tail is task:
                 del self._tails[where]
             raise
         return tail.get(compound_key(skill.user_id, skill.domain))

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from operators.steps.retrieve import forget
 
 from operators.propagate import forgotten_signal, forgotten_touch, hear, neighbour_of, without_foreign
-from operators.steps.retrieve import forget
 from schemas import Crowd, ItemSignal, Neighbourhood, Taste, derived_id, encode
 from streams.pseudonyms import FILE, SecretUnusable, secret_of
 from streams.settings import Settings

@@ -29,8 +29,8 @@ from tests.worlds import film
 
 USERS = ("ann", "bob", "kim", "zoe")
 FILMS = 5
-CHANGELOGS = ("open-rankings", "memories", "item-memories", "skills", "neighbourhoods")
-OUTPUTS = ("contrasts", "skill-diffs", "slim-skills", "item-touches", "item-signals")
+CHANGELOGS = ("open-rankings", "memories", "skills")
+OUTPUTS = ("contrasts", "skill-diffs", "slim-skills", "item-touches", "item-memories")
 
 
 def choice(number: int, user: str = "") -> tuple[Ranking, Selection]:
@@ -151,8 +151,7 @@ LEADS_TO = {
     "rankings": ("open-rankings",),
     "selections": ("open-rankings", "contrasts"),
     "contrasts": ("memories", "item-touches", "skills", "skill-diffs", "slim-skills"),
-    "item-touches": ("item-memories", "item-signals"),
-    "item-signals": ("neighbourhoods",),
+    "item-touches": ("item-memories",),
 }
 
 

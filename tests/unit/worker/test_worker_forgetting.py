@@ -32,6 +32,8 @@ from schemas import (
     line_of,
     subject_of,
 )
+from schemas.packed_items import name_bytes
+from streams.kafka.packed import unpack
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_name, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog
@@ -87,7 +89,7 @@ def state(log: FakeLog) -> dict[str, Any]:
     left["skills"] = {key: times_aside(skill) for key, skill in log.newest(PolicySkill).items()}
     left["skill-diffs"] = {key: times_aside(diff) for key, diff in log.newest(SkillDiff).items()}
     items = log.newest(ItemMemory).values()
-    left["takers"] = {item.item_id: {taker.user_id for taker in item.takers} for item in items}
+    left["takers"] = {item.item_id: {taker.neighbour for taker in item.takers} for item in items}
     return left
 
 
@@ -153,9 +155,15 @@ def traces(log: FakeLog) -> list[str]:
         base
         for base in compact
         for key, value in log.compacted(base).items()
-        for trace in (b'"ann"', b"zyxquill", neighbour_of(ANN, secret_of(log.settings)).encode())
-        if trace in key + value
+        for trace in (b'"ann"', b"zyxquill", *pseudonyms(log))
+        if trace in key + unpack(value)
     ]
+
+
+def pseudonyms(log: FakeLog) -> tuple[bytes, bytes]:
+    """Hers in JSON, and in packed items."""
+    hers = neighbour_of(ANN, secret_of(log.settings))
+    return hers.encode(), name_bytes(hers)
 
 
 async def test_what_happened_before_is_learned_of_no_more_and_what_comes_after_begins_anew(

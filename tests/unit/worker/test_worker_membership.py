@@ -68,5 +68,17 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
     assert not member.is_sure
 
 
+async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clock: Clock) -> None:
+    member = Membership(10, 60, delivery_seconds=7)
+    member.confirm(clock.at)
+    clock.at += 2.9
+    assert member.may_send
+
+    clock.at += 0.2
+
+    assert not member.may_send
+    assert member.is_sure
+
+
 async def test_before_the_first_join_nothing_is_held_back() -> None:
     assert await Membership(10, 60).confirmed()

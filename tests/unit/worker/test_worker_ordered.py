@@ -9,33 +9,50 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.worker.runtime.ordered import Abandoned, KeyOrdered, Stale
+from streams.worker.runtime.ordered import AT_ONCE, BACKLOG, Abandoned, KeyOrdered, Stale, Work
+from streams.worker.runtime.reader import Reader
 
 KEYS = st.sampled_from(["ann", "bob", "cem", None])
 EVENTS = st.lists(st.tuples(st.integers(0, 2), KEYS), min_size=1, max_size=12)
 OUTCOMES = st.lists(st.sampled_from(["done", "done", "done", "error"]), min_size=12, max_size=12)
 
 
+class Fetched:
+    """A record as a fetch brings it."""
+
+    def __init__(self, offset: int) -> None:
+        self.offset, self.timestamp, self.key, self.value = offset, 0, None, b""
+
+
 class Run:
     """A runner, its events, and handlers that end when the test says so."""
 
     def __init__(self, in_flight: int = 100) -> None:
-        self.generation = 1
+        self.consumer_generation_id = 1
+        self.flow_control, self.consumer = SimpleNamespace(is_active=lambda: True), self
         self.acked: dict[int, list[int]] = defaultdict(list)
         self.begun: list[int] = []
         self.errors: list[Exception] = []
         self.finished: set[int] = set()
-        self.events: list[Any] = []
-        self.told: list[Any] = []
+        self.events: list[tuple[int, int]] = []
+        self.full: set[Any] = set()
         self._ends: dict[int, asyncio.Future[None]] = {}
+        self._works: dict[tuple[int, int, int], Work] = {}
         self._offsets: dict[int, int] = defaultdict(int)
         self.progress = 0
-        self.ordered = KeyOrdered(
-            self, "a stage", in_flight, lambda: self.generation, self.on_error, self.on_progress, self.told.append
-        )
+        self.reader = Reader(self)
+        self.ordered = KeyOrdered(self.reader, "a stage", in_flight, self.route, self.on_error, self.on_progress)
+        self.reader.attach(["t"], self.ordered.take)
+        self.reader.tell(lambda event: self.acked[event.partition].append(event.offset))
 
-    async def ack(self, event: Any) -> None:
-        self.acked[event.message.partition].append(event.message.offset)
+    def on_buffer_full(self, tp: Any) -> None:
+        self.full.add(tp)
+
+    def on_buffer_drop(self, tp: Any) -> None:
+        self.full.discard(tp)
+
+    def route(self, event: Any) -> Work:
+        return self._works[event.generation_id, event.partition, event.offset]
 
     async def on_error(self, event: Any, error: Exception) -> None:
         self.errors.append(error)
@@ -43,24 +60,18 @@ class Run:
     def on_progress(self) -> None:
         self.progress += 1
 
-    def event(self, partition: int) -> Any:
-        offset = self._offsets[partition]
-        self._offsets[partition] += 1
-        message = SimpleNamespace(
-            topic="t",
-            partition=partition,
-            offset=offset,
-            tp=("t", partition),
-            generation_id=self.generation,
-            acked=False,
-        )
-        event = Event(message)
-        self.events.append(event)
-        return event
+    async def fetch(self, partition: int, *works: Work) -> None:
+        """A fetch brings so many records of a partition."""
+        first = self._offsets[partition]
+        self._offsets[partition] += len(works)
+        for offset, work in enumerate(works, first):
+            self._works[self.consumer_generation_id, partition, offset] = work
+            self.events.append((partition, offset))
+        self.reader.take(("t", partition), [Fetched(offset) for offset in range(first, first + len(works))])
+        await turn()
 
-    async def submit(self, partition: int, key: str | None) -> int:
-        """Submit an event; its number."""
-        number = len(self.events)
+    def work(self, key: str | None, number: int) -> Work:
+        """Work that ends when the test says so."""
         self._ends[number] = asyncio.get_running_loop().create_future()
 
         async def handle() -> None:
@@ -68,8 +79,12 @@ class Run:
             await self._ends[number]
             self.finished.add(number)
 
-        await self.ordered.submit(self.event(partition), key, handle)
-        await turn()
+        return Work(key, handle)
+
+    async def submit(self, partition: int, key: str | None) -> int:
+        """Submit an event; its number."""
+        number = len(self.events)
+        await self.fetch(partition, self.work(key, number))
         return number
 
     async def end(self, number: int, error: Exception | None = None) -> None:
@@ -83,14 +98,7 @@ class Run:
 
     def of(self, partition: int) -> list[int]:
         """The numbers of a partition's events, by their offsets."""
-        return [number for number, event in enumerate(self.events) if event.message.partition == partition]
-
-
-class Event:
-    """An event that can be told from any other, as Faust's can."""
-
-    def __init__(self, message: Any) -> None:
-        self.message = message
+        return [number for number, (where, _) in enumerate(self.events) if where == partition]
 
 
 async def turn() -> None:
@@ -125,7 +133,6 @@ def test_acknowledged_in_order_and_never_before_it_is_done(
                 assert world.acked[partition] == list(range(head)), "all that is done at the head, and no more"
         assert world.progress == len(events)
         assert len(world.errors) == sum(outcome == "error" for outcome in outcomes[: len(events)])
-        assert len(world.told) == len(events)
 
     run(play)
 
@@ -153,33 +160,123 @@ async def test_no_more_run_at_once_than_there_is_room_for() -> None:
     world = Run(in_flight=2)
     await world.submit(0, "ann")
     await world.submit(0, "bob")
-    third = asyncio.create_task(world.submit(0, "cem"))
-    await turn()
+    await world.submit(0, "cem")
     assert world.begun == [0, 1]
 
     await world.end(1)
-    await third
 
     assert world.begun == [0, 1, 2]
     assert world.acked[0] == []
+
+
+async def test_what_finds_no_room_is_fetched_no_more_until_half_of_it_is_worked_off() -> None:
+    """A slow model and ten thousand waiting records: those stay in Kafka, and none is decoded before its time."""
+    world = Run(in_flight=4)
+    total = 2 * BACKLOG
+    await world.fetch(0, *(world.work(f"user-{number}", number) for number in range(total)))
+    assert world.full == {("t", 0)}
+    assert world.begun == [0, 1, 2, 3]
+
+    for number in range(total):
+        held = world.full == {("t", 0)}
+        assert held == (total - number - 4 >= BACKLOG // 2), number
+        await world.end(number)
+
+    assert world.acked[0] == list(range(total))
+
+
+async def test_a_burst_leaves_the_event_loop_its_turns() -> None:
+    world = Run(in_flight=1_000)
+    works = [world.work(f"user-{number}", number) for number in range(100)]
+    world._works.update({(1, 0, offset): work for offset, work in enumerate(works)})
+
+    world.reader.take(("t", 0), [Fetched(offset) for offset in range(100)])
+
+    assert len(world.ordered._tasks) == AT_ONCE
+    while len(world.begun) < 100:
+        await turn()
+
+
+async def test_while_partitions_move_nothing_is_begun_and_what_is_under_way_is_waited_for() -> None:
+    world = Run(in_flight=1)
+    await world.submit(0, "ann")
+    await world.submit(0, "bob")
+    world.flow_control.is_active = lambda: False
+    empty = asyncio.create_task(world.reader.wait_empty())
+    await turn()
+    assert not empty.done()
+
+    await world.end(0)
+
+    await empty
+    assert world.begun == [0]
+    assert dict(world.reader.all_done()) == {("t", 0): 1}, "to be committed before they are given away"
+
+
+async def test_what_waited_for_a_partition_that_came_back_is_read_again_and_not_twice() -> None:
+    world = Run(in_flight=1)
+    await world.submit(0, "ann")
+    await world.submit(0, "bob")
+    world.consumer_generation_id = 2
+    world._offsets[0] = 0
+    again, bob = await world.submit(0, "ann"), await world.submit(0, "bob")
+    await world.end(0)
+    await world.end(again)
+    await world.end(bob)
+
+    assert world.begun == [0, again, bob], "the old self of what waited is dropped"
+    assert world.acked[0] == [0, 1]
+
+
+async def test_what_a_seek_brings_again_is_not_given_out_again() -> None:
+    """In one generation: all that was fetched of it is here still, or done."""
+    world = Run()
+    await world.submit(0, "ann")
+
+    world.reader.take(("t", 0), [Fetched(0)])
+    await turn()
+    await world.end(0)
+
+    assert (world.begun, world.acked[0]) == ([0], [0])
+
+
+async def test_gaps_between_offsets_are_passed_over() -> None:
+    """A compacted topic, or a transaction's markers."""
+    world = Run()
+    await world.submit(0, "ann")
+    world._offsets[0] = 7
+    second = await world.submit(0, "bob")
+    await world.end(0)
+    await world.end(second)
+
+    assert dict(world.reader.all_done()) == {("t", 0): 8}
+
+
+async def test_an_event_for_which_no_work_is_found_is_an_error_and_not_lost() -> None:
+    world = Run()
+    world.reader.take(("t", 0), [Fetched(0)])
+    await turn()
+
+    assert [type(error) for error in world.errors] == [KeyError]
+    assert world.acked[0] == [0]
 
 
 async def test_what_comes_from_before_a_rebalance_is_not_done_and_not_acknowledged() -> None:
     world = Run()
     under_way, waits = await world.submit(0, "ann"), await world.submit(0, "ann")
 
-    world.generation = 2
+    world.consumer_generation_id = 2
     await world.end(under_way)
 
     assert waits not in world.begun
     assert world.acked[0] == []
-    assert world.told == []
+    assert dict(world.reader.all_done()) == {}
 
 
 async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -> None:
     world = Run()
     old = await world.submit(0, "ann")
-    world.generation = 2
+    world.consumer_generation_id = 2
     world._offsets[0] = 0
     new = await world.submit(0, "bob")
 
@@ -209,7 +306,7 @@ async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledge
 
     assert third not in world.begun
     assert (world.acked[0], world.acked[1]) == ([], [0])
-    assert all(event.message.acked for event in world.events[:2]), "Faust waits for none of them"
+    await asyncio.wait_for(world.reader.wait_empty(), 1)
     assert world.errors == []
 
 
@@ -229,19 +326,18 @@ async def test_a_cancelled_handler_is_not_acknowledged() -> None:
 async def test_alone_means_behind_all_that_came_before_and_before_all_that_comes() -> None:
     world = Run()
     first = await world.submit(0, "ann")
-    begun: list[str] = []
     gate = asyncio.Event()
 
     async def alone() -> None:
-        begun.append("alone")
+        world.begun.append(-1)
         await gate.wait()
 
-    waiting = asyncio.create_task(world.ordered.submit_alone(world.event(0), alone))
-    await turn()
-    assert begun == []
+    await world.fetch(0, Work(None, alone, is_alone=True), world.work("bob", 2))
+    assert world.begun == [first]
     await world.end(first)
-    assert begun == ["alone"]
-    assert not waiting.done()
+    assert world.begun == [first, -1]
     gate.set()
-    await waiting
-    assert world.acked[0] == [0, 1]
+    await turn()
+    assert world.begun == [first, -1, 2]
+    await world.end(2)
+    assert world.acked[0] == [0, 1, 2]

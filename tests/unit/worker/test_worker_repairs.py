@@ -1,6 +1,5 @@
 """The repairs of Faust that need no broker to be seen; each with what Faust does without it."""
 
-import asyncio
 import logging
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,10 +12,9 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streams.worker import app as worker_app
+from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import (
-    FencedProducer,
-    IdempotentProducer,
-    QuietTableManager,
+    IdleProducer,
     RoomyQueue,
     SeekingConsumerThread,
     TrueEndConsumerThread,
@@ -33,41 +31,16 @@ async def test_the_repaired_recovery_is_the_one_in_use(tmp_path: Path) -> None:
     assert isinstance(app_of(tmp_path).tables, QuietTableManager)
 
 
-async def test_a_table_does_not_hold_what_its_changelog_does_not(tmp_path: Path) -> None:
-    """Repair 4: Faust's own tables do, until the changelog has caught up or the worker has died."""
-    table = worker_app.create(settings_in(tmp_path)).skills
-    sent: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-    table.send_changelog = lambda *_: sent
-    table.partition_for_key = lambda _: 0
-    logging_it = asyncio.create_task(table.send_change(b"key", b"value"))
-    await asyncio.sleep(0)
-    assert not logging_it.done()
-    assert table.get(b"key") is None
+async def test_fausts_own_producer_connects_to_nothing(tmp_path: Path) -> None:
+    """Repair 5: what a worker writes goes through its outlet."""
+    producer = app_of(tmp_path).producer
 
-    sent.set_result(SimpleNamespace(topic_partition=("skills", 0), offset=7))
-    table.hold(b"key", b"value", await logging_it)
+    await producer.start()
+    await producer.flush()
+    await producer.stop()
 
-    assert table.get(b"key") == b"value"
-
-
-async def test_the_producer_is_idempotent_and_not_transactional(tmp_path: Path) -> None:
-    """Repair 5: Faust makes it idempotent in its exactly-once mode alone."""
-    app = app_of(tmp_path)
-    fausts = driver.Producer(app.transport, loop=asyncio.get_running_loop())
-
-    assert isinstance(app.producer, IdempotentProducer)
-    made = app.producer._settings_extra()
-    assert (made["acks"], made["enable_idempotence"]) == ("all", True)
-    assert not app.in_transaction
-    assert "enable_idempotence" not in fausts._settings_extra()
-
-
-async def test_the_embedded_broker_is_asked_for_no_producer_id(tmp_path: Path) -> None:
-    """Repair 5: it gives none."""
-    producer = app_of(tmp_path, embedded=True).producer
-
-    assert isinstance(producer, FencedProducer)
-    assert "enable_idempotence" not in producer._settings_extra()
+    assert isinstance(producer, IdleProducer)
+    assert producer._producer is None
 
 
 async def test_a_buffer_that_is_full_makes_nobody_wait_and_is_fetched_for_no_more(tmp_path: Path) -> None:

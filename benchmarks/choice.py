@@ -1,0 +1,266 @@
+"""What one choice costs in CPU, part by part: decoding, steps, encoding and counting, as a worker does them.
+
+    python -m benchmarks.choice [--users 200] [--rounds 15] [--json]
+
+Without Kafka, tables and the event loop: the events are those of `benchmarks.throughput`, the parts are called in the
+worker's order with the worker's settings, states are kept decoded as a worker keeps them. `reference` is a fixed piece
+of work, timed between the choices: on a busy machine, compare `choices / reference` and not microseconds.
+"""
+
+import argparse
+import gc
+import hashlib
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+from operators.admit import refused
+from operators.contrast import Step, slot_of
+from operators.evolve import RulesReasoner
+from operators.steps import Evolve, State
+from operators.steps import contrast as join
+from operators.steps.evolve import Version
+from schemas import (
+    Contrast,
+    OpenRankings,
+    PolicySkill,
+    Position,
+    Ranking,
+    Selection,
+    SkillDiff,
+    compound_key,
+    decode,
+    encode,
+)
+from streams.demo import catalogue
+from streams.settings import Settings
+from streams.steps import evolve_of
+from streams.worker import metrics
+from streams.worker.agents.contrast import count as count_contrast
+from streams.worker.agents.evolve import count as count_version
+from streams.worker.pipeline import Pipeline
+
+WARM_ROUNDS = 2
+CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")
+CLOCK_READS = 1_000
+REFERENCE = bytes(range(256)) * 64
+_T = TypeVar("_T")
+
+
+class Meter:
+    """CPU nanoseconds by part, of each choice."""
+
+    def __init__(self) -> None:
+        self.choices: list[Counter[str]] = [Counter()]
+        began = time.thread_time_ns()
+        for _ in range(CLOCK_READS):
+            time.thread_time_ns()
+        self._clock = (time.thread_time_ns() - began) // CLOCK_READS
+
+    def run(self, part: str, do: Callable[..., _T], *args: Any) -> _T:
+        """What `do` returns; its CPU counts for the part."""
+        began = time.thread_time_ns()
+        result = do(*args)
+        self.choices[-1][part] += time.thread_time_ns() - began - self._clock
+        return result
+
+    def typical_us(self, part: str) -> float:
+        """Microseconds of this part in the typical choice: what else runs on the machine moves a mean more."""
+        return statistics.median(choice[part] for choice in self.choices) / 1000
+
+
+class Worker:
+    """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
+
+    def __init__(self, settings: Settings, meter: Meter) -> None:
+        none = cast("Any", None)
+        parts = [each for each in fields(Pipeline) if each.init and each.default_factory is each.default is MISSING]
+        made: dict[str, Any] = {each.name: settings if each.name == "settings" else none for each in parts}
+        self._pipeline = Pipeline(**made)
+        self._meter = meter
+        self._step: Evolve = replace(
+            evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes
+        )
+        self._rules = RulesReasoner()
+        self._rings: dict[tuple[str, int], OpenRankings] = {}
+        self._skills: dict[str, PolicySkill] = {}
+        self._offset = 0
+        self.sizes: Counter[str] = Counter()
+
+    def choice(self, ranking: bytes, selection: bytes) -> None:
+        """A ranking and its selection, from their bytes to the bytes of all that comes of them."""
+        run = self._meter.run
+        shown = run("decode ranking", decode, Ranking, ranking)
+        run("admit", self._admit, shown)
+        opened = self._ring(run("contrast: ranking", self._on_ranking, shown), shown.user_id, shown.ranking_id)
+        if opened.contrast is None:
+            taken = run("decode selection", decode, Selection, selection)
+            run("admit", self._admit, taken)
+            opened = self._ring(run("contrast: selection", self._on_selection, taken), taken.user_id, taken.ranking_id)
+        made = cast("Contrast", opened.contrast)
+        raw = run("encode contrast", encode, made)
+        self.sizes["contrast"] += len(raw)
+        self._pipeline.hand_over(raw, made)
+        run("metrics: contrast", count_contrast, made)
+        # As it comes back from Kafka: other bytes than those that were sent.
+        contrast = run("decode contrast", self._pipeline.decode, Contrast, bytes(bytearray(raw)))
+        run("admit", self._admit, contrast)
+        self._evolve(contrast)
+
+    def _evolve(self, contrast: Contrast) -> None:
+        run, source = self._meter.run, self._position("contrasts")
+        skill = self._skills.get(contrast.user_id)
+        if skill is None:
+            skill = self._pipeline.start.skill(contrast.user_id, contrast.domain, contrast, None)
+        state = State(skill)
+        begun = run("evolve: begin", self._step.begin, state, contrast, source, datetime.now(UTC))
+        known = cast("Contrast", begun.contrast)
+        proposal = run("evolve: rules", self._rules.propose, known, skill)
+        effects = run("evolve: finish", self._step.finish, state, known, proposal, source)
+        version = cast("Version", effects.version)
+        self._skills[contrast.user_id] = version.skill
+        for name, record in (("skill", version.skill), ("diff", version.diff), ("slim", version.slim)):
+            if record is not None:
+                self.sizes[name] += len(run(f"encode {name}", encode, record))
+        run("metrics: version", count_version, cast("SkillDiff", version.diff), version.skill, self._step.vouching)
+        if version.slim is not None:
+            run("metrics: version", metrics.SLIM_TOKENS.observe, version.slim.tokens)
+
+    def _on_ranking(self, ranking: Ranking) -> Step:
+        pipeline = self._pipeline
+        wish = pipeline.privacy.wish(ranking.instruction)
+        asked = pipeline.asked(ranking.instruction, ranking.domain)
+        injected = pipeline.privacy.injected(ranking.injected, ranking.domain)
+        kept = ranking.model_copy(update={"instruction": asked, "injected": injected})
+        state = join.State(self._rings.get((ranking.user_id, slot_of(ranking.ranking_id))), None)
+        parse, source = partial(pipeline.facts_of, ranking.domain), self._position("rankings")
+        return cast("Step", join.on_ranking(state, kept, parse, source, pipeline.ring_limits, wish))
+
+    def _on_selection(self, selection: Selection) -> Step:
+        state = join.State(self._rings.get((selection.user_id, slot_of(selection.ranking_id))), None)
+        source, limits = self._position("selections"), self._pipeline.ring_limits
+        return cast("Step", join.on_selection(state, selection, source, limits))
+
+    def _ring(self, step: Step, user_id: str, ranking_id: str) -> Step:
+        self.sizes["open-rankings"] += len(self._meter.run("encode open-rankings", encode, step.state))
+        self._rings[user_id, slot_of(ranking_id)] = step.state
+        return step
+
+    def _admit(self, record: Ranking | Selection | Contrast) -> None:
+        now = datetime.now(UTC)
+        compound_key(record.user_id, "")
+        refused(record, now, now, None, b"")
+
+    def _position(self, topic: str) -> Position:
+        self._offset += 1
+        at = int(time.time() * 1000)
+        return Position(topic=f"bench.{topic}", partition=0, offset=self._offset, timestamp_ms=at)
+
+
+def events(users: int, rounds: int) -> Iterator[tuple[bytes, bytes]]:
+    """Rankings of ten of the built-in films, each with a selection, as an app sends them."""
+    films = catalogue.load()["films"]
+    rng = random.Random(1)
+    for number in range(users * rounds):
+        shown, user_id = tuple(rng.sample(films, 10)), f"user-{number % users}"
+        now = datetime.now(UTC)
+        ids = [hashlib.blake2b(f"{kind}{number}".encode(), digest_size=16).hexdigest() for kind in "rs"]
+        ranking = Ranking(
+            event_id=ids[0], occurred_at=now, ranking_id=ids[0], user_id=user_id, domain="films", candidates=shown
+        )
+        item = shown[rng.randrange(10)].item_id
+        selection = Selection(event_id=ids[1], occurred_at=now, user_id=user_id, ranking_id=ids[0], item_id=item)
+        yield encode(ranking), encode(selection)
+
+
+def reference() -> None:
+    """A fixed piece of work, of the interpreter and of C in equal parts."""
+    found: dict[str, int] = {}
+    for number in range(60):
+        found[f"{number}"] = len(json.dumps(found, sort_keys=True)) if number % 20 == 0 else number
+    hashlib.sha256(REFERENCE).hexdigest()
+
+
+def calls(users: int, rounds: int, folder: Path) -> dict[str, float]:
+    """How many functions one choice calls, those of C included; and of these, conversions of records by pydantic.
+
+    The same on every machine, and near to proportional to the CPU.
+    """
+    counted: Counter[str] = Counter()
+    worker = Worker(Settings(data_dir=folder), Meter())
+
+    def count(_: FrameType, event: str, called: Any) -> None:
+        if event == "call":
+            counted["python"] += 1
+        elif event == "c_call":
+            counted["c"] += 1
+            if called.__name__ in CONVERSIONS:
+                counted[called.__name__] += 1
+
+    for number, (ranking, selection) in enumerate(events(users, rounds + WARM_ROUNDS)):
+        sys.setprofile(count if number >= users * WARM_ROUNDS else None)
+        worker.choice(ranking, selection)
+        sys.setprofile(None)
+    return {name: round(times / users / rounds, 1) for name, times in counted.items()}
+
+
+def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
+    """Microseconds per choice, by part."""
+    meter = Meter()
+    worker = Worker(Settings(data_dir=folder), meter)
+    for number, (ranking, selection) in enumerate(events(users, rounds + WARM_ROUNDS)):
+        if number == users * WARM_ROUNDS:
+            gc.collect()
+            gc.freeze()
+            meter.choices.clear()
+            worker.sizes.clear()
+        meter.choices.append(Counter())
+        worker.choice(ranking, selection)
+        meter.run("reference", reference)
+    names = dict.fromkeys(name for choice in meter.choices for name in choice)
+    parts = {name: round(meter.typical_us(name), 1) for name in names}
+    of_reference, choices = parts.pop("reference"), len(meter.choices)
+    total = sum(parts.values())
+    return {
+        "choices": choices,
+        "parts_us": parts,
+        "total_us": round(total, 1),
+        "reference_us": of_reference,
+        "total_in_references": round(total / of_reference, 2),
+        "bytes": {name: round(size / choices) for name, size in worker.sizes.items()},
+    }
+
+
+def main() -> None:
+    """Measure, and print a table or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=15, help="choices per user, beside two that warm up")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="sager-choice-") as folder:
+        found = measure(args.users, args.rounds, Path(folder))
+        found["calls"] = calls(20, 5, Path(folder))
+    if args.json:
+        print(json.dumps({"benchmark": "choice", **found}))
+        return
+    width = max(map(len, found["parts_us"]))
+    for name, spent in found["parts_us"].items():
+        print(f"{name:<{width}} {spent:8.1f} us")
+    print(f"{'calls':<{width}} {found['calls']}")
+    print(f"{'all':<{width}} {found['total_us']:8.1f} us, {found['total_in_references']} of the reference work")
+
+
+if __name__ == "__main__":
+    main()

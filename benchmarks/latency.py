@@ -1,0 +1,139 @@
+"""How long after a choice its slim skill is there, at a steady pace."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+from confluent_kafka import OFFSET_END, Consumer, TopicPartition
+
+from benchmarks.choices import choices
+from benchmarks.surroundings import reached_as
+from operators.contrast import contrast_id
+from sager_client import EventProducer
+from schemas import SkillDiff, SlimSkill
+from streams.kafka.clients import client_config, no_group
+from streams.settings import Settings
+
+LOOKS_SECONDS = 1.0
+"""How long a person looks at a ranking before they take something."""
+PATIENCE_SECONDS = 30.0
+FETCH_MS = 5
+"""The embedded broker answers a fetch when its wait is over; this much of the figure is the reader's own."""
+
+
+class Arrivals:
+    """Notes when each diff and each slim skill comes, in a thread of its own."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.at: dict[str, dict[str, float]] = {SkillDiff.TOPIC: {}, SlimSkill.TOPIC: {}}
+        self._bases = {settings.topic(base): base for base in self.at}
+        config = client_config(settings, **no_group("latency"), **{"fetch.wait.max.ms": FETCH_MS})
+        self._consumer = Consumer(config)
+        self._consumer.assign(
+            [
+                TopicPartition(name, partition, OFFSET_END)
+                for name in self._bases
+                for partition in range(settings.partitions)
+            ]
+        )
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while not self._is_over.is_set():
+            first = self._consumer.poll(0.2)
+            messages = [] if first is None else [first, *self._consumer.consume(500, 0)]
+            now = time.monotonic()
+            for message in messages:
+                if message.error() is None and message.value():
+                    event_id = orjson.loads(message.value() or b"")["event_id"]
+                    self.at[self._bases[message.topic() or ""]].setdefault(event_id, now)
+
+    def close(self) -> None:
+        """End reading."""
+        self._is_over.set()
+        self._thread.join()
+        self._consumer.close()
+
+
+@dataclass
+class Waits:
+    """How long choices waited, in milliseconds.
+
+    Attributes:
+        slim: for their slim skill, those that changed it.
+        diff: for their diff, all of them.
+    """
+
+    slim: list[float] = field(default_factory=list)
+    diff: list[float] = field(default_factory=list)
+
+    def figures(self) -> dict[str, float | int | None]:
+        """Medians and 99th percentiles."""
+        return {
+            "p50_ms": _share(self.slim, 0.5),
+            "p99_ms": _share(self.slim, 0.99),
+            "slim_skills_timed": len(self.slim),
+            "diff_p50_ms": _share(self.diff, 0.5),
+            "diff_p99_ms": _share(self.diff, 0.99),
+        }
+
+
+def _share(values: list[float], share: float) -> float | None:
+    return round(sorted(values)[min(len(values) - 1, int(share * len(values)))], 1) if values else None
+
+
+def measured(settings: Settings, rate: float, seconds: float, users: int, check: Callable[[], None]) -> Waits:
+    """Send so many choices per second, for so long, and see when their diffs and slim skills come.
+
+    A selection comes a second after its ranking. Most choices do not change a slim skill: only those that do are timed
+    by it.
+
+    Args:
+        settings: the deployment, with a worker.
+        rate: choices per second.
+        seconds: for how long.
+        users: of how many users.
+        check: raises if the worker has died.
+
+    Raises:
+        TimeoutError: a diff did not come.
+    """
+    arrivals, sent = Arrivals(settings), dict[str, float]()
+    chosen = list(choices(max(1, int(rate * seconds)), users, "paced", seed=2))
+    shows = [(number / rate, choice.ranking, "") for number, choice in enumerate(chosen)]
+    takes = [
+        (
+            number / rate + LOOKS_SECONDS,
+            choice.selection,
+            contrast_id(choice.ranking.user_id, choice.ranking.ranking_id),
+        )
+        for number, choice in enumerate(chosen)
+    ]
+    try:
+        with EventProducer(connection=reached_as(settings)) as events:
+            time.sleep(LOOKS_SECONDS)  # for the reader to find its place
+            began = time.monotonic()
+            for due, event, follows in sorted([*shows, *takes], key=lambda each: each[0]):
+                time.sleep(max(0.0, began + due - time.monotonic()))
+                if follows:
+                    sent[follows] = time.monotonic()
+                events.send(event)
+            give_up = time.monotonic() + PATIENCE_SECONDS
+            while not sent.keys() <= arrivals.at[SkillDiff.TOPIC].keys():
+                check()
+                if time.monotonic() > give_up:
+                    missing = len(sent.keys() - arrivals.at[SkillDiff.TOPIC].keys())
+                    raise TimeoutError(f"{missing} of {len(sent)} choices have no diff")
+                time.sleep(0.1)
+            time.sleep(LOOKS_SECONDS)  # a slim skill may come after its diff
+    finally:
+        arrivals.close()
+    slims, diffs = arrivals.at[SlimSkill.TOPIC], arrivals.at[SkillDiff.TOPIC]
+    return Waits(
+        [1_000 * (slims[each] - at) for each, at in sent.items() if each in slims],
+        [1_000 * (diffs[each] - at) for each, at in sent.items()],
+    )

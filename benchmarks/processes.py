@@ -1,0 +1,37 @@
+"""What a process has spent, from /proc: on a shared machine the only figure to trust."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+TICKS = os.sysconf("SC_CLK_TCK")
+LOOK_SECONDS = 2.0
+LOOKS = 3
+IDLE_SHARE = 0.1
+
+
+def cpu_seconds(pid: int) -> float:
+    """A process's user and system time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def settled(pid: int, is_news: Callable[[], bool]) -> float:
+    """A process's CPU seconds when it began to be idle: some work goes on after the last answer is out.
+
+    Args:
+        pid: the process.
+        is_news: whether it has written anything since the last call.
+    """
+    spent, quiet = cpu_seconds(pid), 0
+    since = spent
+    while quiet < LOOKS:
+        time.sleep(LOOK_SECONDS)
+        now = cpu_seconds(pid)
+        if is_news() or now - spent > IDLE_SHARE * LOOK_SECONDS:
+            quiet, since = 0, now
+        else:
+            quiet += 1
+        spent = now
+    return since

@@ -1,0 +1,198 @@
+"""The owner of a partition's items: applies touches in memory, and writes each item that changed once in a while.
+
+A touch is acknowledged when all that came of it is on the log. After a crash those that are not come again; they are
+states, and change nothing twice.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic_core import to_json
+
+from operators.propagate import NOBODY_ASKS
+from operators.steps.propagate import forget, step
+from schemas import ItemMemory, Touch, compound_key, encode
+from schemas.packed_items import holds, name_bytes
+from streams.worker.items.shared import FORGOTTEN
+from streams.worker.pipeline import Pipeline
+from streams.worker.runtime.ordered import Stale
+
+logger = logging.getLogger("sager.worker")
+
+AT_ONCE = 200
+"""Items that are packed and on their way at once."""
+LOOK_INTO = 5_000
+"""Values that are searched before others have their turn."""
+
+
+class Owner:
+    """One partition's items, for as long as this worker has it.
+
+    Args:
+        pipeline: the worker's parts.
+        partition: the partition.
+        generation: the consumer generation that it was given in.
+        acknowledge: called with each event, in order, when all that came of it is on the log.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, partition: int, generation: int, acknowledge: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        self.generation, self.partition = generation, partition
+        self._pipeline, self._items = pipeline, pipeline.items
+        self._acknowledge = acknowledge
+        # What is newer than the log as this worker has read it; None for what was let go.
+        self._newer: dict[bytes, ItemMemory | None] = {}
+        self._dirty: set[bytes] = set()
+        # What was written last: until it has come back, the log as we have read it is behind.
+        self._written: dict[bytes, bytes | None] = {}
+        self._events: deque[Any] = deque()
+        self._writing = asyncio.Lock()
+
+    async def claim(self) -> None:
+        """Read the log to its end: what the owner before has written is where this one begins.
+
+        What an older release wrote, which has ids of users, is written anew with the next flush.
+        """
+        await self._items.reach_end(self.partition)
+        self._dirty |= self._items.old(self.partition)
+        for key in self._dirty:
+            held = self._items.held(key, self.partition)
+            self._newer[key] = None if held is None else held.item
+
+    @property
+    def waiting(self) -> int:
+        """How many events are not acknowledged yet."""
+        return len(self._events)
+
+    def take(self, event: Any, touch: Touch) -> str:
+        """Apply a touch; its outcome's word. It is acknowledged by a flush."""
+        effects = step(self._held, touch, datetime.now(UTC))
+        for item in effects.items:
+            key = compound_key(item.item_id, item.domain)
+            self._newer[key] = item
+            self._dirty.add(key)
+        self._events.append(event)
+        return effects.outcome.value
+
+    def add(self, event: Any) -> None:
+        """An event of which nothing is to be written: to be acknowledged in its turn."""
+        self._events.append(event)
+
+    def _held(self, item_id: str, domain: str) -> ItemMemory | None:
+        key = compound_key(item_id, domain)
+        if key in self._newer:
+            return self._newer[key]
+        known = self._items.held(key, self.partition)
+        return None if known is None else known.item
+
+    async def flush(self) -> None:
+        """Write what has changed, and acknowledge what led to it.
+
+        Raises:
+            Stale: the partition has moved; nothing was acknowledged, and whoever has it now is given all of it again.
+        """
+        async with self._writing:
+            if not self._events:
+                return
+            done = list(self._events)
+            await self._write(done[-1])
+            for event in done:
+                if event.message.generation_id != self._pipeline.generation():
+                    raise Stale
+                await self._acknowledge(event)
+                self._events.popleft()
+            self._pipeline.touch()
+
+    async def _write(self, event: Any) -> None:
+        """Write each item that changed once, and let go of those that there is no room for."""
+        self._drop_what_came_back()
+        for key in self._beyond_the_bound():
+            self._newer[key] = None
+            self._dirty.add(key)
+        dirty, self._dirty = list(self._dirty), set()
+        try:
+            for some in _in_parts(dirty, AT_ONCE):
+                await _all(self._send(event, key) for key in some)
+        except BaseException:
+            self._dirty.update(dirty)
+            raise
+
+    async def _send(self, event: Any, key: bytes) -> None:
+        item = self._newer.get(key)
+        raw = None if item is None else encode(item)
+        self._written[key] = raw
+        await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
+
+    def _drop_what_came_back(self) -> None:
+        came = [key for key, raw in self._written.items() if self._items.store.get(self.partition, key) == raw]
+        for key in came:
+            del self._written[key]
+            if key not in self._dirty:
+                self._newer.pop(key, None)
+
+    def _beyond_the_bound(self) -> Sequence[bytes]:
+        """The items that were heard of longest ago, as many as there are too many."""
+        store, partition = self._items.store, self.partition
+        most = -(-self._pipeline.settings.graph_items // self._pipeline.settings.partitions)
+        count = store.count(partition)
+        for key, item in self._newer.items():
+            count += (item is not None) - (store.get(partition, key) is not None)
+        return store.oldest(partition, count - most, self._newer) if count > most else ()
+
+    async def forget(self, event: Any, touch: Touch) -> str:
+        """Take somebody out of all items at once, and say so on the log.
+
+        Raises:
+            Stale: the partition has moved; whoever has it now does it.
+        """
+        async with self._writing:
+            for key in await self._keys_with(touch.taker):
+                item = self._held_by_key(key)
+                without = None if item is None else forget(item, touch)
+                if without is not None:
+                    self._newer[key] = without if without.takers else None
+                    self._dirty.add(key)
+            # With them all that was heard before: it came first, and is on the log when the answer is.
+            self._events.append(event)
+            await self._write(event)
+            if touch.forgotten and touch.forgotten != NOBODY_ASKS:
+                await self._pipeline.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
+        await self.flush()
+        return "forgotten"
+
+    def _held_by_key(self, key: bytes) -> ItemMemory | None:
+        if key in self._newer:
+            return self._newer[key]
+        known = self._items.held(key, self.partition)
+        return None if known is None else known.item
+
+    async def _keys_with(self, neighbour: str) -> list[bytes]:
+        """Keys of the items that have this taker, on the log or in what is newer."""
+        sought, store = name_bytes(neighbour), self._items.store
+        found = [
+            key for key, item in self._newer.items() if item and any(t.neighbour == neighbour for t in item.takers)
+        ]
+        for some in _in_parts(store.keys(self.partition), LOOK_INTO):
+            found += [key for key in some if holds(store.get(self.partition, key) or b"", sought)]
+            await asyncio.sleep(0)
+        return list(dict.fromkeys(found))
+
+
+def _in_parts(keys: Sequence[bytes], most: int) -> Iterator[Sequence[bytes]]:
+    return (keys[start : start + most] for start in range(0, len(keys), most))
+
+
+async def _all(sends: Iterable[Awaitable[None]]) -> None:
+    """Wait for all of them, also where one fails: what is on its way must not outlive its flush.
+
+    Raises:
+        Stale: the partition has moved.
+    """
+    for result in await asyncio.gather(*sends, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result

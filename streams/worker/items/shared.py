@@ -1,0 +1,166 @@
+"""All items of the graph, as every worker has them: what agents ask, and what takes the records of the log."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from confluent_kafka.admin import AdminClient
+from pydantic_core import from_json
+
+from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.propagate import GraphLimits, item_of_old, neighbour_of
+from schemas import BadRecord, ItemMemory, Memory, compound_key, decode, encode
+from schemas.packed_items import PACKED, epoch_of
+from streams.kafka.clients import client_config, partition_of
+from streams.lru import LruCache
+from streams.settings import Settings, Store
+from streams.worker import metrics
+from streams.worker.items.log import ItemLog
+from streams.worker.items.store import ItemStore, MemoryItems, RocksItems
+
+FORGOTTEN = b'["forgotten"]'
+"""The key under which a partition's owner says what it has forgotten: no item's, which have two parts."""
+GATHERED = 4_000
+"""Items that are kept unpacked, with what is counted of them."""
+ANSWERS = 10_000
+LOOK_AGAIN_SECONDS = 0.02
+MEASURE_SECONDS = 10.0
+
+
+class Items:
+    """The store of all items, and who follows their log.
+
+    Args:
+        settings: the deployment.
+        limits: of the graph.
+    """
+
+    def __init__(self, settings: Settings, limits: GraphLimits) -> None:
+        self._settings, self._limits = settings, limits
+        self.store: ItemStore = MemoryItems()
+        self._log = ItemLog(settings, self)
+        self._gathered: LruCache[bytes, tuple[bytes, Gathered]] = LruCache(GATHERED)
+        self._answered: dict[tuple[int, str], None] = {}
+        self._old: dict[int, set[bytes]] = {partition: set() for partition in range(settings.partitions)}
+        self._scrubs, self._measured = False, 0.0
+
+    def start(self, tell: Callable[[], None] = lambda: None) -> None:
+        """Read what there is, then follow; `tell` is called while it is being read.
+
+        Raises:
+            BrokerUnreachable: the log could not be read.
+        """
+        if self._settings.store is Store.ROCKSDB and not self._settings.embedded:
+            cluster = AdminClient(client_config(self._settings)).list_topics(timeout=10).cluster_id
+            self.store = RocksItems(self._settings.data_dir / "worker" / "items", f"{cluster} {self._settings.prefix}")
+        self._log.start(tell)
+        self._measure()
+
+    def stop(self) -> None:
+        """Follow no more."""
+        self._log.stop()
+        self.store.close()
+
+    # --- what agents ask, in the event loop
+
+    def held(self, key: bytes, partition: int) -> Gathered | None:
+        """An item as the log has it, by its key; None where it has none."""
+        raw = self.store.get(partition, key)
+        if raw is None:
+            return None
+        kept = self._gathered.get(key)
+        if kept is not None and kept[0] == raw:
+            return kept[1]
+        try:
+            found = Gathered(decode(ItemMemory, raw), self._limits)
+        except BadRecord:  # not of our making
+            return None
+        self._gathered.put(key, (raw, found))
+        return found
+
+    def epochs(self, memory: Memory | None) -> tuple[int, ...]:
+        """The epochs of the items in a memory: while these are the same, so is the neighbourhood."""
+        return tuple(epoch_of(self.store.get(*where) or b"") for where in self._where(memory))
+
+    def near(self, memory: Memory | None) -> Neighbourhood:
+        """What the items in a memory tell its user."""
+        if memory is None:
+            return Neighbourhood()
+        found = (self.held(key, partition) for partition, key in self._where(memory))
+        reader = neighbour_of(memory.user_id, self._limits.secret)
+        return near((each for each in found if each is not None), reader)
+
+    def _where(self, memory: Memory | None) -> Sequence[tuple[int, bytes]]:
+        if memory is None:
+            return ()
+        partitions = self._settings.partitions
+        return [
+            (partition_of(each.item_id, partitions), compound_key(each.item_id, memory.domain)) for each in memory.taken
+        ]
+
+    async def reach_end(self, partition: int) -> None:
+        """Wait until everything that is on a partition's log at this moment has been taken."""
+        reached = self._log.reach_end(partition)
+        while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
+            await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    def has_forgotten(self, partition: int, request: str) -> bool:
+        """Whether a partition's owner has said that it carried out this request."""
+        return (partition, request) in self._answered
+
+    def old(self, partition: int) -> set[bytes]:
+        """Keys of items that are on the log as older releases wrote them, with their takers' ids."""
+        return set(self._old[partition])
+
+    # --- what reads the log, in a thread of its own
+
+    def position(self, partition: int) -> int | None:
+        """The offset to begin with; None: the beginning."""
+        return self.store.position(partition)
+
+    def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
+        """Take a record of the log."""
+        if key == FORGOTTEN:
+            self._on_forgotten(partition, value)
+            self.store.passed(partition, offset)
+            return
+        old = self._old.setdefault(partition, set())
+        old.discard(key)
+        if value and value[0] != PACKED:
+            old.add(key)
+            value = self._anew(value)
+        self.store.put(partition, offset, key, value or None)
+
+    def settle(self) -> None:
+        """All records that were there have been taken."""
+        self.store.settle(is_whole=not any(self._old.values()))
+        if self._scrubs:
+            self._scrubs = False
+            self.store.scrub()
+        if time.monotonic() - self._measured > MEASURE_SECONDS:
+            self._measure()
+
+    def _anew(self, value: bytes) -> bytes | None:
+        """What an older release wrote, in our form; None for what cannot be read, which goes."""
+        try:
+            return encode(item_of_old(from_json(value), self._limits.secret))
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+    def _on_forgotten(self, partition: int, value: bytes | None) -> None:
+        try:
+            request: Any = from_json(value or b"null")
+        except ValueError:
+            return
+        if isinstance(request, str):
+            self._scrubs = True
+            self._answered[partition, request] = None
+            if len(self._answered) > ANSWERS:
+                del self._answered[next(iter(self._answered))]
+
+    def _measure(self) -> None:
+        self._measured = time.monotonic()
+        entries, size = self.store.size()
+        metrics.STATE_ENTRIES.labels(ItemMemory.TOPIC).set(entries)
+        metrics.STATE_BYTES.labels(ItemMemory.TOPIC).set(size)

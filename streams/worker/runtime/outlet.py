@@ -1,0 +1,166 @@
+"""The outlet: one librdkafka producer for all that a worker writes, its sends and its tables' changelogs.
+
+Faust's own producer costs a CPU millisecond and a half per choice: a buffer, a task and a wake-up per record. Here a
+record is handed over with a future. While any is under way the producer is polled every few milliseconds, from the
+event loop: one call tells of all that was delivered since, without a thread of ours.
+
+**The fence.** Whoever sends has made certain that the group counts on this worker (`membership`). What then waits in
+the producer would still be sent after a freeze, behind what a successor has written since. So a record that is not
+delivered within `delivery_seconds` is given up, and membership is asked for that much longer.
+
+A record that was given up may be in the log all the same, if only its acknowledgement was lost. Sending it again is
+harmless where a newer value replaces an older one, and `evolve` looks for a diff in the log first.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from typing import Any, NamedTuple
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from faust.types import TP
+
+from streams.kafka.clients import producer_config
+from streams.settings import Compression, Settings
+
+logger = logging.getLogger("sager.outlet")
+
+SHARE_OF_SESSION = 0.7
+POLL_SECONDS = 0.002
+BATCH_BYTES = 256 * 1024
+"""No more than the smallest limit of a topic: a batch that is refused is refused with all its records."""
+QUEUE_KIBIBYTES = 64 * 1024
+FASTEST = 1
+BROKEN = frozenset(
+    {
+        KafkaError._FATAL,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        KafkaError.UNKNOWN_PRODUCER_ID,
+    }
+)
+"""After these a producer delivers nothing more. The embedded broker answers the second after any record given up."""
+
+
+class Delivered(NamedTuple):
+    """Where a record stands in its log."""
+
+    topic_partition: TP
+    offset: int
+
+
+class Undelivered(Exception):
+    """A record was not acknowledged in time, or was refused; it may be sent again."""
+
+
+class MessageSizeTooLarge(Exception):
+    """A record is larger than the topic takes, which sending it again does not heal."""
+
+
+class Full(Exception):
+    """The producer holds as much as it may: wait, and make certain again that the record may be sent."""
+
+
+def delivery_seconds(session_seconds: float) -> float:
+    """How long a record may be under way: it ends, with the lease that it was sent under, before the session does."""
+    return SHARE_OF_SESSION * session_seconds
+
+
+class Outlet:
+    """A worker's producer. Only for the event loop in which it is first used.
+
+    Args:
+        settings: the deployment.
+        more: librdkafka settings besides.
+
+    Raises:
+        SecurityMisconfigured: a file of TLS is not what it has to be.
+    """
+
+    def __init__(self, settings: Settings, **more: Any) -> None:
+        level = {"compression.level": FASTEST} if settings.compression is Compression.GZIP else {}
+        self._config = producer_config(
+            settings,
+            **{
+                "acks": "all",
+                "linger.ms": 1_000 * settings.linger_seconds,
+                "batch.size": BATCH_BYTES,
+                "queue.buffering.max.kbytes": QUEUE_KIBIBYTES,
+                "message.timeout.ms": int(1_000 * delivery_seconds(settings.session_seconds)),
+                **level,
+                **more,
+            },
+        )
+        self._producer: Producer | None = None
+        self._retired: list[Producer] = []
+        self._under_way = 0
+        self._polls = False
+
+    def send(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> "asyncio.Future[Delivered]":
+        """Hand a record over.
+
+        Returns:
+            Done once all replicas have it. Fails with `Undelivered`, or with `MessageSizeTooLarge`.
+
+        Raises:
+            Full: nothing was taken.
+            MessageSizeTooLarge: it is larger than any topic of ours takes.
+            KafkaException: the producer is broken; the next record goes to a new one.
+        """
+        loop = asyncio.get_running_loop()
+        if self._producer is None:
+            self._producer = Producer(self._config)
+        future: asyncio.Future[Delivered] = loop.create_future()
+        delivered = partial(self._on_delivery, self._producer, future, topic, partition)
+        try:
+            self._producer.produce(topic, value, key, partition, delivered)
+        except BufferError as error:
+            raise Full from error
+        except KafkaException as error:
+            raise self._told(self._producer, error.args[0]) from error
+        self._under_way += 1
+        if not self._polls:
+            self._polls = True
+            loop.call_later(POLL_SECONDS, self._poll, loop)
+        return future
+
+    def _poll(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have the producers tell what was delivered; a timer is no busier than the loop itself, and never starves."""
+        if self._producer is not None:
+            self._producer.poll(0)
+        for old in self._retired:
+            old.poll(0)
+        self._retired = [old for old in self._retired if len(old)]
+        self._polls = self._under_way > 0
+        if self._polls:
+            loop.call_later(POLL_SECONDS, self._poll, loop)
+
+    def _on_delivery(
+        self,
+        producer: Producer,
+        future: "asyncio.Future[Delivered]",
+        topic: str,
+        partition: int,
+        error: KafkaError | None,
+        message: Message,
+    ) -> None:
+        self._under_way -= 1
+        told = None if error is None else self._told(producer, error)
+        if future.done():  # whoever waited was cancelled
+            return
+        if told is not None:
+            future.set_exception(told)
+        else:
+            future.set_result(Delivered(TP(topic, partition), message.offset() or 0))
+
+    def _told(self, producer: Producer, error: KafkaError) -> Exception:
+        """An error as ours; a producer that it breaks is replaced."""
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            return MessageSizeTooLarge(error.str())
+        if producer not in self._retired and (error.fatal() or error.code() in BROKEN):
+            logger.warning("a new producer takes the place of one that is broken: %s", error.str())
+            self._producer = None
+            self._retired.append(producer)
+            producer.purge(in_queue=True, in_flight=True, blocking=False)
+        return Undelivered(error.str())
