@@ -4,7 +4,7 @@
 
 For each kind of record, and for all of them as they come, the embedded broker gets this many, and a materializer in a
 process of its own reads them into an empty file. They are the records of the tests' world of people who choose among
-the built-in films and books, over and over for other people. CPU is that of the process and its children from its first
+the built-in films and books, each of many people. CPU is that of the process and its children from its first
 to its last batch, publications included; on a shared machine trust it, and not rows per second.
 """
 
@@ -18,7 +18,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,9 @@ from streams.local.broker import EmbeddedBroker
 from streams.materializer.records import Record
 from streams.materializer.run import Written, materialize
 from streams.settings import Settings
+
+COPIES = 60
+"""How many people live through the same: the users that a batch is of are this many times those of the tests' world."""
 
 KINDS: dict[str, tuple[str, ...]] = {
     "as they come": (),
@@ -43,13 +45,13 @@ KINDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def copies(records: Sequence[Record], kinds: Sequence[str]) -> Iterator[tuple[Record, bytes, bytes, str]]:
-    """The records of these kinds, again and again, each time of other people: with key, value and the person."""
+def copies(records: Sequence[Record], kinds: Sequence[str], most: int) -> Iterator[tuple[Record, bytes, bytes, str]]:
+    """Records of these kinds from the middle of a history, each of `COPIES` people: with key, value and the person."""
     people = [record for record in records if record.key and b"person-" in record.key]
     chosen = [record for record in people if not kinds or record.topic.base in kinds]
-    for number in count():
-        again = f"person-{number}-".encode()
-        for record in chosen:
+    for record in chosen[len(chosen) // 2 :][: most // COPIES]:
+        for number in range(COPIES):
+            again = f"person-{number}-".encode()
             key = (record.key or b"").replace(b"person-", again)
             user = key.decode() if not key.startswith(b"[") else json.loads(key)[0]
             yield record, key, (record.value or b"").replace(b"person-", again), user
@@ -61,7 +63,7 @@ def produce(settings: Settings, kinds: Sequence[str], most: int) -> None:
 
     topics.ensure(settings)
     producer = Producer(producer_config(settings))
-    for record, key, value, user in islice(copies(build().records, kinds), most):
+    for record, key, value, user in copies(build().records, kinds, most):
         where = partition_of(user, settings.partitions)
         while True:
             try:
