@@ -13,6 +13,7 @@ import hashlib
 import json
 import random
 import statistics
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -21,6 +22,7 @@ from dataclasses import MISSING, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar, cast
 
 from operators.admit import refused
@@ -50,6 +52,7 @@ from streams.worker.agents.evolve import count as count_version
 from streams.worker.pipeline import Pipeline
 
 WARM_ROUNDS = 2
+CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")
 CLOCK_READS = 1_000
 REFERENCE = bytes(range(256)) * 64
 _T = TypeVar("_T")
@@ -189,6 +192,29 @@ def reference() -> None:
     hashlib.sha256(REFERENCE).hexdigest()
 
 
+def calls(users: int, rounds: int, folder: Path) -> dict[str, float]:
+    """How many functions one choice calls, those of C included; and of these, conversions of records by pydantic.
+
+    The same on every machine, and near to proportional to the CPU.
+    """
+    counted: Counter[str] = Counter()
+    worker = Worker(Settings(data_dir=folder), Meter())
+
+    def count(_: FrameType, event: str, called: Any) -> None:
+        if event == "call":
+            counted["python"] += 1
+        elif event == "c_call":
+            counted["c"] += 1
+            if called.__name__ in CONVERSIONS:
+                counted[called.__name__] += 1
+
+    for number, (ranking, selection) in enumerate(events(users, rounds + WARM_ROUNDS)):
+        sys.setprofile(count if number >= users * WARM_ROUNDS else None)
+        worker.choice(ranking, selection)
+        sys.setprofile(None)
+    return {name: round(times / users / rounds, 1) for name, times in counted.items()}
+
+
 def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
     """Microseconds per choice, by part."""
     meter = Meter()
@@ -225,12 +251,14 @@ def main() -> None:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sager-choice-") as folder:
         found = measure(args.users, args.rounds, Path(folder))
+        found["calls"] = calls(20, 5, Path(folder))
     if args.json:
         print(json.dumps({"benchmark": "choice", **found}))
         return
     width = max(map(len, found["parts_us"]))
     for name, spent in found["parts_us"].items():
         print(f"{name:<{width}} {spent:8.1f} us")
+    print(f"{'calls':<{width}} {found['calls']}")
     print(f"{'all':<{width}} {found['total_us']:8.1f} us, {found['total_in_references']} of the reference work")
 
 

@@ -24,100 +24,35 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency
-from benchmarks.choices import choices, send
-from benchmarks.processes import cpu_seconds, settled
-from benchmarks.surroundings import endpoint, reached_as
-from benchmarks.traffic import Counted, Traffic
-from sager_client import EventProducer
+from benchmarks.running import Running
+from benchmarks.surroundings import endpoint
+from benchmarks.traffic import Counted
 from schemas import SkillDiff
-from streams.demo.observer import Observer
-from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker
-from streams.local.launch import child
 from streams.settings import Settings
 
 WARM, WARM_USERS = 50, 10
 FROM_APPS = ("rankings", "selections")
 
 
-class Running:
-    """A worker and who looks at it.
-
-    Args:
-        settings: the deployment.
-    """
-
-    def __init__(self, settings: Settings) -> None:
-        topics.ensure(settings)
-        self.settings = settings
-        self.worker = child(["worker"], settings, settings.data_dir / "worker.log")
-        self.observer = Observer(settings, self.check)
-        self.traffic = Traffic(settings)
-
-    @property
-    def diffs(self) -> int:
-        """How many choices have evolved a skill."""
-        return len(self.observer.seen.diffs)
-
-    def check(self) -> None:
-        """End where the worker has ended."""
-        if self.worker.poll() is not None:
-            raise SystemExit(f"the worker has ended; see {self.settings.data_dir / 'worker.log'}")
-
-    def send(self, count: int, users: int, name: str) -> None:
-        """Choices, as fast as the broker takes them."""
-        with EventProducer(connection=reached_as(self.settings)) as events:
-            send(events, choices(count, users, name))
-
-    def wait(self, count: int, what: str) -> None:
-        """Until there are so many diffs."""
-        self.observer.wait(lambda: self.diffs >= count, what)
-
-    def settled(self) -> tuple[float, Counted]:
-        """The worker's CPU seconds once all is done, and what has come since the last time."""
-        counted = self.traffic.read()
-
-        def is_news() -> bool:
-            more = self.traffic.read()
-            counted.add(more)
-            return bool(more.records)
-
-        return settled(self.worker.pid, is_news), counted
-
-    def at_half(self, rate: float, args: argparse.Namespace) -> dict[str, Any]:
-        """How long slim skills take at half of a rate."""
-        half = args.rate or rate / 2
-        _say(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
-        waits = latency.measured(self.settings, half, args.paced_seconds, args.users, self.check)
-        return {"paced_per_second": round(half, 1), **waits.figures()}
-
-    def end(self) -> None:
-        """End all."""
-        self.observer.close()
-        self.traffic.close()
-        self.worker.terminate()
-        self.worker.wait(60)
-
-
 def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Contrasts per second, CPU and bytes per contrast with the rules reasoner."""
-    running = Running(settings)
-    running.send(WARM, WARM_USERS, "warm")
-    running.wait(WARM, "warm-up")
-    before, _ = running.settled()
-    _say(f"{args.contrasts} choices of {args.users} users")
-    began = time.monotonic()
-    profiler = _profile(running.worker.pid, args.profile) if args.profile else None
-    running.send(args.contrasts, args.users, "choice")
-    running.wait(WARM + args.contrasts, "diffs")
-    seconds, busy = time.monotonic() - began, cpu_seconds(running.worker.pid) - before
-    _say("waiting until the worker is idle")
-    after, counted = running.settled()
-    if profiler:
-        profiler.send_signal(signal.SIGINT)
-        profiler.wait(30)
-    paced = running.at_half(args.contrasts / seconds, args)
-    running.end()
+    with Running(settings) as running:
+        running.send(WARM, WARM_USERS, "warm")
+        running.wait(WARM, "warm-up")
+        before, _ = running.settled()
+        _say(f"{args.contrasts} choices of {args.users} users")
+        began = time.monotonic()
+        profiler = _profile(running.process.pid, args.profile) if args.profile else None
+        running.send(args.contrasts, args.users, "choice")
+        running.wait(WARM + args.contrasts, "diffs")
+        seconds, busy = time.monotonic() - began, running.spent - before
+        _say("waiting until the worker is idle")
+        after, counted = running.settled()
+        if profiler:
+            profiler.send_signal(signal.SIGINT)
+            profiler.wait(30)
+        paced = _at_half(running, args.contrasts / seconds, args)
     return {
         "graph": args.graph,
         "contrasts": args.contrasts,
@@ -132,23 +67,22 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
 
 def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
+    users, ideal = 8 * args.in_flight, args.in_flight / args.delay
+    total = int(args.seconds * ideal)
     with endpoint(args.delay) as url:
-        own = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
-        running = Running(Settings(**own, in_flight=args.in_flight))
-        users, ideal = 8 * args.in_flight, args.in_flight / args.delay
-        total = int(args.seconds * ideal)
-        _say(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
-        running.send(total, users, "choice")
-        running.wait(args.in_flight, "first diffs")
-        began, first, before = time.monotonic(), running.diffs, cpu_seconds(running.worker.pid)
-        running.wait(first + int((total - first) * 0.95), "diffs")
-        seconds, cpu = time.monotonic() - began, cpu_seconds(running.worker.pid) - before
-        done = running.diffs - first
-        running.wait(total, "last diffs")
-        diffs = list(running.observer.seen.diffs.values())
-        _, counted = running.settled()
-        paced = running.at_half(done / seconds, args)
-        running.end()
+        told = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
+        with Running(Settings(**told, in_flight=args.in_flight)) as running:
+            _say(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
+            running.send(total, users, "choice")
+            running.wait(args.in_flight, "first diffs")
+            began, first, before = time.monotonic(), running.diffs, running.spent
+            running.wait(first + int((total - first) * 0.95), "diffs")
+            seconds, cpu = time.monotonic() - began, running.spent - before
+            done = running.diffs - first
+            running.wait(total, "last diffs")
+            diffs = list(running.observer.seen.diffs.values())
+            _, counted = running.settled()
+            paced = _at_half(running, done / seconds, args)
     return {
         "graph": args.graph,
         "updates_per_second": round(done / seconds, 1),
@@ -162,6 +96,14 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
         **per_contrast(counted, total),
         **paced,
     }
+
+
+def _at_half(running: Running, rate: float, args: argparse.Namespace) -> dict[str, Any]:
+    """How long slim skills take at half of a rate."""
+    half = args.rate or rate / 2
+    _say(f"{half:.1f} choices per second for {args.paced_seconds:g} s")
+    waits = latency.measured(running.settings, half, args.paced_seconds, args.users, running.check)
+    return {"paced_per_second": round(half, 1), **waits.figures()}
 
 
 def per_contrast(counted: Counted, contrasts: int) -> dict[str, Any]:

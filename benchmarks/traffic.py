@@ -39,9 +39,13 @@ class Traffic:
 
     Args:
         settings: the deployment; its topics exist.
+
+    Attributes:
+        newest: bytes of the newest key and value of each key, by topic: what compaction leaves. None was removed.
     """
 
     def __init__(self, settings: Settings) -> None:
+        self.newest: dict[str, dict[bytes, int]] = {base: {} for base in TOPICS}
         self._wire = Wire(settings.bootstrap)
         self._bases = {settings.topic(base): base for base in TOPICS}
         self._topics: list[dict[Partition, int]] = [
@@ -71,7 +75,9 @@ class Traffic:
                 continue
             records = list(batches.records(batch))
             found.records[base] += len(records)
-            found.plain[base] += sum(len(record.key or b"") + len(record.value or b"") for record in records)
+            sizes = [len(record.key or b"") + len(record.value or b"") for record in records]
+            found.plain[base] += sum(sizes)
+            self.newest[base].update({record.key or b"": size for record, size in zip(records, sizes, strict=True)})
             found.stored[base] += len(batch)
             at = end
         return at

@@ -171,9 +171,9 @@ class Settings(BaseSettings):
     )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
-    publish_seconds: float = Field(default=5.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
+    publish_seconds: float = Field(default=1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
-    batch_seconds: float = Field(default=1.0, gt=0, description="Longest wait before a DuckDB transaction.")
+    batch_seconds: float = Field(default=0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
     reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="The reasoner: rules, or llm.")
     on_llm_failure: OnLlmFailure = Field(

@@ -139,12 +139,12 @@ class Pipeline:
 
         Popular ones are many.
         """
-        parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
         # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
+        parser = parser_for(domain, self.settings.parsers)
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
@@ -269,6 +269,8 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(

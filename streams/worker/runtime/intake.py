@@ -15,6 +15,7 @@ from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
@@ -64,7 +65,8 @@ class Intake:
         position = position_of(event)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = self._pipeline.decode(topic.model, event.value)
+            raw = unpack(event.value or b"") if topic.packed else event.value
+            record = self._pipeline.decode(topic.model, raw)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
@@ -101,7 +103,7 @@ class Intake:
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
         """Dead-letter a record with its bytes, its position and the reason."""
-        original = event.value if value is None else value
+        original = unpack(event.value or b"") if value is None else value
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))

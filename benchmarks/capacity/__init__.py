@@ -1,0 +1,1 @@
+"""What a deployment of a given size needs, computed from measured constants: `python -m benchmarks.capacity`."""

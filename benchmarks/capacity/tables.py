@@ -1,0 +1,160 @@
+"""The model's answers as tables of docs/capacity.md."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.capacity.constants import Constants
+from benchmarks.capacity.model import Needs, Size, needs
+from benchmarks.capacity.queueing import Result, Scene, simulated
+
+DOC = Path(__file__).parents[2] / "docs" / "capacity.md"
+USERS = (10_000, 1_000_000, 100_000_000)
+MILLION = 1_000_000.0
+LLM_SECONDS, LLM_PLACES = 1.0, 64
+UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def sizes() -> list[Size]:
+    """A million choices a day at each number of users, then one choice a day of each user."""
+    return [Size(users, MILLION) for users in USERS] + [Size(users, float(users)) for users in USERS]
+
+
+def scenes(constants: Constants) -> list[Scene]:
+    """What is simulated."""
+    ruled = Scene("rules: users alike", 1_000_000, 12, constants.worker_cpu_ms / 1_000, skewed=False)
+    asked = replace(ruled, name="LLM: users alike", seconds_each=LLM_SECONDS, places=LLM_PLACES)
+    return [
+        ruled,
+        replace(ruled, name="rules: busy and seldom users", skewed=True),
+        replace(ruled, name="rules: the same, 10 partitions for 4 workers", skewed=True, partitions=10),
+        replace(ruled, name="rules: the same, a robot makes 5% of all choices", skewed=True, hot=0.05),
+        replace(ruled, name="rules: the same, it makes 15%", skewed=True, hot=0.15),
+        replace(ruled, name="rules: a worker lost, taken over after 15 s", skewed=True, lost_at=0.3),
+        replace(
+            ruled, name="rules: a worker lost, after 40 s", skewed=True, lost_at=0.2, takeover_seconds=40, seconds=240
+        ),
+        asked,
+        replace(asked, name="LLM: busy and seldom users", skewed=True),
+        replace(asked, name="LLM: the same, a robot chooses 0.8 times a second", skewed=True, hot=0.8 / 153.6),
+        replace(asked, name="LLM: the same, it chooses 3 times a second", skewed=True, hot=3 / 153.6),
+        replace(asked, name="LLM: a worker lost, taken over after 15 s", skewed=True, lost_at=0.3),
+    ]
+
+
+def told(constants: Constants) -> dict[str, Any]:
+    """All answers, for a program."""
+    return {
+        "sizes": [{**asdict(size), **asdict(needs(size, constants))} for size in sizes()],
+        "queues": [
+            {**asdict(scene), "per_second": round(scene.per_second, 1), **asdict(simulated(scene))}
+            for scene in scenes(constants)
+        ],
+    }
+
+
+def tables(constants: Constants) -> dict[str, str]:
+    """The tables, by the names of their places in the page."""
+    million, daily = sizes()[: len(USERS)], sizes()[len(USERS) :]
+    return {
+        "constants": "\n".join(_constants(constants)),
+        "million": "\n".join(_needs(million, [needs(size, constants) for size in million])),
+        "daily": "\n".join(_needs(daily, [needs(size, constants) for size in daily])),
+        "queues": "\n".join(_queues([(scene, simulated(scene)) for scene in scenes(constants)])),
+    }
+
+
+def written(page: str, constants: Constants) -> str:
+    """The page with its tables made anew."""
+    for name, table in tables(constants).items():
+        before, begin, rest = page.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not end:
+            raise ValueError(f"{DOC.name} has no place for {name}")
+        page = f"{before}{begin}\n{table}\n\n{end}{after}"
+    return page
+
+
+def _constants(constants: Constants) -> Iterator[str]:
+    yield from _head("measured", "", right=1)
+    each_user = constants.choices // constants.users
+    yield f"| day | {constants.measured_on} |"
+    yield f"| users, choices of each, items | {constants.users}, {each_user}, {constants.items} |"
+    for name, value in (
+        ("worker, with the graph", constants.worker_cpu_ms),
+        ("worker, without", constants.worker_cpu_ms_without_graph),
+        ("worker, with the graph and an LLM call", constants.worker_cpu_ms_with_llm),
+        ("materializer", constants.materializer_cpu_ms),
+        ("broker (embedded, one copy)", constants.broker_cpu_ms),
+    ):
+        yield f"| {name}, CPU ms per choice | {value:.2f} |"
+    topics = constants.topics.values()
+    yield f"| bytes on Kafka per choice: keys and values | {sum(each.bytes_per_choice for each in topics):,.0f} |"
+    yield f"| the same, as the broker stores them | {sum(each.stored_per_choice for each in topics):,.0f} |"
+    for base, each in sorted(constants.topics.items(), key=lambda pair: -pair[1].bytes_per_choice):
+        yield f"| of which {base} | {each.bytes_per_choice:,.0f}, stored {each.stored_per_choice:,.0f} |"
+    yield f"| memory of a worker without users | {constants.worker_mib:.0f} MiB |"
+    yield f"| memory of the materializer | {constants.materializer_mib:.0f} MiB |"
+    yield f"| bytes in DuckDB per choice | {constants.duckdb_bytes_per_choice:,.0f} |"
+
+
+def _needs(rows: Sequence[Size], found: Sequence[Needs]) -> Iterator[str]:
+    yield from _head("", *(f"{size.users:,} users" for size in rows), right=len(rows))
+
+    def row(name: str, values: Iterable[str]) -> str:
+        return f"| {name} | {' | '.join(values)} |"
+
+    yield row("choices a day", (f"{size.choices_per_day:,.0f}" for size in rows))
+    yield row("workers, busy cores on average", (_cores(each.worker_cores) for each in found))
+    yield row("the same without the graph", (_cores(each.worker_cores_without_graph) for each in found))
+    yield row("the same with an LLM call per choice", (_cores(each.worker_cores_with_llm) for each in found))
+    yield row("workers to start (peak, room to spare)", (f"{each.workers:,}" for each in found))
+    yield row("materializer, busy cores", (_cores(each.materializer_cores) for each in found))
+    yield row("brokers, busy cores", (_cores(each.broker_cores) for each in found))
+    yield row("network into brokers, per second", (_bytes(each.network_in) for each in found))
+    yield row("network out of brokers, per second", (_bytes(each.network_out) for each in found))
+    yield row("Kafka's disks: events", (_bytes(each.events_disk) for each in found))
+    yield row("Kafka's disks: log of skills, per year", (_bytes(each.log_disk) for each in found))
+    yield row("Kafka's disks: states", (_bytes(each.states_disk) for each in found))
+    yield row("workers' tables on disk (RocksDB)", (_bytes(each.tables) for each in found))
+    yield row("or in memory", (_bytes(each.tables_memory) for each in found))
+    yield row("DuckDB file, per year", (_bytes(each.duckdb) for each in found))
+
+
+def _queues(found: Sequence[tuple[Scene, Result]]) -> Iterator[str]:
+    yield from _head("", "choices per second", "busiest worker", "wait p50", "wait p99", "caught up after", right=5)
+    for scene, result in found:
+        late = "" if result.catch_up is None else _seconds(result.catch_up)
+        yield (
+            f"| {scene.name} | {scene.per_second:,.0f} | {result.busiest:.2f} | {_seconds(result.p50)} | "
+            f"{_seconds(result.p99)} | {late} |"
+        )
+
+
+def _head(*columns: str, right: int) -> Iterator[str]:
+    yield f"| {' | '.join(columns)} |"
+    yield "| --- |" + " ---: |" * right
+
+
+def _cores(value: float) -> str:
+    return (
+        f"{value:,.0f}" if value >= 100 else f"{value:.2g}" if value >= 10 else f"{value:.3f}".rstrip("0").rstrip(".")
+    )
+
+
+def _bytes(value: float) -> str:
+    for unit, name in UNITS:
+        if value >= unit:
+            return f"{value / unit:.3g} {name}" if value < 1_000 * unit else f"{value / unit:,.0f} {name}"
+    return f"{value:.0f} B"
+
+
+def _seconds(value: float) -> str:
+    return f"{1_000 * value:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def as_json(constants: Constants) -> str:
+    """All answers as one line."""
+    return json.dumps(told(constants))

@@ -1,0 +1,1 @@
+"""The worker beside its peers, on the same choices: `python -m benchmarks.peers --json`."""

@@ -1,0 +1,88 @@
+"""A process that turns choices into diffs, and what a benchmark does with it: send, wait, and see what it spent."""
+
+import subprocess
+from collections.abc import Callable
+from typing import Self
+
+from benchmarks.choices import choices, send
+from benchmarks.processes import cpu_seconds, settled
+from benchmarks.surroundings import reached_as
+from benchmarks.traffic import Counted, Traffic
+from sager_client import EventProducer
+from streams.demo.observer import Observer
+from streams.kafka import topics
+from streams.local.launch import child
+from streams.settings import Settings
+
+END_SECONDS = 60
+LOG = "process.log"
+
+
+def worker(settings: Settings) -> "subprocess.Popen[bytes]":
+    """The pipeline's own worker."""
+    return child(["worker"], settings, settings.data_dir / LOG)
+
+
+class Running:
+    """Such a process, on topics of its own, and who looks at it.
+
+    Args:
+        settings: the deployment.
+        start: starts the process. Its output goes to `process.log` in the data folder.
+    """
+
+    def __init__(self, settings: Settings, start: Callable[[Settings], "subprocess.Popen[bytes]"] = worker) -> None:
+        topics.ensure(settings)
+        self.settings = settings
+        self.process = start(settings)
+        self.observer = Observer(settings, self.check)
+        self.traffic = Traffic(settings)
+
+    @property
+    def diffs(self) -> int:
+        """How many choices have evolved a skill."""
+        return len(self.observer.seen.diffs)
+
+    @property
+    def spent(self) -> float:
+        """The process' CPU seconds so far."""
+        return cpu_seconds(self.process.pid)
+
+    def check(self) -> None:
+        """End where the process has ended."""
+        if self.process.poll() is not None:
+            last = (self.settings.data_dir / LOG).read_text(errors="replace").splitlines()[-8:]
+            raise SystemExit("\n".join(["the process has ended; its last words:", *last]))
+
+    def send(self, count: int, users: int, name: str) -> None:
+        """Choices, as fast as the broker takes them."""
+        with EventProducer(connection=reached_as(self.settings)) as events:
+            send(events, choices(count, users, name))
+
+    def wait(self, count: int, what: str) -> None:
+        """Until there are so many diffs."""
+        self.observer.wait(lambda: self.diffs >= count, what)
+
+    def settled(self) -> tuple[float, Counted]:
+        """The process' CPU seconds once all is done, and what has come since the last time."""
+        counted = self.traffic.read()
+
+        def is_news() -> bool:
+            more = self.traffic.read()
+            counted.add(more)
+            return bool(more.records)
+
+        return settled(self.process.pid, is_news), counted
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.observer.close()
+        self.traffic.close()
+        self.process.terminate()
+        try:
+            self.process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
