@@ -1,36 +1,30 @@
-"""Measures the latency of analysts' queries, and the load that readers put on the writer.
+"""Measures the age of what analysts read, the latency of their queries, and what forgetting costs beside them.
 
-    python -m benchmarks.analytics [--users 100000] [--diffs 1000000] [--rows-per-second 1000] [--readers 0 1 3]
+    python -m benchmarks.analytics [--diffs 1300000] [--rows-per-second 1000] [--readers 0 1 3] [--seconds 60] [--json]
 
-A file is filled in bulk with this many users and diffs, with their rankings, selections and contrasts. Then a writer
-continues like `sager materialize`, without Kafka: this many rows per second through `Store`, in a transaction per
-second or of at most 2,000 records, with a publication whenever one is due; new rows wait meanwhile. Beside it readers,
-in processes of their own, keep opening the published file and run one query after another. It prints, for each number
-of readers, the time of a transaction, of a publication, and the age of the data that readers see; for each query, its
-latency, including the opening of the file.
+A file is filled in bulk with this many users and diffs, with their rankings, selections and contrasts: some 1 GB. Then
+a writer continues like `sager materialize`, without Kafka: this many rows per second through `Store`, with the offsets
+in the transaction, and a publication whenever one is due. Beside it readers, in processes of their own, keep opening
+the published file and run one query after another. At the end one of the users is forgotten, while rows come in. It
+prints, for each number of readers, the time of a transaction, of the writer's stops, and the age of the newest record
+in the file that a reader has just opened; for each query, its latency, including the opening of the file; for
+forgetting, the longest time without rows, and how long the files held the person.
 """
 
 import argparse
 import json
 import random
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from benchmarks.analytics_fill import RECORDS_PER_CHOICE, ROWS_PER_CHOICE, choices, fill
-from schemas import encode, topic_of
+from benchmarks.analytics_fill import fill
+from benchmarks.analytics_writer import Writer, at
 from streams.materializer import read
-from streams.materializer.batch import Batch
-from streams.materializer.records import Record
-from streams.materializer.rows import read as to_rows
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
 from streams.settings import Settings
@@ -58,36 +52,6 @@ QUESTIONS = {
 }
 
 
-def write(settings: Settings, users: int, version: int, rate: float, seconds: float) -> dict[str, list[float]]:
-    """Writes rows at a fixed rate for a while; returns seconds per transaction and publication, and rows."""
-    ahead = choices(users, version)
-    done: dict[str, list[float]] = {"batch": [], "publish": [], "rows": []}
-    with Store(settings.data_dir / "live.duckdb", settings.prefix) as store:
-        publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
-        offset, starts, written = int(time.time()) * 1_000, time.monotonic(), 0
-        while (tick := time.monotonic()) < starts + seconds:
-            due = round(rate * (tick - starts + 1) / ROWS_PER_CHOICE) - written
-            made = list(islice(ahead, max(1, min(due, settings.batch_rows // RECORDS_PER_CHOICE))))
-            written, now_ms = written + len(made), time.time_ns() // 1_000_000
-            events = [event for events in made for event in events]
-            values = [(topic_of(type(event)), encode(event)) for event in events]
-            began = time.perf_counter()
-            batch = Batch()
-            for topic, value in values:
-                offset += 1
-                if (made_of := to_rows(Record(topic, 0, offset, now_ms, None, value))) is not None:
-                    batch.add(made_of)
-            rows = sum(store.write(batch, {}).values())
-            done["batch"].append(time.perf_counter() - began)
-            done["rows"].append(rows)
-            publisher.note(datetime.now(UTC).replace(tzinfo=None))
-            began = time.perf_counter()
-            if publisher.publish_if_due():
-                done["publish"].append(time.perf_counter() - began)
-            time.sleep(max(0.0, starts + written * ROWS_PER_CHOICE / rate - time.monotonic()))
-    return done
-
-
 def ask(settings: Settings, users: int, seconds: float, seed: int) -> None:
     """One reader: runs queries in turn, each on the newest file, and prints one JSON line per answer."""
     rng, ends = random.Random(seed), time.monotonic() + seconds
@@ -109,7 +73,7 @@ def ask(settings: Settings, users: int, seconds: float, seed: int) -> None:
         print(json.dumps({"question": name, "seconds": took, "age": age}), flush=True)
 
 
-def measure(settings: Settings, args: argparse.Namespace, readers: int, version: int) -> dict[str, Any]:
+def measure(settings: Settings, args: argparse.Namespace, writer: Writer, readers: int) -> dict[str, Any]:
     """Runs the writer beside this many readers."""
     own = ["--ask", str(settings.data_dir), "--users", str(args.users), "--seconds", str(args.seconds)]
     asking = [
@@ -120,53 +84,90 @@ def measure(settings: Settings, args: argparse.Namespace, readers: int, version:
         )
         for number in range(readers)
     ]
-    done = write(settings, args.users, version, args.rows_per_second, args.seconds)
+    ends = time.monotonic() + args.seconds
+    done = writer.run(args.rows_per_second, lambda: time.monotonic() >= ends)
     answers = [json.loads(line) for each in asking for line in each.communicate(timeout=600)[0].splitlines()]
-    failed = sum(each.returncode != 0 for each in asking)
-    return {"readers": readers, "failed": failed, "answers": answers, **done}
+    ages = [answer["age"] for answer in answers]
+    return {
+        "readers": readers,
+        "failed": sum(each.returncode != 0 for each in asking),
+        "age_seconds": {"p50": round(at(ages, 0.5), 2), "p95": round(at(ages, 0.95), 2), "max": round(max(ages), 2)}
+        if ages
+        else None,
+        "questions_per_second": round(len(answers) / args.seconds, 1),
+        **done.as_json(),
+        "questions": {
+            name: {"p50": round(at(took, 0.5), 3), "p95": round(at(took, 0.95), 3)}
+            for name in QUESTIONS
+            if (took := [answer["seconds"] for answer in answers if answer["question"] == name])
+        },
+    }
 
 
-def at(values: Sequence[float], share: float) -> float:
-    """A quantile; 0 of nothing."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
+def forget(settings: Settings, args: argparse.Namespace, store: Store, writer: Writer) -> dict[str, Any]:
+    """Forgets one of the users while rows come in: how long no rows were written, and when nothing was left."""
+    user = f"user-{args.users // 2:08}"
+    deleted, began = writer.forget(user), time.monotonic()
+    files = (store.path, settings.duckdb_file)
+    before = [file.stat().st_ino for file in files]
 
-
-def table_of_the_writer(runs: Sequence[dict[str, Any]]) -> None:
-    """The table of the readers' load on the writer, and the age of what they see."""
-    print("\n| readers | rows/s | batch p50 / p95 | publication p50 / max | age of the data p50 / p95 | questions/s |")
-    print("|---|---|---|---|---|---|")
-    for run in runs:
-        batch, publish, ages = run["batch"], run["publish"], [answer["age"] for answer in run["answers"]]
-        told = f"{at(ages, 0.5):.1f} s / {at(ages, 0.95):.1f} s" if ages else ""
-        print(
-            f"| {run['readers']} | {sum(run['rows']) / run['seconds']:,.0f} "
-            f"| {1e3 * at(batch, 0.5):.0f} ms / {1e3 * at(batch, 0.95):.0f} ms "
-            f"| {at(publish, 0.5):.2f} s / {max(publish, default=0):.2f} s | {told} "
-            f"| {len(ages) / run['seconds']:.1f} |"
+    def is_gone() -> bool:
+        return not store.is_stained() and all(
+            file.stat().st_ino != ino for file, ino in zip(files, before, strict=True)
         )
 
+    # To the end: rows, and publications, go on until both files are new.
+    done = writer.run(args.rows_per_second, is_gone)
+    seconds = time.monotonic() - began
+    folder = [path for path in settings.data_dir.iterdir() if path.is_file()]
+    return {
+        "delete_seconds": round(deleted, 2),
+        "gone_after_seconds": round(seconds, 1),
+        "held_by": [path.name for path in folder if holds(path, user.encode())],
+        **done.as_json(),
+    }
 
-def table_of_questions(runs: Sequence[dict[str, Any]]) -> None:
-    """The table of latency by query and number of readers."""
-    asked = [run for run in runs if run["readers"]]
+
+def holds(path: Path, text: bytes) -> bool:
+    """Whether a file has these bytes."""
+    with path.open("rb") as file:
+        before = b""
+        for part in iter(lambda: file.read(1 << 24), b""):
+            if text in before + part:
+                return True
+            before = part[-len(text) :]
+    return False
+
+
+def tables(found: dict[str, Any]) -> None:
+    """The writer's load and the age of what readers see, then latency by query and number of readers."""
+    print("\n| readers | rows/s | transaction p50 / max | stop p50 / max | age of the data p50 / max | questions/s |")
+    print("|---|---|---|---|---|---|")
+    for run in found["runs"]:
+        age, batch, stop = run["age_seconds"], run["transaction_seconds"], run["stop_seconds"]
+        print(
+            f"| {run['readers']} | {run['rows_per_second']:,} | {batch['p50']:.2f} s / {batch['max']:.2f} s "
+            f"| {stop['p50']:.2f} s / {stop['max']:.2f} s "
+            f"| {age['p50'] if age else '-'} s / {age['max'] if age else '-'} s | {run['questions_per_second']} |"
+        )
+    asked = [run for run in found["runs"] if run["readers"]]
     print("\n| question |" + "".join(f" {run['readers']} readers, p50 / p95 |" for run in asked))
     print("|---|" + "---|" * len(asked))
     for name in QUESTIONS:
-        cells = []
-        for run in asked:
-            took = [answer["seconds"] for answer in run["answers"] if answer["question"] == name]
-            cells.append(f" {1e3 * at(took, 0.5):,.0f} ms / {1e3 * at(took, 0.95):,.0f} ms |")
-        print(f"| {name} |" + "".join(cells))
+        took = [run["questions"].get(name, {"p50": 0, "p95": 0}) for run in asked]
+        print(f"| {name} |" + "".join(f" {1e3 * t['p50']:,.0f} ms / {1e3 * t['p95']:,.0f} ms |" for t in took))
+    print(f"\nforgetting: {json.dumps(found['forget'])}")
 
 
 def main() -> None:
-    """Fills the file, runs, and prints the tables."""
+    """Fills the file, runs, and prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, default=100_000)
-    parser.add_argument("--diffs", type=int, default=1_000_000)
+    parser.add_argument("--diffs", type=int, default=1_300_000)
     parser.add_argument("--rows-per-second", type=float, default=1_000)
-    parser.add_argument("--readers", type=int, nargs="+", default=[0, 1, 3])
+    parser.add_argument("--readers", type=int, nargs="*", default=[0, 1, 3])
     parser.add_argument("--seconds", type=float, default=60.0, help="for each number of readers")
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seed", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -177,26 +178,32 @@ def main() -> None:
     try:
         settings = Settings(data_dir=folder)
         with Store(folder / "live.duckdb", settings.prefix) as store:
-            store.use_prices(0.15, 0.6)
-            began = time.perf_counter()
-            fill(store._db, args.users, args.diffs)
-            print(f"{args.diffs:,} diffs of {args.users:,} users filled in {time.perf_counter() - began:.0f} s")
-            began = time.perf_counter()
-            store.derive_all()
-            Publisher(store, settings.duckdb_file, settings.publish_seconds).publish()
-            print(f"all users derived and published in {time.perf_counter() - began:.0f} s", flush=True)
-        print(f"{settings.duckdb_file.stat().st_size / 1e6:,.0f} MB", flush=True)
-        runs, version = [], args.diffs // args.users
-        for readers in args.readers:
-            run = measure(settings, args, readers, version + 1) | {"seconds": args.seconds}
-            version += 1 + int(sum(run["rows"]) / ROWS_PER_CHOICE / args.users)
-            runs.append(run)
-            short = {key: value for key, value in run.items() if key in ("readers", "failed")}
-            print(json.dumps(short | {"batch": statistics.median(run["batch"])}), flush=True)
+            found = run(settings, args, store)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    table_of_the_writer(runs)
-    table_of_questions(runs)
+    if args.json:
+        print(json.dumps(found))
+    else:
+        tables(found)
+
+
+def run(settings: Settings, args: argparse.Namespace, store: Store) -> dict[str, Any]:
+    """Fills the file, and measures one number of readers after the other, then forgetting."""
+    store.use_prices(0.15, 0.6)
+    fill(store._db, args.users, args.diffs)
+    store.derive_all()
+    publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
+    publisher.publish()
+    megabytes = round(settings.duckdb_file.stat().st_size / 1e6)
+    print(f"{args.diffs:,} diffs of {args.users:,} users: {megabytes:,} MB", file=sys.stderr, flush=True)
+    writer = Writer(settings, store, publisher, args.users, args.diffs // args.users + 1)
+    runs = []
+    for readers in args.readers:
+        runs.append(measure(settings, args, writer, readers))
+        print({k: v for k, v in runs[-1].items() if k != "questions"}, file=sys.stderr, flush=True)
+    forgotten = forget(settings, args, store, writer)
+    publisher.close()
+    return {"users": args.users, "diffs": args.diffs, "megabytes": megabytes, "runs": runs, "forget": forgotten}
 
 
 if __name__ == "__main__":

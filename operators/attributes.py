@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 
 from operators.unicode import nfkc
@@ -66,6 +67,11 @@ def fact_id(fact: Fact) -> str:
     'criterion:era:1990s'
     """
     return _fact_id(fact.dimension, fact.value)
+
+
+def fact_ids(facts: Iterable[Fact]) -> list[str]:
+    """The ids of the attributes for these facts, in their order."""
+    return [_fact_id(fact.dimension, fact.value) for fact in facts]
 
 
 @lru_cache(maxsize=65_536)

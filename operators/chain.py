@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import orjson
 
 from operators.findings import Kind
+from operators.mac import hmac_sha256
 from schemas import PolicySkill, SkillDiff
 
 
@@ -86,4 +87,4 @@ def _seal(diff: SkillDiff, before: str | None, key: bytes) -> str:
     told = orjson.dumps(
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS
     )
-    return hmac.digest(key, f"{before or ''}\n".encode() + told, "sha256").hex()
+    return hmac_sha256(key, f"{before or ''}\n".encode() + told).hex()

@@ -11,6 +11,7 @@ each event writes only its slot.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from operators.applied import with_applied
 from operators.outcome import arm_of
@@ -103,6 +104,7 @@ def reverse_rank(candidates: Sequence[ItemFacts], chosen: str) -> tuple[ItemFact
     return tuple(item for item in reversed(candidates) if item.item_id != chosen)
 
 
+@lru_cache(maxsize=4_096)
 def slot_of(ranking_id: str) -> int:
     """The slot of the rings in which this ranking and its selection meet."""
     return int(derived_id("slot", ranking_id), 16) % SLOTS
@@ -154,11 +156,17 @@ def on_ranking(
 
 
 def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
-    rankings = (*state.rankings, opened.model_copy(update={"size_bytes": len(encode(opened))}))
+    rankings = (*state.rankings, opened)
     kept = rankings[-limits.rankings :]
+    if len(kept) > 1:  # as a rule a ranking is answered before its slot gets another one: then nobody needs its size
+        kept = tuple(map(_sized, kept))
     while len(kept) > 1 and sum(ranking.size_bytes for ranking in kept) > limits.size_bytes:
         kept = kept[1:]
     return Step(state.model_copy(update={"rankings": kept}), Outcome.OPENED, expired=len(rankings) - len(kept))
+
+
+def _sized(ranking: OpenRanking) -> OpenRanking:
+    return ranking if ranking.size_bytes else ranking.model_copy(update={"size_bytes": len(encode(ranking))})
 
 
 def on_selection(
@@ -175,8 +183,7 @@ def on_selection(
     ranking = next((r for r in state.rankings if r.ranking_id == selection.ranking_id), None)
     if ranking is not None:
         step = _match(fenced, ranking, arrived, limits)
-        refused = ((arrived, step.outcome),) if step.outcome.refused else ()
-        return replace(step, refused=refused)
+        return replace(step, refused=((arrived, step.outcome),)) if step.outcome.refused else step
     if any(w.selection.ranking_id == selection.ranking_id for w in state.waiting):
         first = next(w.selection for w in state.waiting if w.selection.ranking_id == selection.ranking_id)
         if first.item_id == selection.item_id:

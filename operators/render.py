@@ -14,8 +14,8 @@ MAX_VALUE_CHARS = 60
 _PINNED = ", pinned"
 _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
-_TIER_CHARS = {tier: len(f"-  (, {tier})\n") for tier in Tier}
-"""Of a line, besides its words: the tier's name and the signs."""
+_TIER_CHARS = (0, *(len(f"-  (, {tier})\n") for tier in sorted(Tier)))
+"""Of a line, besides its words: the tier's name and the signs; by the tier's number."""
 MUST_INCLUDE = 3
 EXPLORATION = 0.15
 
@@ -56,7 +56,8 @@ def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
         len(clip(a.value)) + len(a.dimension) + _TIER_CHARS[a.tier] + (_PINNED_CHARS if a.pinned else 0)
         for a in attributes
     ]
-    headings = [len(SECTIONS[kind]) + _HEADING_CHARS for kind in {a.kind for a in attributes}]
+    kinds = [a.kind for a in attributes]
+    headings = [len(heading) + _HEADING_CHARS for kind, heading in SECTIONS.items() if kind in kinds]
     if strategy.must_include:
         lengths.append(len(_strategy_lines(strategy)) + 1)
     # Each line and each heading ends with a line break, but for the last.
@@ -79,7 +80,8 @@ def render(skill: PolicySkill) -> str:
 
 def strategy_of(attributes: Iterable[Attribute]) -> Strategy:
     """How to use these attributes (App. E.3): what to include, what breaks a tie, how much to explore."""
-    sure = sorted((a for a in attributes if a.tier >= Tier.MEDIUM), key=lambda a: (-a.tier, -a.support, a.attribute_id))
+    medium = Tier.MEDIUM
+    sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))
     likes = [a.value for a in sure if a.kind is Kind.PREFERENCE]
     criteria = [a.value for a in sure if a.kind is Kind.CRITERION]
     patterns = [a.value for a in sure if a.kind is Kind.PATTERN]

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from operators.mac import hmac_sha256
 from schemas import Model, Receipt, SlimSkill
 
 SealedT = TypeVar("SealedT", SlimSkill, Receipt)
@@ -101,4 +102,4 @@ def _within(said: Any, known: Any) -> bool:
 def _seal(record: SlimSkill | Receipt, key: bytes) -> str:
     # Without defaults: a field added by a later release does not break existing seals.
     told = record.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True)
-    return hmac.digest(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS), "sha256").hex()
+    return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()

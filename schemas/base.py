@@ -1,7 +1,7 @@
 """What all models share: they are frozen and ignore unknown fields, and events have one envelope."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -33,11 +33,11 @@ def at_version(now: int) -> AfterValidator:
 _set = object.__setattr__
 
 
-def _settle(schema: Any) -> None:
+def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
     """Make a schema strict and cheap, with all that is in it."""
     if isinstance(schema, list | tuple):
         for part in schema:
-            _settle(part)
+            _settle(part, handler)
     elif isinstance(schema, dict):
         kind = schema.get("type")
         if kind in ("dict", "tuple"):
@@ -46,12 +46,14 @@ def _settle(schema: Any) -> None:
         elif kind in ("int", "float", "bool"):
             # A number is no text and no truth value, and a whole number has no point: all readers read the same.
             schema["strict"] = True
-        elif kind == "enum" and schema.get("sub_type") == "str":
-            # A member is a text: written as one it takes a fourteenth of the time that asking for its value does.
-            schema["serialization"] = core_schema.simple_ser_schema("str")
+        elif kind == "definition-ref":
+            referred = handler.resolve_ref_schema(cast("CoreSchema", schema))
+            if referred["type"] == "enum" and referred.get("sub_type") == "str":
+                # A member is a text: written as one it takes a tenth of the time that asking for its value does.
+                referred["serialization"] = core_schema.simple_ser_schema("str")
         for name, part in schema.items():
             if name != "metadata":
-                _settle(part)
+                _settle(part, handler)
 
 
 class Model(BaseModel):
@@ -72,7 +74,7 @@ class Model(BaseModel):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """The schema, with numbers and truth values read strictly, wherever a class uses them."""
         schema = handler(source)
-        _settle(schema)
+        _settle(schema, handler)
         return schema
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

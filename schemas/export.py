@@ -6,6 +6,8 @@ from .base import SCHEMA_VERSION
 from .topics import DEFAULT_PREFIX, TOPICS, Topic
 
 ASYNCAPI_VERSION = "3.0.0"
+PACKED_JSON = "application/vnd.sager.packed+json"
+"""Of values that are compressed inside: docs/events.md tells how."""
 
 
 def public_topics() -> list[Topic]:
@@ -45,7 +47,7 @@ def asyncapi(prefix: str = DEFAULT_PREFIX, partitions: int = 4) -> dict[str, Any
         message = topic.model.__name__
         messages[message] = {
             "name": message,
-            "contentType": "application/json",
+            "contentType": PACKED_JSON if topic.packed else "application/json",
             "payload": {"schemaFormat": "application/schema+json;version=draft-2020-12", "schema": json_schema(topic)},
             "bindings": {"kafka": {"key": {"type": "string", "description": topic.key.value}}},
         }

@@ -56,9 +56,13 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
                 kind = type(part)
                 if kind is str:
                     chars += len(part)
-                elif kind is dict or kind is list:
+                elif kind in _SCALARS:
+                    continue
+                elif isinstance(part, dict | list):
                     below.append(part)
-                elif kind not in _SCALARS:
+                elif isinstance(part, str):
+                    chars += len(part)
+                elif not isinstance(part, int | float):
                     raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
             if chars > MAX_METADATA_CHARS:
                 raise _too_large()

@@ -42,7 +42,7 @@ class Tier(IntEnum):
         if isinstance(value, cls):
             return value
         if isinstance(value, str):
-            found = _TIERS.get(value) or _TIERS.get(value.lower())
+            found = _TIERS.get(value) or cls.__members__.get(value.upper())
             if found is not None:
                 return found
         raise ValueError("must be 'low', 'medium' or 'high'")

@@ -56,7 +56,7 @@ class OpenRanking(Model):
     arm: Identifier | None = None
     wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if so.")
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
-    size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded.")
+    size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded. 0: it is alone.")
 
 
 class WaitingSelection(Model):

@@ -104,7 +104,7 @@ class Topic:
         max_message_bytes: the largest record that the broker accepts.
         single_partition: every process reads it whole, instead of a share of its users.
         internal: a table's changelog, not meant for other readers.
-        packed: whether its values are compressed, see `streams.kafka.packed`: only where nobody but workers reads them.
+        packed: whether its values are compressed, see `streams.kafka.packed`: only where no app reads them.
         worked_off: whether the workers' group consumes it, so that what waits there is lag.
     """
 
@@ -177,9 +177,17 @@ _ALL = (
         timedelta(days=30),
         max_message_bytes=4 * MEBIBYTE,
         worked_off=True,
+        packed=True,
     ),
     Topic("skill-diffs", SkillDiff, Key.USER_DOMAIN_AND_VERSION, "the agent evolve", compact=True),
-    Topic("skills", PolicySkill, Key.USER_AND_DOMAIN, "the agent evolve: its table's changelog", compact=True),
+    Topic(
+        "skills",
+        PolicySkill,
+        Key.USER_AND_DOMAIN,
+        "the agent evolve: its table's changelog",
+        compact=True,
+        packed=True,
+    ),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
     Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90), worked_off=True),
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),

@@ -17,10 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.privacy import Category
-from operators.rank.skill import RankSkill
-from operators.retrieve import Preset
-from operators.seals import derived_key
+from operators.options import Category, Preset, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -174,9 +171,9 @@ class Settings(BaseSettings):
     )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
-    publish_seconds: float = Field(default=5.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
+    publish_seconds: float = Field(default=1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")
-    batch_seconds: float = Field(default=1.0, gt=0, description="Longest wait before a DuckDB transaction.")
+    batch_seconds: float = Field(default=0.5, gt=0, description="Longest wait before a DuckDB transaction.")
 
     reasoner: ReasonerName = Field(default=ReasonerName.RULES, description="The reasoner: rules, or llm.")
     on_llm_failure: OnLlmFailure = Field(
@@ -387,6 +384,8 @@ class Settings(BaseSettings):
     @property
     def event_key_bytes(self) -> bytes:
         """What keys the digests of forgotten events, derived from `chain_key`; empty if there is none."""
+        from operators.seals import derived_key  # noqa: PLC0415 - commands that seal nothing start without it
+
         return derived_key(self.chain_key_bytes, "forgotten events") if self.chain_key else b""
 
     @property

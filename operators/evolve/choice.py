@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from operators.attributes import fact_id
+from operators.attributes import fact_ids
 from schemas import Contrast, Fact, PolicySkill
 
 TELLING = ("genre", "category", "director", "author", "mood", "ambience", "qualifier", "price", "meal", "rating", "era")
@@ -37,10 +37,10 @@ class Choice:
     @classmethod
     def of(cls, contrast: Contrast) -> "Choice":
         """The count of this contrast."""
-        facts = {fact_id(fact): fact for fact in contrast.chosen.facts}
+        facts = dict(zip(fact_ids(contrast.chosen.facts), contrast.chosen.facts, strict=True))
         seen: dict[str, int] = {}
         for item in contrast.unchosen:
-            for name in {fact_id(fact) for fact in item.facts}:
+            for name in set(fact_ids(item.facts)):
                 seen[name] = seen.get(name, 0) + 1
         others = len(contrast.unchosen) or 1
         share = {name: seen.get(name, 0) / others for name in facts}

@@ -1,9 +1,9 @@
 """Privacy: what must not become a line of a skill, a part of a prompt or a row. Pure, bounded, without any model."""
 
+from operators.options import Category
 from operators.privacy.acts import Text, Why, why
 from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, Found, Privacy, Redacted
 from operators.privacy.orders import gives_orders, is_suspicious, without_orders
-from operators.privacy.sensitive import Category
 from operators.privacy.wishes import wish_of
 
 __all__ = [

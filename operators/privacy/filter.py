@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from operators.options import Category
 from operators.privacy import numbered
 from operators.privacy.acts import Text, plays
 from operators.privacy.disguise import disguised, reading, readings
@@ -16,7 +17,7 @@ from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
 from operators.privacy.persons import USERS
 from operators.privacy.reading import line
-from operators.privacy.sensitive import Category, claims, of_fact
+from operators.privacy.sensitive import claims, of_fact
 from operators.privacy.streets import streets
 from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
@@ -78,7 +79,7 @@ class Privacy:
 
     def asked(self, instruction: str, domain: str) -> Redacted:
         """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
-        if not self.on:
+        if not self.on or not instruction:
             return Redacted(instruction)
         return _without_orders(self.redact(instruction, domain), Text.REQUEST)
 
@@ -126,15 +127,16 @@ class Privacy:
         """What an app says that it put into a ranking, without what is private and without orders to a model."""
         if not self.on:
             return injected
-        told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
-        kept: dict[str, object] = {
-            "facets": self.fit(injected.facets, domain),
-            "slim_skill": _without_orders(told, Text.REPLY).text,
-        }
+        kept: dict[str, object] = {}
+        if injected.facets:
+            kept["facets"] = self.fit(injected.facets, domain)
+        if injected.slim_skill:
+            told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
+            kept["slim_skill"] = _without_orders(told, Text.REPLY).text
         for name in ("rank_skill", "reasoner", "arm"):
             if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
                 kept[name] = None
-        return injected.model_copy(update=kept)
+        return injected.model_copy(update=kept) if kept else injected
 
     def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """The facets that hold nothing private and give no orders."""

@@ -8,33 +8,16 @@ what it says about a person counts, "I am diabetic" and not "a book on diabetes"
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Final
 
+from operators.options import Category
 from operators.privacy.digits import Span
 from operators.privacy.phrases import phrases
 from operators.privacy.reading import folded
 from operators.privacy.spoken import UNSPACED, is_of_a_person
 from operators.privacy.statements import medicine, stated, statements
 from operators.privacy.words import patterns
-
-
-class Category(StrEnum):
-    """What a domain may be allowed to learn."""
-
-    HEALTH = "health"
-    RELIGION = "religion"
-    SEXUALITY = "sexuality"
-    POLITICS = "politics"
-    ORIGIN = "origin"
-    """Ethnic origin, and papers to stay."""
-    RECORD = "record"
-    """Convictions and offences."""
-    DEBTS = "debts"
-    LOCATION = "location"
-    """Where in a city somebody goes: a postal code, a square of some kilometres. Never a street."""
-
 
 WORDED: Final = tuple(category for category in Category if category is not Category.LOCATION)
 NAMES: Final = frozenset({"actor", "artist", "author", "brand", "city", "country", "director", "publisher", "state"})

@@ -3,8 +3,9 @@
 The reasoner with a model is in `operators.retrieve.llm`.
 """
 
+from operators.options import Preset
 from operators.retrieve.facets import Retrieved, attribute_words, retrieve
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
 

@@ -11,7 +11,8 @@ from datetime import datetime
 
 from operators.attributes import fact_id
 from operators.neighbourhood import ItemSignal, Neighbourhood
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.options import Preset
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
 from operators.vouch import DEFAULT, Vouching, in_words

@@ -23,8 +23,8 @@ from datetime import datetime
 
 from operators.attributes import fact_id, normalise
 from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood
+from operators.options import Preset
 from operators.propagate import tastes
-from operators.retrieve.limits import Preset
 from operators.retrieve.rules import NeighbourKind, Signals
 from schemas import Memory, Taken
 

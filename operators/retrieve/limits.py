@@ -1,20 +1,8 @@
 """What can be set about retrieval."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from schemas import MAX_FACETS
-
-
-class Preset(StrEnum):
-    """Where the rules' inputs come from.
-
-    `memrec-code` feeds them what the released code of MemRec does: constants and ranks, for parity with published
-    figures. What it gives users as days is not known; 0 here. `full` feeds them what their names say.
-    """
-
-    MEMREC_CODE = "memrec-code"
-    FULL = "full"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.options import Preset
 from operators.retrieve.graph import Graph
-from operators.retrieve.limits import DEFAULT_LIMITS, Preset, RetrieveLimits
+from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.rules import Signals, rule_for
 from schemas import Memory, Taken, derived_id
 

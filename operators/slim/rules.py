@@ -34,7 +34,8 @@ class Slimmed:
 
 def eligible(skill: PolicySkill) -> list[Attribute]:
     """The lines that may leave the skill: medium and high ones (invariant 7, paper 2.3)."""
-    return [attribute for attribute in skill.attributes if attribute.tier >= Tier.MEDIUM]
+    medium = Tier.MEDIUM
+    return [attribute for attribute in skill.attributes if attribute.tier >= medium]
 
 
 def max_likes(budget: int) -> int:

@@ -8,12 +8,11 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, islice
 from typing import Any, Final
 
 from operators.attributes import normalise
-from operators.privacy import Text, Why, why
 from operators.unicode import nfkc
 from schemas import MAX_FACTS, Candidate, Fact
 
@@ -224,9 +223,9 @@ def _clean(text: str) -> str:
     if "&" in text and not _CODED.search(text):
         text = html.unescape(text)
     if not text.isascii():
-        if why(text, Text.VALUE) is Why.DISGUISE:
+        if _is_disguise(text):
             seen = "".join(filter(str.isprintable, " ".join(text.split()))).strip()[:MAX_LABEL].strip()
-            return seen if why(seen, Text.VALUE) is Why.DISGUISE else ""
+            return seen if _is_disguise(seen) else ""
         text = nfkc(text, MAX_CLEANED)
     if "<" in text:
         text = _TAG.sub(" ", text)
@@ -237,6 +236,13 @@ def _clean(text: str) -> str:
     if len(text) > MAX_LABEL:
         text = text[: MAX_LABEL + 1].rpartition(" ")[0].rstrip(" ,;:&") or text[:MAX_LABEL]
     return "" if text.lower() in NOTHING else text
+
+
+def _is_disguise(text: str) -> bool:
+    # The filter is half a second of patterns and word lists; whoever only looks up a label starts without it.
+    from operators.privacy import Text, Why, why  # noqa: PLC0415
+
+    return why(text, Text.VALUE) is Why.DISGUISE
 
 
 def people(texts: Iterable[str], limit: int) -> list[str]:
@@ -334,7 +340,6 @@ class Vocabulary:
         self._label_of: Final = {
             form: label for label, words in keywords.items() for word in words.split(",") for form in _forms(word)
         }
-        self._search: Final = re.compile(f" ({_trie(self._label_of)})(?= )")
         self._rank: Final = {label: rank for rank, label in enumerate(keywords)}
         self._in_label: Final = lru_cache(maxsize=8_192)(lambda text: frozenset(self._hits(text)))
 
@@ -364,6 +369,11 @@ class Vocabulary:
     def __contains__(self, text: str) -> bool:
         """Whether the text as a whole is one keyword."""
         return flatten(text).strip() in self._label_of
+
+    @cached_property
+    def _search(self) -> re.Pattern[str]:
+        # Compiled when something is looked for: whoever only asks for labels starts without it.
+        return re.compile(f" ({_trie(self._label_of)})(?= )")
 
     def _hits(self, text: str) -> list[str]:
         return [self._label_of[hit] for hit in self._search.findall(flatten(text))]

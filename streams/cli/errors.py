@@ -14,12 +14,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from streams.cli.groups import HEADINGS, POLICY_HEADINGS, arranged
+from streams.cli.groups import HEADINGS, HeadedGroup
 from streams.cli.output import printable
 from streams.exceptions import StreamsError
 
@@ -28,29 +27,6 @@ FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 
 class Misconfigured(StreamsError, ValueError):
     """A setting is wrong; the message names its variable."""
-
-
-class HeadedGroup(TyperGroup):
-    """A group whose help lists its commands under headings."""
-
-    headings: ClassVar[dict[str, tuple[str, ...]]] = {}
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, each with its one line."""
-        found = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
-        commands = {name: command for name, command in found if command is not None and not command.hidden}
-        widest = max(map(len, commands), default=0)
-        for heading, listed in arranged(list(commands), self.headings).items():
-            limit = formatter.width - 6 - widest
-            with formatter.section(heading):
-                # Padded, so that the columns of all headings begin at the same place.
-                formatter.write_dl([(f"{name:<{widest}}", commands[name].get_short_help_str(limit)) for name in listed])
-
-
-class PolicyGroup(HeadedGroup):
-    """`sager policy`."""
-
-    headings = POLICY_HEADINGS
 
 
 class ReportingGroup(HeadedGroup):

@@ -1,29 +1,111 @@
-"""Under which heading `sager --help` lists each command. A test finds a command that stands under none."""
+"""The commands: under which heading `sager --help` lists each, and in which module it is.
 
-HEADINGS: dict[str, tuple[str, ...]] = {
-    "Getting started": ("demo", "up", "import", "doctor", "config"),
-    "A person's policy": ("policy", "slim"),
-    "Data and analysis": ("sql", "export", "replay", "coverage", "global-skill", "schemas"),
-    "Operations": ("worker", "materialize", "serve", "topics", "acls", "token", "dead-letters", "rebuild"),
-    "Evaluation": ("eval",),
+A module is loaded when its command is asked for: loading all of them takes longer than most commands do.
+"""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, cast
+
+import typer
+from typer.core import TyperGroup
+
+HEADINGS: dict[str, dict[str, str]] = {
+    "Getting started": {
+        "demo": "local.demo",
+        "up": "local.up",
+        "import": "data.importing",
+        "doctor": "operations.doctor",
+        "config": "config",
+    },
+    "A person's policy": {"policy": "policy", "slim": "slim"},
+    "Data and analysis": {
+        "sql": "data.sql",
+        "export": "data.export",
+        "replay": "data.replay",
+        "coverage": "data.coverage",
+        "global-skill": "operations.global_skill",
+        "schemas": "data.schema_files",
+    },
+    "Operations": {
+        "worker": "processes",
+        "materialize": "processes",
+        "serve": "processes",
+        "topics": "operations.topics",
+        "acls": "operations.acls",
+        "token": "operations.token",
+        "dead-letters": "operations.dead_letters",
+        "rebuild": "operations.rebuild",
+    },
+    "Evaluation": {"eval": "evaluation.run"},
 }
-POLICY_HEADINGS: dict[str, tuple[str, ...]] = {
-    "See": ("show", "log", "diff", "explain", "verify", "anchor"),
-    "Change": ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back"),
-    "Take along, forget": ("export", "import", "forget"),
+POLICY_HEADINGS: dict[str, dict[str, str]] = {
+    "See": {
+        "show": "policy.show",
+        "log": "policy.log",
+        "diff": "policy.log",
+        "explain": "policy.explain",
+        "verify": "policy.verify",
+        "anchor": "policy.verify",
+    },
+    "Change": dict.fromkeys(
+        ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back"), "policy.change"
+    ),
+    "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.forget"},
 }
-OTHERS = "Other commands"
 
 
-def arranged(names: list[str], headings: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
-    """These commands by heading, in the headings' order; without headings all under `Commands`.
+class Commands(Mapping[str, Any]):
+    """The commands under some headings, each loaded when it is asked for.
 
-    >>> arranged(["slim", "up", "new"], HEADINGS)
-    {'Getting started': ['up'], "A person's policy": ['slim'], 'Other commands': ['new']}
+    Args:
+        headings: names by heading; each name with its module in `streams.cli`, whose `register` adds it.
     """
-    if not headings:
-        return {"Commands": names}
-    found = {heading: [name for name in listed if name in names] for heading, listed in headings.items()}
-    listed = {name for each in found.values() for name in each}
-    found[OTHERS] = [name for name in names if name not in listed]
-    return {heading: each for heading, each in found.items() if each}
+
+    def __init__(self, headings: Mapping[str, Mapping[str, str]]) -> None:
+        self._modules = {name: module for listed in headings.values() for name, module in listed.items()}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            self._loaded |= loaded(self._modules[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+def loaded(module: str) -> dict[str, Any]:
+    """The commands that a module of `streams.cli` registers, by name."""
+    app = typer.Typer(rich_markup_mode=None)  # help in rich's boxes takes twice as long to come
+    import_module(f"streams.cli.{module}").register(app)
+    return dict(typer.main.get_group(app).commands)
+
+
+class HeadedGroup(TyperGroup):
+    """A group whose help lists its commands under headings."""
+
+    headings: ClassVar[dict[str, dict[str, str]]] = {}
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more)
+        self.commands = cast("dict[str, Any]", Commands(self.headings))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, each with its one line."""
+        widest = max(map(len, self.commands))
+        limit = formatter.width - 6 - widest
+        for heading, listed in self.headings.items():
+            with formatter.section(heading):
+                # Padded, so that the columns of all headings begin at the same place.
+                lines = [(f"{name:<{widest}}", self.commands[name].get_short_help_str(limit)) for name in listed]
+                formatter.write_dl(lines)
+
+
+class PolicyGroup(HeadedGroup):
+    """`sager policy`."""
+
+    headings = POLICY_HEADINGS

@@ -91,9 +91,9 @@ class Observer:
         return f", and {len(letters)} dead letters, the first from {letters[0].stage}: {letters[0].detail}"
 
     def _take(self, message: Message) -> None:
-        model, value, seen = self._topics[message.topic() or ""], message.value() or b"", self.seen
+        model, value, seen = self._topics[message.topic() or ""], unpack(message.value() or b""), self.seen
         if model is Profile:
-            seen.interactions[message.key() or b""] = orjson.loads(unpack(value))["interactions"]
+            seen.interactions[message.key() or b""] = orjson.loads(value)["interactions"]
         elif model is Ranking:
             self._take_ranking(decode(Ranking, value))
         elif model is Contrast:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from schemas import BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import WORKED_OFF, by_name
+from streams.kafka.packed import unpack
 from streams.local.batches import Record
 from streams.local.journal import Log
 from streams.local.wire import Partition
@@ -84,7 +85,7 @@ def _covered_by_receipts(log: Log, settings: Settings) -> _Covers:
 
     def covers(topic: Topic, record: Record) -> bool:
         try:
-            event = decode(topic.model, record.value or b"")
+            event = decode(topic.model, unpack(record.value or b""))
         except BadRecord:
             # Nobody can tell whose it is. Where a stage stumbled over it, a dead letter holds it.
             return True

@@ -4,13 +4,16 @@ import os
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
-from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer.analytics import quoted
 from streams.materializer.exceptions import AnotherDeployment, MaterializerError, StrayLog
 from streams.settings import Settings
+
+if TYPE_CHECKING:
+    from schemas import PolicySkill, SkillDiff
 
 MEMORY = "2GB"
 """Memory limit for a query of the HTTP API; nothing is spilled to disk."""
@@ -136,14 +139,18 @@ def restrict(con: duckdb.DuckDBPyConnection, seconds: float, memory_bytes: int) 
         con.execute(f"SET {setting}")
 
 
-def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[PolicySkill]:
+def skill(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[PolicySkill]":
     """The user's current skills, ordered by domain; only one domain's if named."""
+    from schemas import PolicySkill, decode  # noqa: PLC0415 - `sager sql` starts without the models
+
     query = "SELECT document FROM skills WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain"
     return [decode(PolicySkill, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
 
 
-def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> list[SkillDiff]:
+def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) -> "list[SkillDiff]":
     """The user's diffs, ordered by domain and version; they fold into `skill`."""
+    from schemas import SkillDiff, decode  # noqa: PLC0415
+
     query = (
         "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
     )

@@ -28,6 +28,7 @@ from schemas import (
     Topic,
     decode,
 )
+from streams.kafka.packed import unpack
 from streams.materializer import ranking_rows, ranking_tables, shadow_tables, skill_rows, tables
 from streams.materializer.columns import Table
 from streams.materializer.forgetting import Barrier
@@ -51,7 +52,7 @@ def read(record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = N
     if topic.compact and record.value is None:
         return Drop(table, _key_of_tombstone(topic, record.key))
     try:
-        event = decode(topic.model, record.value)
+        event = decode(topic.model, unpack(record.value or b""))
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
         put = build(fit_to_keep(event, privacy), record)

@@ -22,6 +22,7 @@ from schemas import (
 from schemas.codec import ModelT
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, int_of, sent_at_ms
 
 
@@ -114,9 +115,9 @@ class Reader:
 
     def _hold(self, found: dict[bytes, History], message: Message, place: int) -> None:
         """Keep a choice as it is, once it is known whose it is."""
-        raw = message.value()
+        raw = unpack(message.value() or b"")
         try:
-            told = orjson.loads(raw or b"")
+            told = orjson.loads(raw)
             user_id, domain, event_id = told["user_id"], told["domain"], told["event_id"]
             key = compound_key(user_id, domain)
             is_here = partition_of(user_id, self._count) == place
@@ -126,7 +127,7 @@ class Reader:
             return
         wanted = self._chosen.user in (None, user_id) and self._chosen.domain in (None, domain)
         # A worker sends what is on a wrong partition on to the right one.
-        if is_here and wanted and isinstance(event_id, str) and raw is not None:
+        if is_here and wanted and isinstance(event_id, str):
             history = found.setdefault(key, History(user_id, domain))
             history.held.append(Held(event_id, raw, _position(message)))
 

@@ -4,6 +4,8 @@ Label values that are known start at 0, so that rates exist before the first eve
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
+from typing import TypeVar
 
 from prometheus_client import Counter, Gauge, Histogram
 from prometheus_client.metrics import MetricWrapperBase
@@ -197,6 +199,18 @@ _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     RANK_FALLBACKS: ("facets", "slim", "rank"),
     REASONER_FAILURES: [action.value for action in OnLlmFailure],
 }
+
+
+_MetricT = TypeVar("_MetricT", bound=MetricWrapperBase)
+
+
+@lru_cache(maxsize=4_096)
+def labelled(metric: _MetricT, *labels: object) -> _MetricT:
+    """The series of a metric with these labels, for what is counted at every choice: looked up once.
+
+    No series that is counted this way is ever removed.
+    """
+    return metric.labels(*labels)
 
 
 def start_at_zero() -> None:

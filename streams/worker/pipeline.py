@@ -39,6 +39,7 @@ logger = logging.getLogger("sager.worker")
 
 PARSED_ITEMS = 20_000
 DECODED_VALUES = 4_000
+HANDED_OVER = 1_000
 FIRST_RETRY_SECONDS = 0.2
 LAST_RETRY_SECONDS = 10.0
 FULL_SECONDS = 0.01
@@ -84,6 +85,7 @@ class Pipeline:
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
+    _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
     _parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = field(
         default_factory=lambda: LruCache(PARSED_ITEMS)
     )
@@ -137,12 +139,12 @@ class Pipeline:
 
         Popular ones are many.
         """
-        parser = parser_for(domain, self.settings.parsers)
         key = (domain, candidate.item_id)
         known = self._parsed.get(key)
         # Their fields: pydantic's own comparison takes twice the time, ten times a choice.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
+        parser = parser_for(domain, self.settings.parsers)
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
@@ -182,6 +184,22 @@ class Pipeline:
         decoded = decode(model, unpack(value))
         self._keep(key, value, decoded)
         return decoded
+
+    def hand_over(self, raw: bytes, record: Model) -> None:
+        """Keep a record that this worker sends and is about to read: `decode` knows it by its bytes."""
+        self._handed.put(raw, record)
+
+    def decode(self, model: type[ModelT], value: bytes | None) -> ModelT:
+        """The event in these bytes; what this worker has made of the very same ones is not decoded again.
+
+        Raises:
+            BadRecord: the bytes are not such an event.
+        """
+        made = None if value is None else self._handed.get(value)
+        if value is None or not isinstance(made, model):
+            return decode(model, value)
+        self._handed.drop(value)
+        return made
 
     def _keep(self, key: bytes, raw: bytes, value: Model) -> None:
         self._decoded.put((type(value).__name__, key), (raw, value))
@@ -251,6 +269,8 @@ class Pipeline:
         """
         if partition is None:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(
@@ -273,7 +293,7 @@ class Pipeline:
             return await sending
 
         sent = await self.retry(event, base, attempt)
-        metrics.SENT.labels(base).inc()
+        metrics.labelled(metrics.SENT, base).inc()
         return sent
 
     async def retry(self, event: Any, what: str, attempt: Callable[[], Awaitable[_Result]]) -> _Result:

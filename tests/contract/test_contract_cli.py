@@ -1,32 +1,40 @@
 """What the command line owes whoever looks for a command: a heading, a whole line of help, and what may be chosen."""
 
 import errno
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from schemas import Kind, Tier
 from streams.cli import app
 from streams.cli.data.replay import Reasoner
 from streams.cli.errors import of_os
-from streams.cli.groups import HEADINGS, POLICY_HEADINGS, arranged
+from streams.cli.groups import HEADINGS, POLICY_HEADINGS, loaded
 from streams.cli.operations.token import ScopeName
 from streams.cli.policy.change import KindName, TierName
 from streams.http.tokens import Scope
 from streams.settings import Settings
+from tests.analytics_world import published
 
-ROOT = typer.main.get_group(app)
+CLI = Path(__file__).parents[2] / "streams/cli"
 
 
-@pytest.mark.parametrize(
-    ("group", "headings"), [(ROOT, HEADINGS), (ROOT.commands["policy"], POLICY_HEADINGS)], ids=["sager", "policy"]
-)
-def test_every_command_stands_under_one_heading(group, headings) -> None:
-    listed = [name for names in headings.values() for name in names]
+MODULES = {
+    ".".join(file.with_suffix("").relative_to(CLI).parts).removesuffix(".__init__")
+    for file in CLI.rglob("*.py")
+    if re.search(r"^def register\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+}
 
-    assert sorted(listed) == sorted(group.commands)
-    assert list(arranged(list(group.commands), headings)) == list(headings)
+
+def test_every_command_stands_under_one_heading_with_the_module_that_has_it() -> None:
+    listed = [pair for names in (*HEADINGS.values(), *POLICY_HEADINGS.values()) for pair in names.items()]
+
+    assert sorted(listed) == sorted((name, module) for module in MODULES for name in loaded(module))
 
 
 @pytest.mark.parametrize("words", [[], ["policy"]], ids=["sager", "policy"])
@@ -88,3 +96,36 @@ def test_an_odd_folder_is_told_with_advice(words) -> None:
     assert done.exit_code == 1
     assert "Errno" not in done.stderr
     assert "path" in done.stderr
+
+
+HEAVY = {
+    *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "openai", "phonenumbers", "stdnum", "bpe_openai"),
+    *("operators.privacy", "operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),
+}
+"""What takes from a tenth of a second to seconds to import, and no reading command needs."""
+READING = {
+    "config": (["config"], HEAVY | {"schemas", "operators.vouch"}),
+    "sql": (["sql", "select 1"], HEAVY | {"schemas", "operators.vouch"}),
+    "policy show": (["policy", "show", "person-001", "--domain", "books"], HEAVY),
+    "policy log": (["policy", "log", "person-001"], HEAVY),
+}
+AT_THE_END = """
+import atexit, sys
+atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))
+from streams.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("words", "unwanted"), READING.values(), ids=READING)
+def test_a_reading_command_loads_nothing_heavy(words, unwanted) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END, *words],
+        env={**os.environ, "SAGER_DUCKDB": str(published())},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert unwanted & set(done.stderr.split()) == set()
+    assert done.stdout

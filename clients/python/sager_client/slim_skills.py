@@ -45,7 +45,9 @@ class SlimSkills:
     ) -> None:
         self._on_change, self._on_removed = on_change, on_removed
         self._held: dict[bytes, SlimSkill] = {}
-        self._by_user: dict[tuple[str, str], SlimSkill] = {}
+        self._texts: dict[str, dict[str, str]] = {}
+        """What `get` answers, by domain and user: with a million users, whatever else it touched would be out of the
+        processor's cache."""
         self._unseen: set[bytes] = set()
         """Keys that the topic had before it was made anew, and has not had since."""
         self.follower = Follower(
@@ -58,15 +60,15 @@ class SlimSkills:
 
     def get(self, user_id: str, domain: str) -> str:
         """The text to inject into this user's prompt; empty while nothing is known of them."""
-        held = self._by_user.get((user_id, domain))
-        return held.text if held else ""
+        users = self._texts.get(domain)
+        return users.get(user_id, "") if users else ""
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """The whole slim skill, with its version and token count."""
-        return self._by_user.get((user_id, domain))
+        return self._held.get(compound_key(user_id, domain))
 
     def __len__(self) -> int:
-        return len(self._by_user)
+        return len(self._held)
 
     def start(self, seconds: float = READY_SECONDS) -> Self:
         """Begin to follow, and wait until all that is on the topic has been read.
@@ -106,7 +108,7 @@ class SlimSkills:
         if known and held is not None and held.skill_version > skill.skill_version:
             return
         self._held[key] = skill
-        self._by_user[skill.user_id, skill.domain] = skill
+        self._texts.setdefault(skill.domain, {})[skill.user_id] = skill.text
         if held != skill:
             self._tell(self._on_change, skill)
 
@@ -114,7 +116,10 @@ class SlimSkills:
         self._unseen.discard(key)
         gone = self._held.pop(key, None)
         if gone is not None:
-            self._by_user.pop((gone.user_id, gone.domain), None)
+            users = self._texts[gone.domain]
+            users.pop(gone.user_id, None)
+            if not users:
+                del self._texts[gone.domain]
             self._tell(self._on_removed, gone)
 
     def _doubt_all(self) -> None:

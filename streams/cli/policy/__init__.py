@@ -2,13 +2,12 @@
 
 import typer
 
-from streams.cli.errors import PolicyGroup
+from streams.cli.groups import PolicyGroup
 from streams.cli.options import examples
-from streams.cli.policy import change, explain, forget, log, portable, show, verify
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group."""
+    """Add the group; its verbs are loaded when they are asked for."""
     group = typer.Typer(
         cls=PolicyGroup,
         no_args_is_help=True,
@@ -17,6 +16,4 @@ def register(app: typer.Typer) -> None:
             "sager policy show ann", "sager policy log ann --domain films", "sager policy export ann --to ann"
         ),
     )
-    for module in (show, log, explain, verify, portable, change, forget):
-        module.register(group)
     app.add_typer(group, name="policy")

@@ -19,6 +19,7 @@ from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, c
 from streams import replaced
 from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, int_of
 from streams.operations.rebuild import receipts, slims
 from streams.operations.rebuild.compare import compared, version_in
@@ -324,7 +325,7 @@ class _Rebuild:
             if value is None:
                 found.pop(key, None)
             else:
-                found[key] = value
+                found[key] = unpack(value)
         return found
 
     def _counted(self, base: str, where: TopicPartition, totals: Mapping[str, int]) -> Iterator[Message]:

@@ -1,6 +1,8 @@
 """Writes rebuilt skills to the compacted topics."""
 
+from schemas import TOPICS
 from streams.exceptions import NotProduced
+from streams.kafka.packed import pack
 from streams.kafka.producer import Outbox
 from streams.settings import Settings
 
@@ -17,6 +19,8 @@ class Writer:
     def write(self, base: str, partition: int, key: bytes, value: bytes | None) -> int:
         """Sends one record, or a tombstone; returns 1."""
         self._outbox = self._outbox or Outbox(self._settings)
+        if value is not None and TOPICS[base].packed:
+            value = pack(value)
         self._outbox.send(self._settings.topic(base), key, value, partition)
         return 1
 

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
 from streams import private
 from streams.kafka.clients import partition_of
-from streams.kafka.packed import searchable
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.receipts import barrier_of
@@ -125,7 +125,7 @@ def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterat
     for message in _messages(scanner, topic, owner, tell):
         key, value = message.key() or b"", message.value()
         if value is not None and topic.packed:
-            value = searchable(value)
+            value = unpack(value)
         if value is None or not owner.owns(topic, key, value):
             newest.pop(key, None)  # a tombstone, or an item whose takers no longer include them
             continue

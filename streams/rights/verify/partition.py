@@ -13,6 +13,7 @@ from operators.findings import Kind
 from operators.seals import is_plain
 from schemas import BadRecord, Model, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, diff_key
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner
 from streams.rights.verify.findings import Finding, Name
 
@@ -131,7 +132,7 @@ class Reader:
         self, message: Message, model: type[Any], key_of: Callable[[Any], bytes]
     ) -> tuple[Any | None, Finding | None]:
         """What a message says, and what is wrong with its place; nothing of users who are not meant."""
-        value = message.value() or b""
+        value = unpack(message.value() or b"")
         try:
             record = decode(model, value)
         except BadRecord as error:

@@ -92,7 +92,9 @@ class Contrasts:
         """Send first, then forget: after a crash between the two the same contrast is sent again, and known."""
         pipeline = self._pipeline
         if step.contrast is not None:
-            await pipeline.send(event, Contrast.TOPIC, step.state.user_id.encode(), encode(step.contrast))
+            raw = encode(step.contrast)
+            pipeline.hand_over(raw, step.contrast)
+            await pipeline.send(event, Contrast.TOPIC, step.state.user_id.encode(), raw)
         for waiting, outcome in step.refused:
             detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
@@ -108,6 +110,6 @@ def count(contrast: Contrast) -> None:
     """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm."""
     domain = metrics.DOMAINS.label(contrast.domain)
     arm = metrics.ARMS.label(contrast.arm or Arm.NO_SKILL.value)
-    metrics.SELECTION_RANK.labels(domain, arm).observe(contrast.chosen_rank)
+    metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(contrast.chosen_rank)
     for at in metrics.AT:
-        metrics.NDCG.labels(domain, arm, at).inc(gain(contrast.chosen_rank, at))
+        metrics.labelled(metrics.NDCG, domain, arm, at).inc(gain(contrast.chosen_rank, at))

@@ -180,15 +180,15 @@ def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
     """What a version changed, and how long its skill is."""
     metrics.SKILL_CHARACTERS.observe(characters(evolved.attributes, evolved.strategy))
     for line in diff.seed or ():
-        metrics.CHANGES.labels(metrics.SEEDED).inc()
-        metrics.TIER_CHANGES.labels(metrics.SEEDED, metrics.NOBODY, str(line.tier)).inc()
+        metrics.labelled(metrics.CHANGES, metrics.SEEDED).inc()
+        metrics.labelled(metrics.TIER_CHANGES, metrics.SEEDED, metrics.NOBODY, line.tier).inc()
     for change in diff.changes:
-        metrics.CHANGES.labels(change.kind.value).inc()
+        metrics.labelled(metrics.CHANGES, change.kind).inc()
         if change.before != change.after:
-            before, after = (metrics.NOBODY if tier is None else str(tier) for tier in (change.before, change.after))
-            metrics.TIER_CHANGES.labels(change.kind.value, before, after).inc()
+            before, after = (metrics.NOBODY if tier is None else tier for tier in (change.before, change.after))
+            metrics.labelled(metrics.TIER_CHANGES, change.kind, before, after).inc()
     new = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered is not None)]
     for held in filter(None, map(vouching.of_line, new)):
-        metrics.UNVOUCHED.labels(held.value).inc()
+        metrics.labelled(metrics.UNVOUCHED, held).inc()
     for refused in diff.refused:
-        metrics.REFUSED.labels(refused.why.value).inc()
+        metrics.labelled(metrics.REFUSED, refused.why).inc()

@@ -12,9 +12,10 @@ from typing import Any
 
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, Model, Position, decode, encode
+from schemas import BadRecord, DeadLetter, Model, Position, encode
 from schemas.topics import TOPICS
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
@@ -62,9 +63,10 @@ class Intake:
         """Whose event it is, and what is to be done with it."""
         topic = self._topics[event.topic]
         position = position_of(event)
-        metrics.TAKEN.labels(topic.base).inc()
+        metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
-            record = decode(topic.model, event.value)
+            raw = unpack(event.value or b"") if topic.packed else event.value
+            record = self._pipeline.decode(topic.model, raw)
         except BadRecord as error:
             return Work(None, partial(self.dead_letter, event, position, error.reason, error.detail))
         if getattr(record, "forgotten", False):  # for a whole partition, and behind all that came before it
@@ -81,7 +83,7 @@ class Intake:
             await self.dead_letter(event, position, why.value, AHEAD)
             return
         outcome = why.value if why else await self._handlers[base](event, record, position)
-        metrics.EVENTS.labels(self._stage, outcome).inc()
+        metrics.labelled(metrics.EVENTS, self._stage, outcome).inc()
 
     def _refused(self, record: Model, position: Position) -> Refused | None:
         """Why an event is not let in, whatever its handler would say."""
@@ -101,7 +103,7 @@ class Intake:
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
         """Dead-letter a record with its bytes, its position and the reason."""
-        original = event.value if value is None else value
+        original = unpack(event.value or b"") if value is None else value
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from schemas import key_start
-from streams.kafka.packed import searchable
+from streams.kafka.packed import unpack
 from streams.worker.runtime.repairs import DeliveredTable
 
 LOOK = 20_000
@@ -34,7 +34,7 @@ async def keys_whose(table: DeliveredTable, is_meant: Callable[[bytes], bool]) -
     """The keys whose value, as JSON, is meant; a packed one is unpacked for it."""
     found = []
     for number, key in enumerate(tuple(table.data), 1):
-        if is_meant(searchable(table.data.get(key) or b"")):
+        if is_meant(unpack(table.data.get(key) or b"")):
             found.append(key)
         if number % LOOK_INTO == 0:
             await asyncio.sleep(0)

@@ -1,0 +1,38 @@
+"""What of the operators is set by name. It imports nothing, so that settings are read without loading any operator."""
+
+from enum import StrEnum
+
+
+class Category(StrEnum):
+    """What a domain may be allowed to learn."""
+
+    HEALTH = "health"
+    RELIGION = "religion"
+    SEXUALITY = "sexuality"
+    POLITICS = "politics"
+    ORIGIN = "origin"
+    """Ethnic origin, and papers to stay."""
+    RECORD = "record"
+    """Convictions and offences."""
+    DEBTS = "debts"
+    LOCATION = "location"
+    """Where in a city somebody goes: a postal code, a square of some kilometres. Never a street."""
+
+
+class Preset(StrEnum):
+    """Where the rules' inputs come from when neighbours are pruned.
+
+    `memrec-code` feeds them what the released code of MemRec does: constants and ranks, for parity with published
+    figures. What it gives users as days is not known; 0 here. `full` feeds them what their names say.
+    """
+
+    MEMREC_CODE = "memrec-code"
+    FULL = "full"
+
+
+class RankSkill(StrEnum):
+    """Which lines of a skill rank: all medium and high ones, those of the slim skill, none."""
+
+    FULL = "full"
+    SLIM = "slim"
+    NONE = "none"
