@@ -108,7 +108,7 @@ def measured(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     again = us(lambda: [items.near(each) for each in readers], READS)
     epochs = us(lambda: [items.epochs(each) for each in readers], READS)
     sought = name_bytes(neighbour_of(readers[0].user_id, limits.secret))
-    found = []
+    found: list[bytes] = []
 
     def search() -> None:
         for partition in range(settings.partitions):
