@@ -24,9 +24,9 @@ from benchmarks.analytics_fill import choices
 from benchmarks.surroundings import ROOT
 from schemas import encode, topic_of
 from streams.materializer.batch import Batch
+from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
-from streams.materializer.generations import copy_and_rename
 from streams.materializer.store import Store
 
 USERS = 200
