@@ -8,8 +8,6 @@ from pydantic_core import from_json, to_json
 
 from .base import SCHEMA_VERSION, Model
 from .exceptions import BadRecord
-from .memory import ItemMemory
-from .packed_items import pack, unpack
 
 ModelT = TypeVar("ModelT", bound=Model)
 
@@ -18,12 +16,7 @@ MAX_KEY_CHARS = 60
 
 
 def encode(event: Model) -> bytes:
-    """The event as canonical JSON: fields in the order of the class, the same bytes for the same event.
-
-    An item's memory, which only workers read, is packed.
-    """
-    if isinstance(event, ItemMemory):
-        return pack(event)
+    """The event as canonical JSON: fields in the order of the class, the same bytes for the same event."""
     # As `model_dump_json` does, which makes a text of the bytes first.
     return event.__pydantic_serializer__.to_json(event)
 
@@ -36,8 +29,6 @@ def decode(model: type[ModelT], value: bytes | None) -> ModelT:
     """
     if not value:
         raise BadRecord("empty", "the record has no value")
-    if issubclass(model, ItemMemory):
-        return unpack(value)  # type: ignore[return-value]
     if not model.UPGRADES:
         return _validated(model, value)
     return _validated(model, _upgraded(model, value))
