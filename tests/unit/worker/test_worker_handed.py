@@ -4,24 +4,22 @@ from typing import Any
 
 import pytest
 
-from schemas import BadRecord, Contrast, Ranking, Selection, encode
-from streams.worker import pipeline as module
+from schemas import BadRecord, Contrast, Ranking, Selection, decode, encode
 from tests.builders import a_contrast
 from tests.fake_log import FakeDeployment
-from tests.unit.worker.test_worker_intake import choice, put
+from tests.unit.worker.test_worker_exactly_once import choice, put
 
 
 async def test_a_worker_decodes_no_contrast_that_it_made(
     deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoded: list[type] = []
-    plain = module.decode
 
     def noted(model: Any, value: bytes | None) -> Any:
         decoded.append(model)
-        return plain(model, value)
+        return decode(model, value)
 
-    monkeypatch.setattr(module, "decode", noted)
+    monkeypatch.setattr("streams.worker.pipeline.decode", noted)
     worker = deployment.worker()
     put(deployment.log, [choice(1), choice(2)])
 
