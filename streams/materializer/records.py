@@ -77,7 +77,7 @@ class Record:
 
     @property
     def document(self) -> str:
-        """The value as text; JSON that was decoded is UTF-8."""
+        """The value as text, unpacked; JSON that was decoded is UTF-8."""
         return unpack(self.value or b"").decode()
 
 
