@@ -29,6 +29,8 @@ from streams.settings import Settings
 SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 0.2
 """Between two looks: while records come, and once none have come for a while."""
 COMMITS_SECONDS, SYNC_SECONDS = 0.5, 1.0
+QUIET_SECONDS, QUIET_COMMITS_SECONDS = 10.0, 5.0
+"""Once nothing has come for so long, what the workers have committed is asked for this seldom: hardly anything has."""
 ORPHAN_SECONDS = 15.0
 """How long the workers have to finish what they have begun when `sager up` has gone without a word."""
 SEGMENT_BYTES = 64 * 1024 * 1024
@@ -54,7 +56,7 @@ class Follower:
         self._positions = {each: (log.ends.get(each, 0) if log else 0) for each in partitions_of(settings)}
         self._commits = dict(log.commits) if log else {}
         self._segment = Segment(settings)
-        self._asked = self._synced = 0.0
+        self._asked = self._synced = self._came = 0.0
         self._compacting: threading.Thread | None = None
         self._compact_at: float | None = None
         self._again_until = 0.0
@@ -63,10 +65,13 @@ class Follower:
         """Append what has come since; whether anything has."""
         now = time.monotonic()
         commits = None
-        if last or now - self._asked > COMMITS_SECONDS:
+        quiet = now - self._came > QUIET_SECONDS
+        if last or now - self._asked > (QUIET_COMMITS_SECONDS if quiet else COMMITS_SECONDS):
             self._asked = now
             commits = self._wire.committed(self._settings.app_id, self._positions)
         came = self._append()
+        if came:
+            self._came = now
         if commits is not None and commits != self._commits:
             self._commits = commits
             self._segment.commits(commits)

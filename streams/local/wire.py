@@ -33,6 +33,17 @@ class Fetched(NamedTuple):
     end: int
 
 
+class _Quiet(NamedTuple):
+    """A request that brought no records, and its answer: as long as nothing comes, both stay the same bytes."""
+
+    positions: Mapping[Partition, int]
+    wait_ms: int
+    request: RequestStruct
+    body: bytes
+    answer: bytes
+    found: dict[Partition, Fetched]
+
+
 class Wire:
     """One connection to the embedded broker. It has no security, and is on this machine.
 
@@ -48,13 +59,27 @@ class Wire:
         except OSError as error:
             raise BrokerUnreachable(f"the embedded broker does not answer at {bootstrap}: {error}") from error
         self._number = 0
+        self._quiet: _Quiet | None = None
 
     def fetch(self, positions: Mapping[Partition, int], wait_ms: int = 0) -> dict[Partition, Fetched]:
         """What follows these offsets, as much as fits into one answer, and where each partition ends."""
+        quiet = self._quiet
+        if quiet is not None and (quiet.positions, quiet.wait_ms) == (positions, wait_ms):
+            answer = self._exchange(quiet.request, quiet.body)
+            return dict(quiet.found) if answer == quiet.answer else self._fetched(answer)
         asked = [(name, [(number, at, PARTITION_BYTES) for number, at in rows]) for name, rows in _by_topic(positions)]
         request = FetchRequest(wait_ms, int(wait_ms > 0), FETCH_BYTES, 0, asked).build(FetchRequest_v4)
+        body = request.encode()
+        answer = self._exchange(request, body)
+        found = self._fetched(answer)
+        self._quiet = None
+        if not any(each.batches for each in found.values()):
+            self._quiet = _Quiet(dict(positions), wait_ms, request, body, answer, found)
+        return dict(found)
+
+    def _fetched(self, answer: bytes) -> dict[Partition, Fetched]:
         found = {}
-        for name, partitions in self._ask(request).topics:
+        for name, partitions in FetchRequest_v4.RESPONSE_TYPE.decode(answer).topics:
             for number, code, end, _, _, batches in partitions:
                 self._check(code, f"reading {name}[{number}]")
                 found[name, number] = Fetched(bytes(batches or b""), end)
@@ -104,16 +129,18 @@ class Wire:
             raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} refuses {doing}: error {code}")
 
     def _ask(self, request: RequestStruct) -> Any:
+        return request.RESPONSE_TYPE.decode(self._exchange(request, request.encode()))
+
+    def _exchange(self, request: RequestStruct, body: bytes) -> bytes:
+        """Send a request, encoded before; the answer's bytes."""
         self._number += 1
-        header = request.build_request_header(self._number, CLIENT)
-        payload = header.encode() + request.encode()
+        payload = request.build_request_header(self._number, CLIENT).encode() + body
         try:
             self._socket.sendall(struct.pack(">i", len(payload)) + payload)
             (size,) = struct.unpack(">i", self._read(4))
-            answer = self._read(size)
+            return self._read(size)[4:]
         except OSError as error:
             raise BrokerUnreachable(f"the embedded broker at {self._bootstrap} has gone: {error}") from error
-        return request.RESPONSE_TYPE.decode(answer[4:])
 
     def _read(self, size: int) -> bytes:
         parts = bytearray()

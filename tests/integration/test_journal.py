@@ -100,10 +100,12 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
 def test_the_follower_writes_what_comes_and_compacts_while_it_does(settings: Settings) -> None:
     follower = Follower(settings, segment_bytes=2_000)
     outbox = Outbox(settings)
+    assert [follower.look(), follower.look()] == [False, False]
     for number in range(200):
         outbox.send(ITEMS[0], b"k%d" % (number % 7), b"v%d" % number, ITEMS[1])
         outbox.flush(30, "records")
-        follower.look()
+        assert follower.look()
+    assert not follower.look()
     follower.close()
 
     log = read(settings)
