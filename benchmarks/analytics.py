@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def measure(settings: Settings, args: argparse.Namespace, writer: Writer, reader
     ends = time.monotonic() + args.seconds
     done = writer.run(args.rows_per_second, lambda: time.monotonic() >= ends)
     answers = [json.loads(line) for each in asking for line in each.communicate(timeout=600)[0].splitlines()]
-    ages = [answer["age"] for answer in answers]
+    ages = [answer["age"] for answer in answers if answer["age"] is not None]
     return {
         "readers": readers,
         "failed": sum(each.returncode != 0 for each in asking),
@@ -192,6 +193,7 @@ def run(settings: Settings, args: argparse.Namespace, store: Store) -> dict[str,
     store.use_prices(0.15, 0.6)
     fill(store._db, args.users, args.diffs)
     store.derive_all()
+    store.checkpoint(datetime.now(UTC).replace(tzinfo=None), datetime.now(UTC).replace(tzinfo=None))
     publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds)
     publisher.publish()
     megabytes = round(settings.duckdb_file.stat().st_size / 1e6)

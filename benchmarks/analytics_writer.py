@@ -63,7 +63,7 @@ class Writer:
                 made += min(due, most)
                 self._write(min(due, most), done)
             stopped = time.monotonic()
-            done.publications += self._publisher.publish_if_due()
+            done.publications += self._publisher.publish_if_due(is_behind=due > most)
             if (stop := time.monotonic() - stopped) > 0.01:
                 done.stop.append(stop)
             if due <= most:

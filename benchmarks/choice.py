@@ -80,13 +80,22 @@ class Meter:
         return statistics.median(choice[part] for choice in self.choices) / 1000
 
 
+class _Absent:
+    """A part of the pipeline that talks to Kafka; none of that is measured."""
+
+    def __getattr__(self, name: str) -> "_Absent":
+        return self
+
+    def __call__(self, *_: object) -> None:
+        pass
+
+
 class Worker:
     """The pure part of a worker: what it calls for a choice, in its order, over states in memory."""
 
     def __init__(self, settings: Settings, meter: Meter) -> None:
-        none = cast("Any", None)
         parts = [each for each in fields(Pipeline) if each.init and each.default_factory is each.default is MISSING]
-        made: dict[str, Any] = {each.name: settings if each.name == "settings" else none for each in parts}
+        made: dict[str, Any] = {each.name: settings if each.name == "settings" else _Absent() for each in parts}
         self._pipeline = Pipeline(**made)
         self._meter = meter
         self._step: Evolve = replace(

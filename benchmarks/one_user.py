@@ -25,6 +25,7 @@ from operators.steps import contrast as join
 from operators.steps import prior as past
 from schemas import (
     Candidate,
+    Contrast,
     Interaction,
     Memory,
     Model,
@@ -34,6 +35,7 @@ from schemas import (
     Profile,
     Ranking,
     Selection,
+    SkillDiff,
     compound_key,
     encode,
 )
@@ -85,6 +87,14 @@ class OneUser:
         else:
             self._choice(number, at, where)
 
+    def value(self, model: type[ModelT]) -> ModelT | None:
+        """What a table holds of the user in the domain."""
+        return self._read(model)
+
+    def values(self, model: type[ModelT]) -> list[ModelT]:
+        """The user's newest values of this model: a table's, or the last contrast or diff."""
+        return [value for value in self._decoded.values() if isinstance(value, model)]
+
     @property
     def state_bytes(self) -> dict[str, int]:
         """The size of the tables' entries, including keys."""
@@ -119,10 +129,14 @@ class OneUser:
         self._write(step.state, key)
         if step.contrast is None:
             return
+        self._decoded[Contrast.__name__, b""] = step.contrast
         state = State(self._read(PolicySkill) or Start().skill(USER, DOMAIN, step.contrast, None))
         known = self._evolve.begin(state, step.contrast, where).contrast
         if known is not None:
-            self._write(self._evolve.finish(state, known, RulesReasoner().propose(known, state.skill), where).skill)
+            skill = self._evolve.finish(state, known, RulesReasoner().propose(known, state.skill), where).skill
+            self._write(skill)
+            if skill.last_diff is not None:
+                self._decoded[SkillDiff.__name__, b""] = skill.last_diff
 
     def _item(self, number: int) -> Candidate:
         metadata = {

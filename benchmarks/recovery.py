@@ -1,89 +1,84 @@
-"""Measures how long a worker takes to recover, by the number of users' skills in its changelog.
+"""Measures how long a worker takes to recover, by the number of users in its changelogs.
 
-    python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--choices 25]
+    python -m benchmarks.recovery [--users 10000 100000] [--stores memory rocksdb] [--events 1000] [--json]
 
-Skills are written to the changelog topic as a worker leaves them, one record per user after `--choices` choices of the
-built-in films. Then one worker is started: as a new machine with an empty disk and, with `rocksdb`, again with its disk
-after a graceful shutdown and after a kill -9. A choice of one of the users is sent before it starts: the time runs from
-the start of the process until this choice's diff is on the log, and includes joining the group and importing Faust. It
-runs on Apache Kafka, started here unless `--bootstrap` names one, and prints one JSON object per line and a table.
+Each user has a skill, a memory and a profile, written to the changelogs as a worker leaves them after that many events
+(see `benchmarks.one_user`). Then one worker is started: as a new machine with an empty disk and, with `rocksdb`, again
+with its disk after a graceful shutdown and after a kill -9. A choice of one of the users is sent before it starts:
+`seconds` runs from the start of the process until this choice's diff is on the log, and includes joining the group and
+importing Faust; `recovering_seconds` is the tables' part of it. `cpu_us_per_record` is all CPU of the worker until
+then, start included, over the records that it took in. It runs on Apache Kafka, started here unless `--bootstrap` names
+one; `--embedded` takes the embedded broker and stores in memory. It prints one JSON object per line and, without
+`--json`, a table.
+
+A million users take 4 GB on disk and, with `memory`, some 6 GB of memory: `--users 1000000`.
 """
 
 import argparse
 import itertools
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
+from benchmarks.one_user import OneUser
+from benchmarks.processes import cpu_seconds
 from benchmarks.surroundings import add_broker_arguments, deployment, reached_as, rss_mib
-from operators.evolve import RulesReasoner
-from operators.statinit import facts_of, parser_for
-from operators.steps import Evolve, Start, State
 from sager_client import EventProducer
-from schemas import Contrast, PolicySkill, Position, SkillDiff, compound_key, decode, encode
+from schemas import Memory, Model, PolicySkill, Profile, SkillDiff, compound_key, decode, encode
 from streams.demo import catalogue
 from streams.kafka import topics
 from streams.kafka.clients import client_config, partition_of
+from streams.kafka.packed import pack
 from streams.kafka.producer import Outbox
 from streams.local.launch import child
 from streams.settings import Settings, Store
 
-TEMPLATES = 64
-"""Number of different skills; users share them except for the id, as more would only take longer to generate."""
+TEMPLATES = 16
+"""Number of different users; the others share what these have except for the id."""
+KEPT = (PolicySkill, Memory, Profile)
 LONGEST_SECONDS = 1_800.0
 
 
-def template(number: int, choices: int) -> PolicySkill:
-    """A skill after this many choices, with everything that a worker keeps in it."""
-    films, rng = catalogue.load()["films"], random.Random(number)
-    parse, user = parser_for("films", {}), f"template-{number:03}"
-    skill: PolicySkill | None = None
-    for choice in range(choices):
-        facts = [facts_of(film, parse) for film in rng.sample(films, 10)]
-        contrast = Contrast(
-            event_id=f"c-{user}-{choice:08}",
-            occurred_at=datetime.now(UTC),
-            user_id=user,
-            domain="films",
-            ranking_id=f"r-{user}-{choice:08}",
-            chosen=facts[1],
-            chosen_rank=2,
-            unchosen=(*facts[2:], facts[0]),
-        )
-        at = Position(topic="contrasts", partition=0, offset=choice, timestamp_ms=0)
-        known = skill or Start().skill(user, "films", contrast, None)
-        skill = Evolve().finish(State(known), contrast, RulesReasoner().propose(contrast, known), at).skill
-    if skill is None:
-        raise SystemExit("--choices must be at least 1")
-    # Its diff has been sent: the worker has no interrupted send to look for.
-    return skill.model_copy(
-        update={"last_diff": skill.last_diff and skill.last_diff.model_copy(update={"source": None})}
-    )
+def template(number: int, events: int) -> list[tuple[str, bytes]]:
+    """What a worker keeps of a user after this many events, by topic, as JSON in which the user is `"ann"`."""
+    user = OneUser(seed=number)
+    for event in range(events):
+        user.event(event)
+    return [(model.TOPIC, encode(_settled(value))) for model in KEPT if (value := user.value(model)) is not None]
 
 
-def fill(settings: Settings, users: int, choices: int) -> float:
-    """Writes this many users' skills to the changelog; returns their mean size in bytes."""
-    made = [(f'"template-{number:03}"'.encode(), encode(template(number, choices))) for number in range(TEMPLATES)]
+def _settled(value: Model) -> Model:
+    """A skill whose diff has been sent: the worker has no interrupted send to look for."""
+    if not isinstance(value, PolicySkill) or value.last_diff is None:
+        return value
+    return value.model_copy(update={"applied": (), "last_diff": value.last_diff.model_copy(update={"source": None})})
+
+
+def fill(settings: Settings, users: int, events: int) -> float:
+    """Writes this many users to the changelogs; returns their mean size in bytes."""
+    made = [template(number, events) for number in range(TEMPLATES)]
     outbox = Outbox(settings, **{"linger.ms": 50, "batch.size": 1_000_000})
-    name, size = settings.topic(PolicySkill.TOPIC), 0
-    for number, (placeholder, skill) in zip(range(users), itertools.cycle(made), strict=False):
+    size = 0
+    for number, kept in zip(range(users), itertools.cycle(made), strict=False):
         user = f"user-{number:08}"
-        value = skill.replace(placeholder, f'"{user}"'.encode())
-        size += len(value)
-        outbox.send(name, compound_key(user, "films"), value, partition_of(user, settings.partitions))
+        key, partition = compound_key(user, "films"), partition_of(user, settings.partitions)
+        for base, value in kept:
+            packed = pack(value.replace(b'"ann"', f'"{user}"'.encode()))
+            size += len(packed)
+            outbox.send(settings.topic(base), key, packed, partition)
         if number % 1_000 == 0:
-            print(f"\r{number:,} of {users:,} skills written", end="", file=sys.stderr, flush=True)
-    outbox.flush(120, "skills")
-    print(f"\r{users:,} skills written{'':20}", file=sys.stderr)
+            print(f"\r{number:,} of {users:,} users written", end="", file=sys.stderr, flush=True)
+    outbox.flush(600, "changelogs")
+    print(f"\r{users:,} users written{'':20}", file=sys.stderr)
     return size / users
 
 
@@ -105,7 +100,12 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
             for message in consumer.consume(100, 0.1):
                 if message.error() is None and decode(SkillDiff, message.value() or b"").user_id == user:
                     seconds = time.monotonic() - began
-                    return worker, {"seconds": round(seconds, 1), "rss_mib": round(max(most, rss_mib(worker.pid)))}
+                    return worker, {
+                        "seconds": round(seconds, 1),
+                        "recovering_seconds": recovering_seconds(settings),
+                        "cpu_seconds": round(cpu_seconds(worker.pid), 1),
+                        "rss_mib": round(max(most, rss_mib(worker.pid))),
+                    }
             most = max(most, rss_mib(worker.pid))
             if worker.poll() is not None or time.monotonic() - began > LONGEST_SECONDS:
                 worker.kill()
@@ -114,6 +114,12 @@ def measure(settings: Settings, number: int) -> tuple["subprocess.Popen[bytes]",
     finally:
         print(file=sys.stderr)
         consumer.close()
+
+
+def recovering_seconds(settings: Settings) -> float:
+    """How long the tables took by the worker's log, from the first record that was taken in to the last."""
+    told = re.findall(r"tables recovered: [\d,]+ records in ([\d.]+) s", (settings.data_dir / "worker.log").read_text())
+    return float(told[-1]) if told else 0.0
 
 
 def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[dict[str, object]]:
@@ -133,20 +139,28 @@ def recoveries(settings: Settings, users: int, stores: list[str]) -> Iterator[di
                 worker.wait(10)
                 # The next worker would wait until the group has dropped the killed one.
                 time.sleep(own.session_seconds + 2)
-            yield {"users": users, "store": store, "disk": disk, **found}
+            records = len(KEPT) * users if disk == "wiped" else 0
+            rate = {
+                "records": records,
+                "records_per_s": round(records / found["seconds"]) if records else None,
+                "cpu_us_per_record": round(1e6 * found["cpu_seconds"] / records, 1) if records else None,
+            }
+            yield {"users": users, "store": store, "disk": disk, **found, **rate}
 
 
 def main() -> None:
     """Runs everything and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_broker_arguments(parser)
+    parser.add_argument("--embedded", action="store_true", help="on the embedded broker, with stores in memory")
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--stores", nargs="+", default=["memory", "rocksdb"], choices=[store.value for store in Store])
-    parser.add_argument("--choices", type=int, default=25, help="that each user has made")
+    parser.add_argument("--events", type=int, default=1_000, help="that each user has behind them")
+    parser.add_argument("--json", action="store_true", help="no table")
     args = parser.parse_args()
-    args.kafka = (
-        not args.bootstrap
-    )  # the embedded broker holds everything in memory, and stores on disk need a real one
+    # The embedded broker holds everything in memory, and stores on disk need a real one.
+    args.kafka = not args.bootstrap and not args.embedded
+    stores = ["memory"] if args.embedded else args.stores
     rows: list[dict[str, object]] = []
     folder = Path(tempfile.mkdtemp(prefix="sager-recovery-"))
     try:
@@ -155,17 +169,23 @@ def main() -> None:
                 own = {"prefix": f"{folder.name}.{users}.", "app_id": f"{folder.name}-{users}"}
                 settings = Settings(**{**base.model_dump(exclude_unset=True), **own, "data_dir": folder / str(users)})
                 topics.ensure(settings)
-                size = round(fill(settings, users, args.choices))
-                for row in recoveries(settings, users, args.stores):
-                    rows.append(row | {"bytes_per_skill": size})
+                size = round(fill(settings, users, args.events))
+                for row in recoveries(settings, users, stores):
+                    rows.append(row | {"bytes_per_user": size})
                     print(json.dumps({"benchmark": "recovery", **rows[-1]}), flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(
-        "\n| users | bytes per skill | store | disk | seconds to the first diff | RSS, MiB |\n|---|---|---|---|---|---|"
-    )
+    if args.json:
+        return
+    print("\n| users | bytes per user | store | disk | seconds to the first diff | CPU us per record | RSS, MiB |")
+    print("|---|---|---|---|---|---|---|")
     for row in rows:
-        print("| {users:,} | {bytes_per_skill:,} | {store} | {disk} | {seconds} | {rss_mib:,} |".format(**row))
+        told = "" if row["cpu_us_per_record"] is None else row["cpu_us_per_record"]
+        print(
+            "| {users:,} | {bytes_per_user:,} | {store} | {disk} | {seconds} | {told} | {rss_mib:,} |".format(
+                **row, told=told
+            )
+        )
 
 
 if __name__ == "__main__":

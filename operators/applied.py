@@ -51,7 +51,10 @@ def with_applied(
     if position is None:
         return tuple(applied)
     before = next((held for held in applied if held.topic == position.topic), position)
-    ahead_ms = 0 if claimed is None else ceil((claimed - position.moment).total_seconds() * 1_000)
+    ahead_ms = 0
+    # Nearly no event is from after its record: that is seen sooner than by how much it is.
+    if claimed is not None and claimed.timestamp() * 1_000 > position.timestamp_ms - 1:
+        ahead_ms = ceil((claimed - position.moment).total_seconds() * 1_000)
     if 0 < ahead_ms <= DAY_MS:
         position = position.model_copy(update={"timestamp_ms": position.timestamp_ms + ahead_ms})
     if before.partition == position.partition and before.offset < position.offset:

@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from pydantic_core import to_json
+import orjson
 
 from operators.applied import remember, with_applied
 from operators.attributes import fact_id
@@ -245,7 +245,7 @@ def item_of_old(record: Mapping[str, Any], secret: bytes) -> ItemMemory:
     """
     takers = [_of_old(taker, secret) for taker in record["takers"]]
     fields = {"domain": record["domain"], "item_id": record["item_id"], "epoch": record.get("epoch", 0) + 1}
-    return ItemMemory.model_validate_json(to_json(fields | {"takers": takers}))
+    return ItemMemory.model_validate_json(orjson.dumps(fields | {"takers": takers}))
 
 
 def touch_of_old(record: Mapping[str, Any], secret: bytes) -> Touch:
@@ -267,7 +267,7 @@ def touch_of_old(record: Mapping[str, Any], secret: bytes) -> Touch:
         "forgotten": NOBODY_ASKS if record.get("forgotten") else None,
         "every_domain": record.get("every_domain", False),
     }
-    return Touch.model_validate_json(to_json(told))
+    return Touch.model_validate_json(orjson.dumps(told))
 
 
 def _of_old(taker: Mapping[str, Any], secret: bytes) -> dict[str, Any]:

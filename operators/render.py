@@ -16,6 +16,9 @@ _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
 _TIER_CHARS = (0, *(len(f"-  (, {tier})\n") for tier in sorted(Tier)))
 """Of a line, besides its words: the tier's name and the signs; by the tier's number."""
+_MOST_LINE_CHARS = max(_TIER_CHARS) + _PINNED_CHARS
+_MOST_OTHER_CHARS = 400
+"""More than all headings and the longest strategy have."""
 MUST_INCLUDE = 3
 EXPLORATION = 0.15
 
@@ -62,6 +65,18 @@ def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
         lengths.append(len(_strategy_lines(strategy)) + 1)
     # Each line and each heading ends with a line break, but for the last.
     return max(0, sum(lengths) + sum(headings) - 1)
+
+
+def fits(attributes: Sequence[Attribute], most: int) -> bool:
+    """Whether the document of these attributes, with the strategy that follows, has at most `most` characters.
+
+    Values as long as they are, which no document shows longer, tell that of nearly all skills.
+    """
+    words = sum([len(a.value) + len(a.dimension) for a in attributes])
+    return (
+        words + len(attributes) * _MOST_LINE_CHARS + _MOST_OTHER_CHARS <= most
+        or characters(attributes, strategy_of(attributes)) <= most
+    )
 
 
 def _strategy_lines(strategy: Strategy) -> str:

@@ -47,7 +47,7 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
             # A number is no text and no truth value, and a whole number has no point: all readers read the same.
             schema["strict"] = True
         elif kind == "definition-ref":
-            referred = handler.resolve_ref_schema(cast("CoreSchema", schema))
+            referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
             if referred["type"] == "enum" and referred.get("sub_type") == "str":
                 # A member is a text: written as one it takes a tenth of the time that asking for its value does.
                 referred["serialization"] = core_schema.simple_ser_schema("str")

@@ -26,9 +26,9 @@ MAX_MEMORY_FACTS = 8
 Count = Annotated[int, Field(ge=0)]
 Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
 """Under which others meet a user: a mark of the deployment's secret, and a digest of the user's id with it."""
-Version = Annotated[int, Field(ge=0, lt=2**63)]
-Times = Annotated[int, Field(ge=1, lt=2**32)]
-Degree = Annotated[int, Field(ge=0, lt=2**16)]
+Version = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+Times = Annotated[int, Field(ge=1, lt=2**32, strict=True)]
+Degree = Annotated[int, Field(ge=0, lt=2**16, strict=True)]
 
 
 class Taken(Model):
@@ -112,7 +112,7 @@ class Taker:
 
 
 class ItemMemory(Model):
-    """M_i: an item's takers, newest last. Its records are packed: `schemas.packed_items` says how."""
+    """M_i: an item's takers, newest last. Its records are packed: `streams.kafka.packed_items` says how."""
 
     TOPIC: ClassVar[str] = "item-memories"
 

@@ -223,7 +223,15 @@ _ALL = (
         internal=True,
         worked_off=True,
     ),
-    Topic("item-memories", ItemMemory, Key.ITEM_AND_DOMAIN, "the agent propagate", compact=True, internal=True),
+    Topic(
+        "item-memories",
+        ItemMemory,
+        Key.ITEM_AND_DOMAIN,
+        "the agent propagate",
+        compact=True,
+        internal=True,
+        packed=True,
+    ),
     Topic("shadow-outcomes", ShadowOutcome, Key.USER, "the agent evolve", timedelta(days=30)),
     Topic("shadow-skills", ShadowSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True, internal=True),
 )

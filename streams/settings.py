@@ -170,6 +170,9 @@ class Settings(BaseSettings):
         default=None, description="Group that may read what is in it, besides the processes' own user. [nobody]"
     )
     store: Store = Field(default=Store.MEMORY, description="Where tables live: memory, or rocksdb on disk.")
+    standby_replicas: int = Field(
+        default=0, ge=0, le=3, description="How many other workers keep a copy of each table, to take over from."
+    )
     duckdb: Path | None = Field(default=None, description="Analysts' DuckDB file; default DATA_DIR/sager.duckdb.")
     publish_seconds: float = Field(default=1.0, ge=0.2, description="How often analysts get a fresh DuckDB file.")
     batch_rows: int = Field(default=2_000, ge=1, description="Most records in one DuckDB transaction.")

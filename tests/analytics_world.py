@@ -17,7 +17,8 @@ from operators import whatif
 from operators.contrast import on_ranking, on_selection, slot_of
 from operators.evolve import RulesReasoner, validate
 from operators.merge import MergeLimits, fit_seed, merge, resolve, resolve_command, start
-from operators.propagate import hear, on_touch, touches, with_taken
+from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
 from operators.rank import facet_weights, rank
 from operators.retrieve import retrieve
 from operators.slim import slim
@@ -120,7 +121,7 @@ class _Builder:
         self._read = lambda candidate: facts[candidate.item_id]
         self._people = people.simulate(USERS, 7, self._items, self._facts)
         self._rng = random.Random(7)
-        self._profiles, self._memories, self._near, self._heard, self._said = {}, {}, {}, {}, {}
+        self._profiles, self._memories, self._heard, self._said = {}, {}, {}, {}
 
     def run(self) -> AnalyticsWorld:
         for domain, items in self._items.items():
@@ -198,7 +199,7 @@ class _Builder:
     def _ranking(self, request: RankRequest, *, with_skill: bool, by_llm: bool) -> Ranking:
         key = (request.user_id, request.domain)
         skill = self._skill(key, request) if with_skill else None
-        found = retrieve(self._memories.get(key), self._near.get(key), request.domain, request.occurred_at)
+        found = retrieve(self._memories.get(key), self._near(key), request.domain, request.occurred_at)
         items = [self._read(candidate) for candidate in request.candidates]
         lines = skill.attributes if skill else ()
         ordered = rank(
@@ -307,18 +308,18 @@ class _Builder:
         return self._world.skills[key]
 
     def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:
-        """The user's memory, and what the items tell their takers of it."""
+        """The user's memory, and what the items hear of it."""
         memory = with_taken(self._memories.get(key), *key, item, at, event_id)
         self._memories[key] = memory
-        for touch in touches(memory, item.item_id):
-            told = on_touch(self._heard.get((touch.domain, touch.item_id)), touch)
-            if told is None:
-                continue
-            self._heard[touch.domain, touch.item_id] = told.item
-            for signal in told.signals:
-                user = (signal.user_id, signal.domain)
-                if (near := hear(self._near.get(user), signal)) is not None:
-                    self._near[user] = near
+        for item_id, taker in takers_of(touches(memory, item.item_id)):
+            known = on_touch(self._heard.get((key[1], item_id)), key[1], item_id, taker)
+            if known is not None:
+                self._heard[key[1], item_id] = known
+
+    def _near(self, key: tuple[str, str]) -> Neighbourhood:
+        memory = self._memories.get(key)
+        held = (self._heard.get((key[1], taken.item_id)) for taken in memory.taken) if memory else ()
+        return near((Gathered(item, GraphLimits()) for item in held if item is not None), neighbour_of(key[0]))
 
     def _send(self, event: Event, at: datetime) -> None:
         self._add(event, at + timedelta(seconds=1))

@@ -91,16 +91,27 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
-        self._followers: list[Items] = []
+        self._followers: list[tuple[Items, list[int]]] = []
+        self.is_followed = True
 
     def follow(self, items: Items) -> None:
-        """Give a worker's copy of all items what there is, and all that comes."""
-        self._followers.append(items)
-        for record in self.order:
-            _tell(items, record)
+        """Give a worker's copy of all items what there is, and all that comes; or only when asked."""
+        self._followers.append((items, [0]))
+        self._tell()
+
+    def _tell(self) -> None:
+        for items, reached in self._followers if self.is_followed else ():
+            for record in self.order[reached[0] :]:
+                if record.topic == PREFIX + ItemMemory.TOPIC:
+                    items.take(record.partition, record.offset, record.key or b"", record.value)
+            items.settle()
+            reached[0] = len(self.order)
 
     def reach_end(self, partition: int) -> threading.Event:
-        """Whoever follows this log is never behind."""
+        """Have all followers read what there is."""
+        was_followed, self.is_followed = self.is_followed, True
+        self._tell()
+        self.is_followed = was_followed
         reached = threading.Event()
         reached.set()
         return reached
@@ -114,8 +125,7 @@ class FakeLog:
         record = Record(topic, partition, len(held), key, value, stamp)
         held.append(record)
         self.order.append(record)
-        for items in self._followers:
-            _tell(items, record)
+        self._tell()
         self._more.set()
         self._more = asyncio.Event()
         return record
@@ -178,12 +188,6 @@ class FakeLog:
     def count(self) -> Counter[str]:
         """How many records each topic has."""
         return Counter(record.topic.removeprefix(PREFIX) for record in self.order)
-
-
-def _tell(items: Items, record: Record) -> None:
-    if record.topic == PREFIX + ItemMemory.TOPIC:
-        items.take(record.partition, record.offset, record.key or b"", record.value)
-        items.settle()
 
 
 def _base_of(model: type[Model]) -> str:

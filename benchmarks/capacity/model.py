@@ -58,6 +58,7 @@ class Needs:
         states_disk: bytes of compacted topics, with a day of writes that compaction has not reached.
         tables: bytes of the workers' tables, on their disks with RocksDB.
         tables_memory: bytes of memory that the same tables take without RocksDB.
+        items_each: bytes of the graph's items, which every worker has whole: on disk, or so much more in memory.
         duckdb: bytes that the analysts' file grows by in a year; the live one and the published one are two.
     """
 
@@ -74,6 +75,7 @@ class Needs:
     states_disk: float
     tables: float
     tables_memory: float
+    items_each: float
     duckdb: float
 
 
@@ -85,14 +87,15 @@ def needs(size: Size, constants: Constants) -> Needs:
     rate, found = size.per_second, [(TOPICS[base], each) for base, each in constants.topics.items()]
     cores = rate * constants.worker_cpu_ms / 1_000
     written = rate * sum(each.stored_per_choice for _, each in found)
-    read = rate * sum(each.stored_per_choice * _readers(topic) for topic, each in found)
+    workers = max(1, math.ceil(cores * size.peak / size.utilisation))
+    read = rate * sum(each.stored_per_choice * _readers(topic, workers) for topic, each in found)
     copies = (size.replication - 1) * written
     tables = [(topic, each, _keys(topic, each, size, constants)) for topic, each in found if is_table(topic)]
     return Needs(
         worker_cores=cores,
         worker_cores_without_graph=rate * constants.worker_cpu_ms_without_graph / 1_000,
         worker_cores_with_llm=rate * constants.worker_cpu_ms_with_llm / 1_000,
-        workers=max(1, math.ceil(cores * size.peak / size.utilisation)),
+        workers=workers,
         materializer_cores=rate * constants.materializer_cpu_ms / 1_000,
         broker_cores=rate * constants.broker_cpu_ms / 1_000 * size.replication,
         network_in=written + copies,
@@ -110,13 +113,23 @@ def needs(size: Size, constants: Constants) -> Needs:
         ),
         tables=sum(keys * each.bytes_per_key for _, each, keys in tables),
         tables_memory=sum(keys * (each.bytes_per_key + ENTRY_BYTES) for _, each, keys in tables),
+        items_each=sum(
+            _keys(topic, each, size, constants) * (each.bytes_per_key + ENTRY_BYTES)
+            for topic, each in found
+            if _is_shared(topic)
+        ),
         duckdb=size.choices_per_day * YEAR_DAYS * constants.duckdb_bytes_per_choice,
     )
 
 
 def is_table(topic: Topic) -> bool:
     """Whether workers hold what it says, each its partitions."""
-    return topic.compact and (topic.internal or topic.base in ("skills", "receipts"))
+    return topic.compact and (topic.internal or topic.base in ("skills", "receipts")) and not _is_shared(topic)
+
+
+def _is_shared(topic: Topic) -> bool:
+    """Whether every worker holds all of it."""
+    return topic.compact and topic.internal and topic.key in OF_ITEMS
 
 
 def _is_log(topic: Topic) -> bool:
@@ -138,10 +151,8 @@ def _keys(topic: Topic, each: TopicSize, size: Size, constants: Constants) -> fl
     return size.users * each.keys / constants.users
 
 
-def _readers(topic: Topic) -> int:
-    """Who reads a topic: the workers what they work off, the materializer what is public, apps their slim skills."""
-    return (
-        int(topic.worked_off or (topic.internal and not topic.compact))
-        + int(not topic.internal)
-        + int(topic.base == "slim-skills")
-    )
+def _readers(topic: Topic, workers: int) -> int:
+    """Who reads a topic: a worker what is worked off, all of them items, the materializer what is public."""
+    if _is_shared(topic):
+        return workers
+    return int(topic.worked_off) + int(not topic.internal) + int(topic.base == "slim-skills")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from streams.kafka.clients import partition_of
 
@@ -45,7 +46,7 @@ class Scene:
     skewed: bool = True
     hot: float = 0.0
     load: float = 0.6
-    seconds: float = 120.0
+    seconds: float = 30.0
     lost_at: float | None = None
     takeover_seconds: float = 15.0
 
@@ -71,8 +72,7 @@ class Result:
     catch_up: float | None
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     at: float
     user: int
     partition: int
@@ -85,7 +85,9 @@ def simulated(scene: Scene, seed: int = 1) -> Result:
     taken_over = None if lost is None else lost + scene.takeover_seconds
     shares, waits, late = Counter[int](), list[float](), 0.0
     # A partition's choices come to its worker when they arrive or, if that one is gone, with the takeover.
-    ready = sorted(_ready(arriving, scene, lost, taken_over), key=lambda each: (each[0], each[2].at))
+    ready = list(_ready(arriving, scene, lost, taken_over))
+    if lost is not None:
+        ready.sort(key=lambda each: (each[0], each[2].at))
     free = {worker: [0.0] * scene.places for worker in range(scene.workers)}
     over: dict[int, float] = {}
     for at, worker, choice in ready:

@@ -14,6 +14,8 @@ DOC = Path(__file__).parents[2] / "docs" / "capacity.md"
 USERS = (10_000, 1_000_000, 100_000_000)
 MILLION = 1_000_000.0
 LLM_SECONDS, LLM_PLACES = 1.0, 64
+USERS_SIMULATED = 50_000
+PLACES = ("million", "daily", "queues", "constants")
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -24,23 +26,20 @@ def sizes() -> list[Size]:
 
 def scenes(constants: Constants) -> list[Scene]:
     """What is simulated."""
-    ruled = Scene("rules: users alike", 1_000_000, 12, constants.worker_cpu_ms / 1_000, skewed=False)
-    asked = replace(ruled, name="LLM: users alike", seconds_each=LLM_SECONDS, places=LLM_PLACES)
+    ruled = Scene("rules: users alike", USERS_SIMULATED, 12, constants.worker_cpu_ms / 1_000, skewed=False)
+    skewed = replace(ruled, name="rules: busy and seldom users", skewed=True)
+    asked = replace(skewed, name="LLM: busy and seldom users", seconds_each=LLM_SECONDS, places=LLM_PLACES, seconds=120)
     return [
         ruled,
-        replace(ruled, name="rules: busy and seldom users", skewed=True),
-        replace(ruled, name="rules: the same, 10 partitions for 4 workers", skewed=True, partitions=10),
-        replace(ruled, name="rules: the same, a robot makes 5% of all choices", skewed=True, hot=0.05),
-        replace(ruled, name="rules: the same, it makes 15%", skewed=True, hot=0.15),
-        replace(ruled, name="rules: a worker lost, taken over after 15 s", skewed=True, lost_at=0.3),
-        replace(
-            ruled, name="rules: a worker lost, after 40 s", skewed=True, lost_at=0.2, takeover_seconds=40, seconds=240
-        ),
+        skewed,
+        replace(skewed, name="rules: the same, 10 partitions for 4 workers", partitions=10),
+        replace(skewed, name="rules: the same, a robot makes 5% of all choices", hot=0.05),
+        replace(skewed, name="rules: the same, it makes 15%", hot=0.15),
+        replace(skewed, name="rules: a worker lost, taken over after 15 s", lost_at=0.2, seconds=80),
         asked,
-        replace(asked, name="LLM: busy and seldom users", skewed=True),
-        replace(asked, name="LLM: the same, a robot chooses 0.8 times a second", skewed=True, hot=0.8 / 153.6),
-        replace(asked, name="LLM: the same, it chooses 3 times a second", skewed=True, hot=3 / 153.6),
-        replace(asked, name="LLM: a worker lost, taken over after 15 s", skewed=True, lost_at=0.3),
+        replace(asked, name="LLM: the same, a robot chooses 0.8 times a second", hot=0.8 / asked.per_second),
+        replace(asked, name="LLM: the same, it chooses 3 times a second", hot=3 / asked.per_second),
+        replace(asked, name="LLM: a worker lost, taken over after 15 s", lost_at=0.3),
     ]
 
 
@@ -68,11 +67,11 @@ def tables(constants: Constants) -> dict[str, str]:
 
 def written(page: str, constants: Constants) -> str:
     """The page with its tables made anew."""
+    if missing := [name for name in PLACES if f"<!-- {name} -->\n" not in page]:
+        raise ValueError(f"{DOC.name} has no place for {missing}")
     for name, table in tables(constants).items():
         before, begin, rest = page.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
-        if not end:
-            raise ValueError(f"{DOC.name} has no place for {name}")
         page = f"{before}{begin}\n{table}\n\n{end}{after}"
     return page
 
@@ -120,6 +119,7 @@ def _needs(rows: Sequence[Size], found: Sequence[Needs]) -> Iterator[str]:
     yield row("Kafka's disks: states", (_bytes(each.states_disk) for each in found))
     yield row("workers' tables on disk (RocksDB)", (_bytes(each.tables) for each in found))
     yield row("or in memory", (_bytes(each.tables_memory) for each in found))
+    yield row("the graph's items, in each worker", (_bytes(each.items_each) for each in found))
     yield row("DuckDB file, per year", (_bytes(each.duckdb) for each in found))
 
 

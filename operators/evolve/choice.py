@@ -1,7 +1,9 @@
 """What code extracts from a contrast before any reasoning: the chosen facts, those that others share, and new ones."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from operators.attributes import fact_ids
 from schemas import Contrast, Fact, PolicySkill
@@ -38,10 +40,7 @@ class Choice:
     def of(cls, contrast: Contrast) -> "Choice":
         """The count of this contrast."""
         facts = dict(zip(fact_ids(contrast.chosen.facts), contrast.chosen.facts, strict=True))
-        seen: dict[str, int] = {}
-        for item in contrast.unchosen:
-            for name in set(fact_ids(item.facts)):
-                seen[name] = seen.get(name, 0) + 1
+        seen = Counter(chain.from_iterable(set(fact_ids(item.facts)) for item in contrast.unchosen))
         others = len(contrast.unchosen) or 1
         share = {name: seen.get(name, 0) / others for name in facts}
         spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)

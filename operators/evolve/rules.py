@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
@@ -14,6 +15,11 @@ CONTRADICTABLE = frozenset({"ambience", "category", "genre", "meal", "mood", "pr
 
 COMMON_SHARE = 0.25
 """A fact that more than this share of the unchosen items have does not explain the choice."""
+
+
+@lru_cache(maxsize=8)
+def _by(name: str) -> ReasonedBy:
+    return ReasonedBy(reasoner=name)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class RulesReasoner:
             discovered=self._discover(choice, held),
             weakened=(*weakened, *habits.contradicted),
             reasons=reasons,
-            reasoned_by=ReasonedBy(reasoner=self.name),
+            reasoned_by=_by(self.name),
         )
 
     def _discover(self, choice: Choice, held: set[str]) -> tuple[Fact, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from operators.merge.folding import apply_changes
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
-from operators.render import characters, strategy_of
+from operators.render import characters, fits, strategy_of
 from schemas import Attribute, Change, ChangeKind, Evidence, PolicySkill, Refusal, Refused, Source, Tier
 
 NEVER_CONFIRMED = "never confirmed by the person's own choices"
@@ -53,7 +53,7 @@ def make_room(
     kept, refused = list(changes), list[Refused]()
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
-        if len(lines) <= limits.attributes and characters(lines, strategy_of(lines)) <= limits.characters:
+        if len(lines) <= limits.attributes and fits(lines, limits.characters):
             return kept, refused
         loose = [line for line in lines if not line.pinned and not protected(line)]
         touched = {change.attribute_id for change in kept}

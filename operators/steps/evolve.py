@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from operators.chain import seal
 from operators.evolve import Proposal, Replacement, validate
@@ -210,12 +211,10 @@ class Evolve:
         if self.chain_key is not None:
             diff = seal(diff, skill.chain, self.chain_key)
         evolved = merge(skill, diff)
-        may_change = always or (skill.version and (state.shares or self._may_change(evolved)))
-        if not may_change and self._text(evolved, state.shares) == (
-            self._text(skill, state.shares) if skill.version else ""
-        ):
-            return Version(evolved, diff)
-        return Version(evolved, diff, self.slim(evolved, state.shares))
+        is_due = always or (skill.version and (state.shares or self._may_change(evolved)))
+        if is_due or self._says_else(skill, evolved, state.shares):
+            return Version(evolved, diff, self.slim(evolved, state.shares))
+        return Version(evolved, diff)
 
     def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
         """What a worker that died may not have sent of the newest version, and is not there already.
@@ -238,9 +237,12 @@ class Evolve:
         short = slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
         return short if self.chain_key is None else sealed(short, self.chain_key)
 
-    def _text(self, skill: PolicySkill, shares: Mapping[str, float] | None) -> str:
-        """What the slim skill says; nothing where nobody is told."""
-        return "" if self.slim_tokens is None else text_of(skill, count_tokens, self.slim_tokens, shares, self.vouching)
+    def _says_else(self, skill: PolicySkill, evolved: PolicySkill, shares: Mapping[str, float] | None) -> bool:
+        """Whether the slim skills of two versions differ in what they say; no where nobody is told."""
+        if self.slim_tokens is None:
+            return False
+        said = partial(text_of, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
+        return said(evolved, population=shares) != (said(skill, population=shares) if skill.version else "")
 
     @staticmethod
     def _may_change(skill: PolicySkill) -> bool:

@@ -7,8 +7,14 @@ unpacked is left as it is, and no decoder accepts it.
 
 from cramjam import DecompressionError, lz4, zstd
 
+from schemas import BadRecord, encode
+from streams.kafka import packed_items
+from streams.kafka.packed_items import PACKED
+
 LZ4, ZSTD = b"\x01", b"\x02"
 """What a packed value begins with; behind it stands its length as JSON in four bytes, then the block or frame."""
+ITEM = bytes([PACKED])
+"""What an item of the graph begins with, which has a form of its own."""
 MAX_BYTES = 8 * 1024 * 1024
 """The largest value that is packed or unpacked, as JSON: whoever claims more in a few bytes gets no memory for it."""
 LARGE_BYTES = 6 * 1024
@@ -23,7 +29,7 @@ def pack(value: bytes) -> bytes:
     31
     """
     length = len(value)
-    if length > MAX_BYTES or value[:1] in (LZ4, ZSTD):
+    if length > MAX_BYTES or value[:1] in (LZ4, ZSTD, ITEM):
         return value
     if length < LARGE_BYTES:
         packed = LZ4 + length.to_bytes(4, "big") + bytes(lz4.compress_block(value, store_size=False))
@@ -39,6 +45,8 @@ def unpack(value: bytes) -> bytes:
     True
     """
     kind = value[:1]
+    if kind == ITEM:
+        return _item(value)
     if kind not in (LZ4, ZSTD):
         return value
     length = int.from_bytes(value[1:_START], "big")
@@ -51,3 +59,10 @@ def unpack(value: bytes) -> bytes:
     except DecompressionError:
         return value
     return bytes(unpacked) if held == length else value
+
+
+def _item(value: bytes) -> bytes:
+    try:
+        return encode(packed_items.unpack(value))
+    except BadRecord:
+        return value

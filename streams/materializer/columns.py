@@ -48,6 +48,7 @@ class Table:
             and have no key of their own, because an index on them would cost more than the rest of the write.
         schema: the Arrow schema of the columns, in order.
         column_set: the columns' names, which every row must match exactly.
+        numbers: the names of its BIGINT columns.
     """
 
     name: str
@@ -58,12 +59,14 @@ class Table:
     children: tuple["Table", ...] = ()
     schema: Any = field(init=False, repr=False)
     column_set: frozenset[str] = field(init=False, repr=False)
+    numbers: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if tuple(c.name for c in self.columns[: len(self.key)]) != self.key:
             raise ValueError(f"the columns of {self.name} must begin with its key {self.key}")
         object.__setattr__(self, "schema", pa.schema([(c.name, _ARROW[c.type]) for c in self.columns]))
         object.__setattr__(self, "column_set", frozenset(self.names))
+        object.__setattr__(self, "numbers", tuple(c.name for c in self.columns if c.type == "BIGINT"))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -69,7 +69,8 @@ class Barrier:
             raise BadRecord(why.value, "it is ahead of Kafka's time or of ours")
         if why is not None:
             return True
-        return self._knows(user_id, getattr(event, "domain", None), [m for m in (occurred_at, logged_at) if m])
+        moments = [moment for moment in (occurred_at, logged_at) if moment]
+        return receipt is not None and receipt.covers(getattr(event, "domain", None), *moments)
 
     def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
         """Whether what was logged about this user at this moment is forgotten."""

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas import ReasonedBy, Topic
+from streams.kafka.packed import unpack
 from streams.materializer.columns import Table
 
 Row = dict[str, Any]
@@ -76,8 +77,8 @@ class Record:
 
     @property
     def document(self) -> str:
-        """The value as text; JSON that was decoded is UTF-8."""
-        return (self.value or b"").decode()
+        """The value as text, unpacked; JSON that was decoded is UTF-8."""
+        return unpack(self.value or b"").decode()
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,8 +73,9 @@ def _check(put: Put) -> None:
         for row in rows:
             if row.keys() != table.column_set:
                 raise ValueError(f"a row of {table.name} with other columns: {sorted(row.keys() ^ table.column_set)}")
-            for value in row.values():
-                if type(value) is int and not -_BIGINT <= value < _BIGINT:
+            for name in table.numbers:
+                value = row[name]
+                if value is not None and not -_BIGINT <= value < _BIGINT:
                     raise BadRecord("invalid", "a number does not fit into 64 bits")
 
 

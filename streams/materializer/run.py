@@ -102,7 +102,7 @@ class _Loop:
                 written = self._write(messages)
                 if on_batch is not None:
                     on_batch(written)
-            self._publisher.publish_if_due()
+            self._publisher.publish_if_due(is_behind=len(messages) >= self._settings.batch_rows)
             self._check()
             self._health.can_publish = not self._publisher.is_failing
             self._health.broker_answers = self._source.broker_answers

@@ -23,8 +23,12 @@ from streams.materializer.store import Store
 
 log = logging.getLogger(__name__)
 
-PAUSE = 1.0
-"""Minimum pause after the writer has stopped for a publication, as a multiple of the stop: only rows are written."""
+PAUSE, PAUSE_BEHIND = 0.25, 3.0
+"""Minimum pause after the writer has stopped for a publication, as a multiple of the stop: only rows are written. It is
+longer where rows lag behind Kafka, because then a fresh file has old rows anyway."""
+
+MOST_PAUSE = 10.0
+"""That pause in seconds at most: a stop is long once, when everything is derived again."""
 
 LOG_BYTES = 1024**3
 """How large the write-ahead log may become during a copy; beyond it rows wait for the copy."""
@@ -61,7 +65,7 @@ class Publisher:
         self._newest: datetime | None = None
         # A file with commits that a kill left unpublished is published at the next start.
         self._dirty = True
-        self._due = clock()
+        self._due, self._stopped, self._stop = clock(), clock(), 0.0
         self._thread = ThreadPoolExecutor(1, "publisher")
         self._copying: Future[None] | None = None
         self._rewriting: Rewriting | None = None
@@ -73,8 +77,11 @@ class Publisher:
         if newest is not None:
             self._newest = max(newest, self._newest or newest)
 
-    def publish_if_due(self) -> bool:
+    def publish_if_due(self, *, is_behind: bool = False) -> bool:
         """Begins a publication if something changed and one is due; returns whether an earlier one has ended.
+
+        Args:
+            is_behind: whether more rows wait to be read than a batch has.
 
         A failure is logged, counted and retried later: a full disk must not stop the rows.
 
@@ -84,7 +91,7 @@ class Publisher:
         self._clear_strays()
         self._wait_if_too_much()
         has_ended = self._collect()
-        if self._is_free() and (self._dirty or self._is_rewritten()) and self._clock() >= self._due:
+        if self._is_free() and (self._dirty or self._is_rewritten()) and self._clock() >= self._due_at(is_behind):
             try:
                 self._begin()
             except (MaterializerError, OSError, duckdb.Error) as error:
@@ -105,7 +112,7 @@ class Publisher:
         has_published = self.finish()
         while not self.is_failing and (self._dirty or self._rewriting is not None):
             self._wait_for_rewriting()
-            self._due = self._clock()
+            self._due, self._stop = self._clock(), 0.0
             self.publish_if_due()
             has_published = self.finish() or has_published
         return has_published
@@ -143,7 +150,7 @@ class Publisher:
         self._dirty = False
         self._copying = self._thread.submit(self._copy, began, now)
         stopped = self._clock()
-        self._due = max(began + self._seconds, stopped + PAUSE * (stopped - began))
+        self._due, self._stopped, self._stop = began + self._seconds, stopped, stopped - began
 
     def _copy(self, began: float, now: datetime) -> None:
         self._files.publish()
@@ -169,6 +176,10 @@ class Publisher:
         self._dirty = True
         self._due = self._clock() + self._seconds
         log.error("could not publish %s, trying again in %g s: %s", self._target, self._seconds, error)
+
+    def _due_at(self, is_behind: bool) -> float:
+        pause = min(MOST_PAUSE, (PAUSE_BEHIND if is_behind else PAUSE) * self._stop)
+        return max(self._due, self._stopped + pause)
 
     def _is_free(self) -> bool:
         """Whether nobody copies the live file: it may be checkpointed."""

@@ -72,7 +72,7 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         topic_replication_factor=settings.replication,
         topic_allow_declare=False,
         topic_disable_leader=True,
-        table_standby_replicas=0,
+        table_standby_replicas=settings.standby_replicas,
         TableManager=QuietTableManager,
         broker_session_timeout=settings.session_seconds,
         broker_heartbeat_interval=min(1.0, settings.session_seconds / 8),

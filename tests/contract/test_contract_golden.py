@@ -17,6 +17,7 @@ from schemas import (
     BadRecord,
     Contrast,
     DeadLetter,
+    ItemMemory,
     PolicySkill,
     Ranking,
     Selection,
@@ -26,6 +27,7 @@ from schemas import (
     decode,
     encode,
 )
+from streams.kafka.packed import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
 BASES = sorted(TOPICS)
@@ -69,6 +71,14 @@ def test_example_is_read_and_written_byte_for_byte(base: str) -> None:
     except BadRecord as error:
         pytest.fail(f"{explained}\nIt cannot be read any more: {error}")
     assert encode(event) == wire(base), explained
+
+
+def test_packed_example_is_the_one_in_json() -> None:
+    packed = bytes.fromhex((GOLDEN / "item-memories.packed").read_text())
+
+    assert decode(ItemMemory, unpack(packed)) == read("item-memories"), WIRE_CHANGE.format(
+        base="item-memories", file=GOLDEN
+    )
 
 
 @pytest.mark.parametrize("base", BASES)

@@ -8,7 +8,7 @@ from schemas import TOPICS, diff_key
 
 DAY = timedelta(days=1)
 FOR_EVER = None
-USER, USER_DOMAIN, ITEM_DOMAIN = "user_id", "user_id, domain", "item_id, domain"
+USER, USER_DOMAIN, ITEM_DOMAIN, TAKER = "user_id", "user_id, domain", "item_id, domain", "a taker's pseudonym"
 
 # base: (key, body, kept, compacted)
 PUBLIC = {
@@ -33,12 +33,10 @@ TABLES = {
     "open-rankings": ("user_id, slot", "OpenRankings", FOR_EVER, True),
     "memories": (USER_DOMAIN, "Memory", FOR_EVER, True),
     "item-memories": (ITEM_DOMAIN, "ItemMemory", FOR_EVER, True),
-    "neighbourhoods": (USER_DOMAIN, "Neighbourhood", FOR_EVER, True),
     "shadow-skills": (USER_DOMAIN, "ShadowSkill", FOR_EVER, True),
 }
 GRAPH = {
-    "item-touches": (ITEM_DOMAIN, "Touch", 7 * DAY, False),
-    "item-signals": (USER, "ItemSignal", 7 * DAY, False),
+    "item-touches": (TAKER, "Touch", 7 * DAY, False),
 }
 
 

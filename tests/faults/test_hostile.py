@@ -10,8 +10,8 @@ import pytest
 
 from operators.admit import Refused
 from operators.clocks import TOLERANCE, is_ahead
+from operators.propagate import neighbour_of
 from schemas import (
-    MAX_SIGNALS,
     MAX_TAKEN,
     MAX_TAKERS,
     Contrast,
@@ -20,22 +20,21 @@ from schemas import (
     Interaction,
     Item,
     ItemMemory,
-    ItemSignal,
     Memory,
-    Neighbourhood,
     Profile,
     Ranking,
     RankRequest,
     Selection,
     SkillDiff,
-    Taker,
     Touch,
+    Touched,
     compound_key,
     decode,
     encode,
 )
 from schemas.dead_letters import CLIPPED, MAX_KEY_BYTES
 from streams.kafka.clients import partition_of
+from streams.pseudonyms import secret_of
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.worlds import film, slate
@@ -69,7 +68,7 @@ def a_choice(user: str, number: int, at: datetime, of: list[dict[str, Any]] | No
 
 def produce(harness: Harness, event: Any, stamp_ms: int = 0, key: bytes | None = None) -> None:
     """Any event, on its owner's partition; `stamp_ms` 0 is the client's clock."""
-    owner = event.item_id if isinstance(event, Touch) else getattr(event, "user_id", None)
+    owner = event.items[0].item_id if isinstance(event, Touch) else getattr(event, "user_id", None)
     where = {} if owner is None else {"partition": partition_of(owner, harness.settings.partitions)}
     key = event.item.item_id.encode() if isinstance(event, Item) else key
     stamp = 0 if APACHE else stamp_ms
@@ -150,15 +149,15 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     far = CLOCKS[-1]
     second = film(1)
     for number in range(MAX_TAKERS):
-        stranger = Taker(user_id=f"stranger-{number}", version=1, at=far, degree=1)
-        produce(harness, Touch(domain="films", item_id=second["item_id"], taker=stranger), STAMPS_MS[-1])
+        stranger, heard = neighbour_of(f"stranger-{number}"), (Touched(item_id=second["item_id"], at=far),)
+        produce(harness, Touch(domain="films", taker=stranger, version=1, degree=1, items=heard), STAMPS_MS[-1])
     # The farthest that is let in.
     ahead = datetime.now(UTC) + TOLERANCE - timedelta(seconds=30)
     produce(harness, an_event(Interaction, "i-ahead", ahead, user_id="ann", domain="films", item=film(0)))
     harness.raw.flush(10)
     harness.worker()
     harness.count(Memory, 1)
-    harness.count(ItemMemory, MAX_TAKERS)
+    harness.until(lambda out: any(len(i.takers) == MAX_TAKERS for i in out.values(ItemMemory)), "an item full of them")
 
     for number in range(1, MAX_TAKEN + 1):
         for event in a_choice("ann", number, datetime.now(UTC), [film(number), film(60 + number)]):
@@ -171,7 +170,7 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
     memory = decode(Memory, outputs.newest(Memory)[compound_key("ann", "films")])
     assert [taken.item_id for taken in memory.taken] == [film(n)["item_id"] for n in range(1, MAX_TAKEN + 1)]
     held = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(second["item_id"], "films")])
-    assert held.takers[-1].user_id == "ann"
+    assert held.takers[-1].neighbour == neighbour_of("ann", secret_of(harness.settings))
     assert max(taker.at for taker in held.takers) <= datetime.now(UTC)
 
 
@@ -215,10 +214,7 @@ def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Har
     }
     item = decode(ItemMemory, outputs.newest(ItemMemory)[compound_key(hot["item_id"], "films")])
     assert len(item.takers) == MAX_TAKERS
-    told = Counter(signal.item_id for signal in outputs.values(ItemSignal))
-    assert told[hot["item_id"]] <= 3 * crowd
-    near = [decode(Neighbourhood, value) for value in outputs.newest(Neighbourhood).values()]
-    assert max(len(one.signals) for one in near) <= MAX_SIGNALS
+    assert all(len(each.takers) <= MAX_TAKERS for each in outputs.values(ItemMemory))
     harness.assert_all_stores_agree()
 
 

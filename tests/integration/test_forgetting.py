@@ -14,7 +14,7 @@ from schemas import (
     TOPICS,
     Action,
     ForgetRequest,
-    Neighbourhood,
+    ItemMemory,
     PolicySkill,
     Receipt,
     SkillCommand,
@@ -26,6 +26,7 @@ from schemas import (
     line_of,
     subject_of,
 )
+from streams.kafka.packed_items import name_bytes
 from streams.materializer import read
 from streams.pseudonyms import secret_of
 from streams.rights.commander import Commander
@@ -43,6 +44,7 @@ WISHED = "something for a quokka evening"
 LINE = "preference:music:zyxquill-waltzes"
 SECRET = Settings(pseudonym_key="known to this test")
 NAMED = neighbour_of(ANN, secret_of(SECRET))
+PACKED_NAME = name_bytes(NAMED)
 TRACES = (ANN, NAMED, "zyxquill", "quokka")
 
 
@@ -96,7 +98,9 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
     harness.events.flush()
     harness.until(lambda out: bool(out.dead_letters), "the refused choice")
-    harness.until(lambda out: NAMED in str(out.newest(Neighbourhood)), "others to hear of her")
+    harness.until(
+        lambda out: any(NAMED.encode() in (v or b"") for v in out.newest(ItemMemory).values()), "items to hear of her"
+    )
     return running
 
 
@@ -113,7 +117,7 @@ def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
 
 def traces(harness: Harness) -> list[str]:
     """Where something of her is left, of the stores that are not bound to a retention."""
-    pattern = re.compile("|".join(map(re.escape, TRACES)).encode())
+    pattern = re.compile(b"|".join([*(re.escape(trace.encode()) for trace in TRACES), re.escape(PACKED_NAME)]))
     found = [f"{base} {key!r}" for (base, key), value in kept(harness).items() if pattern.search(key + value)]
     folder = harness.settings.data_dir
     # RocksDB holds packed values as they are: there her id in a key gives her away.

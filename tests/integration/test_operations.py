@@ -1,5 +1,6 @@
 """What an operator does: replay of dead letters, rebuild from the log, examination. On a real broker."""
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,33 +12,36 @@ from pydantic import SecretStr
 
 from operators.contrast import slot_of
 from operators.merge import fold
+from operators.propagate import neighbour_of
 from schemas import (
     DeadLetter,
     Item,
-    Neighbourhood,
+    ItemMemory,
     PolicySkill,
     Position,
     Ranking,
     Selection,
     SkillDiff,
     SlimSkill,
+    Taker,
     compound_key,
     encode,
 )
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import WorkersRunning, members
+from streams.kafka.packed_items import pack, unpack
 from streams.operations.dead_letters.reading import Chosen, listing, one
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
 from streams.operations.rebuild import Finding as Case
 from streams.operations.rebuild import rebuild
+from streams.pseudonyms import secret_of
 from streams.settings import Settings
-from tests.builders import NOW, a_contrast, a_proposal, a_skill, evolve
+from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve
 from tests.conftest import APACHE
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS
-from tests.unit.graph.test_graph_pseudonyms import of_old, signal
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
@@ -199,7 +203,7 @@ class TestReplay:
         gone = Position(topic=harness.settings.topic("selections"), partition=99, offset=0, timestamp_ms=0)
         moved = refuse(harness, Selection.TOPIC, b"x", source=gone)
         nothing = refuse(harness, Selection.TOPIC, None, None)
-        internal = refuse(harness, "item-signals", b"x")
+        internal = refuse(harness, "item-touches", b"x")
 
         planned = plan(harness.settings, Chosen(ids=frozenset({
             *(each.event_id for each in (cut, foreign, moved, nothing, internal)), "unheard-of",
@@ -299,11 +303,18 @@ class TestRebuild:
         slims = [each for each in harness.outputs.values(SlimSkill) if each.user_id == "user-2"]
         assert slims[-1].skill_version == 3
 
-        told = Neighbourhood(user_id="user-0", domain="films", signals=(signal("user-0", "i", of_old("user-1")),))
-        self.overwrite(harness, Neighbourhood.TOPIC, "user-0", compound_key("user-0", "films"), encode(told))
+        takers = [Taker(neighbour_of(name, b"earlier"), 1, a_time(), 1, 1) for name in ("user-0", "user-1")]
+        told, key = ItemMemory(domain="films", item_id="i", takers=tuple(takers)), compound_key("i", "films")
+        self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack(told))
+        of_old = {"user_id": "user-0", "version": 1, "at": "2026-01-01T00:00:00Z", "times": 1, "degree": 1}
+        clear = {"domain": "films", "item_id": "old", "epoch": 1, "takers": [of_old]}
+        self.overwrite(harness, ItemMemory.TOPIC, "old", compound_key("old", "films"), json.dumps(clear).encode())
         other = nobody.model_copy(update={"pseudonym_key": SecretStr("another")})
-        assert rebuild(other, apply=True).rotated > 0
-        assert not any(b'"user:' in value for value in harness.quiet().newest(Neighbourhood).values() if value)
+        assert rebuild(other, apply=True).rotated > 1
+        left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}
+        assert key not in left, "nobody is left of it"
+        found = {taker.neighbour for value in left.values() for taker in unpack(value).takers}
+        assert found == {neighbour_of("user-0", secret_of(other))}, "whoever was there in clear is under a pseudonym"
         assert rebuild(other, apply=True).rotated == 0
 
     @pytest.mark.seldom

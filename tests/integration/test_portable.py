@@ -12,22 +12,20 @@ from pydantic_core import to_json
 
 from operators.chain import seal
 from operators.merge import merge, start
+from operators.propagate import neighbour_of
 from schemas import (
     TOPICS,
-    Crowd,
     DeadLetter,
     Interaction,
     ItemMemory,
-    ItemSignal,
     Memory,
-    Neighbourhood,
     OpenRankings,
     PolicySkill,
     Profile,
     SkillDiff,
     Taker,
-    Taste,
     Touch,
+    Touched,
     encode,
     topic_of,
 )
@@ -40,6 +38,7 @@ from streams.materializer.exceptions import MaterializerError
 from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.store import Store
+from streams.pseudonyms import secret_of
 from streams.rights.portable import NotPortable, export, load, take_in
 from streams.rights.verify import verify
 from streams.settings import Settings
@@ -61,6 +60,7 @@ from tests.harness import Harness
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 ANN, BOB, DOMAIN = "ann é", "bob", "films"
+SECRET = secret_of(Settings(chain_key=SecretStr("hush")))
 
 
 class Log:
@@ -117,10 +117,9 @@ def log(settings: Settings) -> Iterator[Log]:
 def life(user: str, other: str) -> list[Any]:
     """A record of every kind that tells of a user; those of items tell of both."""
     who, film = {"user_id": user}, {"domain": DOMAIN, "item_id": "arrival"}
-    takers = tuple(Taker(user_id=each, version=1, at=a_time(), degree=1) for each in (user, other))
-    taste = Taste(attribute_id="preference:genre:noir", supporters=2, neighbours=("user:pseudonym",))
-    crowd = (Crowd(neighbour="user:pseudonym", degree=1, at=a_time()),)
-    signal = ItemSignal(**who, **film, epoch=1, takers=2, crowd=crowd, tastes=(taste,))
+    ours, theirs = (neighbour_of(each, SECRET) for each in (user, other))
+    takers = tuple(Taker(each, 1, a_time(), 1, 1) for each in (ours, theirs))
+    heard = (Touched(item_id="arrival", at=a_time()),)
     letters = (DeadLetter.of(user, a_position(n), "invalid", "", *each) for n, each in enumerate(refused(user)))
     return [
         *(an_interaction(**who, domain=DOMAIN) for _ in range(3)),
@@ -133,10 +132,8 @@ def life(user: str, other: str) -> list[Any]:
         OpenRankings(**who, slot=1),
         OpenRankings(**who, slot=1, answered=({"ranking_id": "r1", "item_id": "i2"},)),
         Memory(**who, domain=DOMAIN),
-        Touch(**film, taker=takers[0]),
+        Touch(domain=DOMAIN, taker=ours, version=1, degree=1, items=heard),
         ItemMemory(**film, takers=takers),
-        signal,
-        Neighbourhood(**who, domain=DOMAIN, signals=(signal,)),
         *letters,
     ]
 
@@ -169,7 +166,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
             "skills": 1,
         }
         texts = [file.read_text() for file in (tmp_path / "ann" / "topics").iterdir()]
-        assert not [text for text in texts if BOB in text or "pseudonym" in text]
+        assert not [text for text in texts if BOB in text or neighbour_of(BOB, SECRET) in text]
         [ring] = records(tmp_path / "ann", "open-rankings")
         assert ring["value"]["answered"], "the newest record of a key holds"
         kept = duckdb.sql(f"SELECT count(*) FROM '{tmp_path}/ann/tables/skill_diffs.parquet'").fetchall()

@@ -3,8 +3,8 @@
 from pydantic_core import from_json
 
 from operators.propagate import item_of_old, without_foreign
-from schemas import BadRecord, ItemMemory, decode, encode
-from schemas.packed_items import PACKED
+from schemas import BadRecord, ItemMemory
+from streams.kafka.packed_items import PACKED, pack, unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.operations.rebuild.writer import Writer
 from streams.pseudonyms import is_shared, secret_if_any
@@ -36,7 +36,7 @@ def rotate(settings: Settings, scanner: Scanner, writer: Writer) -> int:
         for key, value in newest.items():
             rest = _rest(value, secret)
             if rest is not None:
-                left = encode(rest) if rest.takers else None
+                left = pack(rest) if rest.takers else None
                 done += writer.write(ItemMemory.TOPIC, where.partition, key, left)
     writer.flush()
     return done
@@ -48,7 +48,7 @@ def _rest(value: bytes | None, secret: bytes) -> ItemMemory | None:
         return None
     try:
         if value[0] == PACKED:
-            return without_foreign(decode(ItemMemory, value), secret)
+            return without_foreign(unpack(value), secret)
         return item_of_old(from_json(value), secret)
     except (BadRecord, ValueError, TypeError, KeyError, AttributeError):  # an owner's answer, or not of our making
         return None

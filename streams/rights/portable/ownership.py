@@ -12,7 +12,6 @@ from pydantic_core import from_json
 
 from operators.propagate import neighbour_of
 from schemas import BadRecord, DeadLetter, ItemMemory, Key, Model, Topic, Touch, decode, subject_of
-from schemas.packed_items import holds, name_bytes
 from streams.materializer.forgetting import Barrier
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
@@ -52,9 +51,7 @@ class Owner:
             return key == subject_of(self.user_id).encode()
         if topic.key is Key.ORIGINAL:
             return self._is_letter(value)
-        if topic.key is Key.ITEM_AND_DOMAIN:
-            return bool(value and self.neighbour and holds(value, name_bytes(self.neighbour)))
-        if topic.key is Key.TAKER:
+        if topic.key in (Key.ITEM_AND_DOMAIN, Key.TAKER):
             return bool(value and self.neighbour and self.neighbour.encode() in value)
         if value is None or not (self.is_in(value) or self._is_key(topic, key)):
             return value is None and self._is_key(topic, key)

@@ -15,8 +15,8 @@ from pydantic_core import to_json
 
 from operators.propagate import NOBODY_ASKS
 from operators.steps.propagate import forget, step
-from schemas import ItemMemory, Touch, compound_key, encode
-from schemas.packed_items import holds, name_bytes
+from schemas import ItemMemory, Touch, compound_key
+from streams.kafka.packed_items import holds, name_bytes, pack
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
@@ -124,7 +124,7 @@ class Owner:
 
     async def _send(self, event: Any, key: bytes) -> None:
         item = self._newer.get(key)
-        raw = None if item is None else encode(item)
+        raw = None if item is None else pack(item)
         self._written[key] = raw
         await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
 

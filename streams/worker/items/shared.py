@@ -1,18 +1,21 @@
 """All items of the graph, as every worker has them: what agents ask, and what takes the records of the log."""
 
 import asyncio
+import shutil
 import time
+import uuid
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
 from pydantic_core import from_json
 
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, item_of_old, neighbour_of
-from schemas import BadRecord, ItemMemory, Memory, compound_key, decode, encode
-from schemas.packed_items import PACKED, epoch_of
-from streams.kafka.clients import client_config, partition_of
+from schemas import BadRecord, ItemMemory, Memory, compound_key
+from schemas.topics import RETIRED
+from streams.kafka.clients import partition_of, reach
+from streams.kafka.packed_items import PACKED, epoch_of, pack, unpack
 from streams.lru import LruCache
 from streams.settings import Settings, Store
 from streams.worker import metrics
@@ -24,6 +27,7 @@ FORGOTTEN = b'["forgotten"]'
 GATHERED = 4_000
 """Items that are kept unpacked, with what is counted of them."""
 ANSWERS = 10_000
+LOOK_UP_SECONDS = 10.0
 LOOK_AGAIN_SECONDS = 0.02
 MEASURE_SECONDS = 10.0
 
@@ -51,11 +55,19 @@ class Items:
         Raises:
             BrokerUnreachable: the log could not be read.
         """
-        if self._settings.store is Store.ROCKSDB and not self._settings.embedded:
-            cluster = AdminClient(client_config(self._settings)).list_topics(timeout=10).cluster_id
-            self.store = RocksItems(self._settings.data_dir / "worker" / "items", f"{cluster} {self._settings.prefix}")
+        folder = self._settings.data_dir / "worker"
+        _drop_old_tables(folder)
+        if self._settings.store is Store.ROCKSDB:
+            self.store = RocksItems(folder / "items", self._log_name())
         self._log.start(tell)
         self._measure()
+
+    def _log_name(self) -> str:
+        """Which log a copy on disk is a copy of; the embedded broker's is another one with each start."""
+        if self._settings.embedded:
+            return uuid.uuid4().hex
+        _, cluster = reach(self._settings, LOOK_UP_SECONDS)
+        return f"{cluster.cluster_id} {self._settings.prefix}"
 
     def stop(self) -> None:
         """Follow no more."""
@@ -73,7 +85,7 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            found = Gathered(decode(ItemMemory, raw), self._limits)
+            found = Gathered(unpack(raw), self._limits)
         except BadRecord:  # not of our making
             return None
         self._gathered.put(key, (raw, found))
@@ -144,7 +156,7 @@ class Items:
     def _anew(self, value: bytes) -> bytes | None:
         """What an older release wrote, in our form; None for what cannot be read, which goes."""
         try:
-            return encode(item_of_old(from_json(value), self._limits.secret))
+            return pack(item_of_old(from_json(value), self._limits.secret))
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -164,3 +176,10 @@ class Items:
         entries, size = self.store.size()
         metrics.STATE_ENTRIES.labels(ItemMemory.TOPIC).set(entries)
         metrics.STATE_BYTES.labels(ItemMemory.TOPIC).set(size)
+
+
+def _drop_old_tables(folder: Path) -> None:
+    """Remove tables of older releases, in which items and neighbourhoods had ids of users."""
+    for base in (ItemMemory.TOPIC, *RETIRED):
+        for path in folder.glob(f"*/tables/{base}*"):
+            shutil.rmtree(path, ignore_errors=True)

@@ -32,7 +32,7 @@ class QuietRecovery(Recovery):
     """Recovery in batches; by repair 1 it fetches nothing between its end and the clearing of the queues."""
 
     _given_at = 0.0
-    _begun_at = 0.0
+    _first_at = 0.0
     _told_at = 0.0
     _total = 0
     _absorbed = 0
@@ -45,7 +45,9 @@ class QuietRecovery(Recovery):
         await super().on_rebalance(*args, **kwargs)
 
     async def absorb(self, changes: Records) -> None:
-        """Take records of changelogs into their tables' stores; those others' partitions are passed over."""
+        """Take records of changelogs into their tables' stores; those of others' partitions are passed over."""
+        if not self._absorbed:
+            self._first_at = time.monotonic()
         for tp, records in changes.items():
             if tp in self.active_tps:
                 offsets, received_at = self.active_offsets, self._active_events_received_at
@@ -73,7 +75,8 @@ class QuietRecovery(Recovery):
     async def on_recovery_completed(self, generation_id: int = 0) -> None:
         """Stop the flow, then let Faust resume it at the committed offsets."""
         if self._absorbed:
-            logger.info("tables recovered: %s records", f"{self._absorbed:,}")
+            seconds = time.monotonic() - self._first_at
+            logger.info("tables recovered: %s records in %.1f s", f"{self._absorbed:,}", seconds)
         self.app.consumer.stop_flow()
         self.app.flow_control.suspend()
         await super().on_recovery_completed(generation_id)
@@ -83,10 +86,10 @@ class QuietRecovery(Recovery):
         """Log how far the tables have come, now and then."""
         now, left = time.monotonic(), self.active_remaining_total()
         if not self._total:
-            self._total, self._begun_at, self._told_at = left, now, now
+            self._total, self._told_at = left, now
         elif now - self._told_at >= TOLD_EVERY_SECONDS and left < self._total:
             self._told_at = now
-            seconds = (now - self._begun_at) * left / (self._total - left)
+            seconds = (now - self._first_at) * left / (self._total - left)
             logger.info("recovering tables: %.0f%%, some %.0f s left", 100 * (1 - left / self._total), seconds)
 
 

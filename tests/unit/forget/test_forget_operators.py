@@ -9,7 +9,7 @@ from operators.attributes import fact_id
 from operators.chain import breaks, seal
 from operators.forget import scrubbed_memory, scrubbed_profile, with_scope, without_lines
 from operators.merge import fold, resolve_command, start
-from operators.propagate import neighbour_of, on_touch, signal_to, touches, with_taken, without_neighbour, without_taker
+from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.redact import placeholder, redacted
 from operators.statinit import observe
 from schemas import (
@@ -18,7 +18,6 @@ from schemas import (
     ForgetRequest,
     Forgotten,
     ItemFacts,
-    Neighbourhood,
     Receipt,
     SkillDiff,
     encode,
@@ -26,6 +25,7 @@ from schemas import (
     subject_of,
 )
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES
+from streams.kafka.packed_items import name_bytes, pack
 from tests.builders import DOMAIN, NOW, USER, a_command, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
@@ -139,24 +139,20 @@ def test_a_log_that_was_written_anew_is_sealed_anew() -> None:
     assert [found.version for found in breaks(redacted(log, LINE), b"secret")] == [1, 2, 3]
 
 
-def test_items_and_neighbourhoods_forget_who_took_them() -> None:
+def test_an_item_forgets_who_took_it() -> None:
     item = None
     for user in (USER, "bob", "cem"):
         memory = with_taken(None, user, DOMAIN, ItemFacts(item_id="i", title="", facts=(NOIR,)), NOW, f"e-{user}")
-        told = on_touch(item, touches(memory, "i")[0])
-        assert told is not None
-        item = told.item
+        [(item_id, taker)] = takers_of(touches(memory, "i"))
+        item = on_touch(item, DOMAIN, item_id, taker)
     assert item is not None
-    signal = signal_to(item, "bob")
-    assert signal is not None
-    near = Neighbourhood(user_id="bob", domain=DOMAIN, signals=(signal,))
+    name = name_bytes(neighbour_of(USER))
+    assert name in pack(item)
 
-    rest = without_taker(item, USER)
+    rest = without_taker(item, neighbour_of(USER))
+
     assert rest is not None
-    assert USER not in encode(rest).decode()
-    assert rest.epoch > item.epoch, "what is told next replaces what was told"
-    assert without_taker(rest, USER) is None
-    gone = without_neighbour(near, neighbour_of(USER))
-    assert gone is not None
-    assert neighbour_of(USER) not in encode(gone).decode()
-    assert without_neighbour(gone, neighbour_of(USER)) is None
+    assert name not in pack(rest)
+    assert [taker.neighbour for taker in rest.takers] == sorted([neighbour_of("bob"), neighbour_of("cem")])
+    assert rest.epoch > item.epoch, "who has read it reads it again"
+    assert without_taker(rest, neighbour_of(USER)) is None

@@ -17,9 +17,10 @@ from operators.evolve import RulesReasoner, validate
 from operators.evolve.question import question
 from operators.llm.replies import BadReply, read
 from operators.merge import merge, resolve, start
+from operators.neighbourhood import Gathered, near
 from operators.privacy.orders import is_suspicious
 from operators.prompts import as_data
-from operators.propagate import GraphLimits, hear, on_touch, signal_to, touches, with_taken
+from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank, words
 from operators.render import render
 from operators.retrieve import Preset, retrieve
@@ -34,10 +35,8 @@ from schemas import (
     Contrast,
     Interaction,
     ItemMemory,
-    ItemSignal,
     Kind,
     Memory,
-    Neighbourhood,
     OpenRankings,
     PolicySkill,
     Position,
@@ -49,6 +48,7 @@ from schemas import (
     encode,
 )
 from schemas.fields import UtcDatetime
+from streams.kafka.packed_items import pack, unpack
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)
@@ -150,31 +150,31 @@ def test_any_interaction_is_counted_within_bounds() -> None:
     look(check)
 
 
-def test_any_time_and_any_neighbour_give_a_ranking_context() -> None:
-    @given(valid(Memory, "memories"), valid(Neighbourhood, "neighbourhoods"), moments, st.sampled_from(Preset))
-    def check(memory: Memory, near: Neighbourhood, moment: Any, preset: Preset) -> None:
+def test_any_time_and_any_items_give_a_ranking_context() -> None:
+    items = st.lists(valid(ItemMemory, "item-memories"), max_size=5)
+
+    @given(valid(Memory, "memories"), items, moments, st.sampled_from(Preset))
+    def check(memory: Memory, known: list[ItemMemory], moment: Any, preset: Preset) -> None:
         now = a_moment(moment)
-        found = retrieve(memory, near, "films", now, preset=preset)
+        told = near([Gathered(item, GraphLimits(floor=1)) for item in known], "user:somebody")
+        found = retrieve(memory, told, "films", now, preset=preset)
         assert len(found.facets) <= 10
         assert all(0 <= weight <= 1 for weight in found.companions.values())
 
     look(check)
 
 
-def test_any_touch_and_any_signal_are_heard_within_bounds() -> None:
-    @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"), valid(ItemSignal, "item-signals"))
-    def check(touch: Touch, held: ItemMemory, signal: ItemSignal) -> None:
-        told = on_touch(held, touch, now=NOW)
-        assert told is None or max(len(taker.others) for taker in told.item.takers) <= 12
-        assert (
-            told is None or touch.taker.at <= NOW or all(t.at <= NOW for t in told.item.takers if t not in held.takers)
-        )
-        signal_to(held, signal.user_id)
-        assert hear(None, signal) is None, "its pseudonyms are of a release that had no secret"
-        bare = signal.model_copy(update={"crowd": (), "tastes": ()})
-        near = hear(None, bare)
-        assert near is not None
-        assert hear(near, bare) is None
+def test_any_touch_is_heard_within_bounds_and_packed() -> None:
+    @given(valid(Touch, "item-touches"), valid(ItemMemory, "item-memories"))
+    def check(touch: Touch, held: ItemMemory) -> None:
+        assert unpack(pack(held)) == held
+        for item_id, taker in takers_of(touch):
+            told = on_touch(held, touch.domain, item_id, taker, now=NOW)
+            if told is None:
+                continue
+            assert max(len(each.others) for each in told.takers) <= 12
+            assert taker.at <= NOW or all(t.at <= NOW for t in told.takers if t not in held.takers)
+            assert unpack(pack(told)) == told
 
     look(check)
 
@@ -185,7 +185,7 @@ def test_any_item_is_taken_and_touches_a_few() -> None:
         at = a_moment(moment)
         remembered = with_taken(memory, "ann", "films", facts_of(candidate, BUILT_IN["generic"]), at, "e")
         assert len(remembered.taken) <= 20
-        assert len(touches(remembered, candidate.item_id)) <= 1 + GraphLimits().fan_out
+        assert len(touches(remembered, candidate.item_id).items) <= 1 + GraphLimits().fan_out
         assert not is_applied(remembered.applied, AT) or memory.applied
 
     look(check)

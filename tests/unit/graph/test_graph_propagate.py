@@ -1,21 +1,38 @@
-"""A choice through the user-item graph: memory, touches, what items tell, what users hear (paper 2.2)."""
+"""A choice through the user-item graph: memory, touches, items, what these tell a reader (paper 2.2)."""
 
 from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import ClassVar
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.neighbourhood import Gathered, near, signal_to
 from operators.propagate import (
     GraphLimits,
-    hear,
+    item_of_old,
     neighbour_of,
     on_touch,
-    signal_to,
+    shared_out,
+    takers_of,
     tastes,
+    touch_of_old,
     touches,
     with_taken,
 )
-from schemas import MAX_SIGNALS, MAX_TAKEN, MAX_TAKERS, Fact, ItemFacts, ItemMemory, Memory, Position, encode
+from schemas import (
+    MAX_TAKEN,
+    MAX_TAKERS,
+    BadRecord,
+    Fact,
+    ItemFacts,
+    ItemMemory,
+    Memory,
+    Position,
+    Taker,
+    encode,
+)
+from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
 
 DAY = timedelta(days=1)
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -34,13 +51,43 @@ def memory_of(user: str, *names: str) -> Memory:
     return memory
 
 
-def gathered(*memories: Memory, item_id: str, limits: GraphLimits = PAIR) -> ItemMemory:
+def of(item_id: str, memory: Memory) -> tuple[str, str, Taker]:
+    """What an item is to hear of a memory."""
+    return memory.domain, item_id, dict(takers_of(touches(memory, item_id)))[item_id]
+
+
+def gathered(*memories: Memory, item_id: str) -> ItemMemory:
     known = None
     for memory in memories:
-        told = on_touch(known, touches(memory, item_id, limits)[0], limits)
-        assert told is not None
-        known = told.item
+        known = on_touch(known, *of(item_id, memory))
+        assert known is not None
     assert known is not None
+    return known
+
+
+CHOICES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 12)), min_size=1, max_size=60)
+"""Who takes what."""
+
+
+def made_of(choices: list[tuple[int, int]]) -> list[Taker]:
+    """What one item hears of these choices, all of which take it too: more than it has room for."""
+    memories: dict[str, Memory] = {}
+    heard = []
+    for number, (user, other) in enumerate(choices):
+        name = f"u{user}-{other}" if other > 6 else f"u{user}"
+        memory = memories.get(name)
+        for place, taken in enumerate((f"i{other}", "dune")):
+            at = START + timedelta(hours=number)
+            memory = with_taken(memory, name, "books", item(taken, "noir"), at, f"{number}-{place}")
+        assert memory is not None
+        memories[name] = memory
+        heard.append(of("dune", memory)[2])
+    return heard
+
+
+def owned(known: ItemMemory | None, heard: list[Taker]) -> ItemMemory | None:
+    for taker in heard:
+        known = on_touch(known, "books", "dune", taker) or known
     return known
 
 
@@ -84,18 +131,33 @@ class TestTouches:
     def test_the_chosen_item_hears_first_then_the_newest_others(self) -> None:
         memory = memory_of("ann", "a", "b", "c", "d")
 
-        told = touches(memory, "b", GraphLimits(fan_out=2))
+        touch = touches(memory, "b", GraphLimits(fan_out=2))
 
-        assert [touch.item_id for touch in told] == ["b", "d", "c"]
-        assert told[0].taker.others == ("d", "c", "a")
-        assert {touch.taker.degree for touch in told} == {4}
+        assert [each.item_id for each in touch.items] == ["b", "d", "c"]
+        assert [taker.others for _, taker in takers_of(touch)] == [("d", "c", "a"), ("c", "b", "a"), ("d", "b", "a")]
+        assert touch.degree == 4
+
+    def test_no_users_id_is_in_a_touch(self) -> None:
+        touch = touches(memory_of("ann@example.org", "dune"), "dune", GraphLimits(secret=b"secret"))
+
+        assert "@" not in encode(touch).decode()
+        assert touch.taker == neighbour_of("ann@example.org", b"secret")
+
+    def test_it_is_shared_out_among_partitions_and_loses_nothing(self) -> None:
+        touch = touches(memory_of("ann", *(f"i{n}" for n in range(20))), "i3")
+
+        parts = shared_out(touch, lambda name: int(name[1:]) % 3)
+
+        heard = [(each, part.newest) for part in parts.values() for each in part.items]
+        assert sorted(heard, key=str) == sorted(((each, touch.newest) for each in touch.items), key=str)
+        assert all(int(each.item_id[1:]) % 3 == p for p, part in parts.items() for each in part.items)
 
     def test_the_same_touch_again_and_an_older_one_change_nothing(self) -> None:
         old, new = memory_of("ann", "dune"), memory_of("ann", "dune", "emma")
         known = gathered(new, item_id="dune")
 
-        assert on_touch(known, touches(new, "dune")[0]) is None
-        assert on_touch(known, touches(old, "dune")[0]) is None
+        assert on_touch(known, *of("dune", new)) is None
+        assert on_touch(known, *of("dune", old)) is None
 
     def test_an_items_memory_keeps_the_newest_takers(self) -> None:
         memories = [memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS + 5)]
@@ -105,13 +167,38 @@ class TestTouches:
         assert len(known.takers) == MAX_TAKERS
         assert known.epoch == MAX_TAKERS + 5
 
+    def test_a_touch_older_than_all_that_there_is_room_for_changes_nothing_however_often_it_comes(self) -> None:
+        known = gathered(*(memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS)), item_id="dune")
+        early = with_taken(None, "early", "books", item("dune"), START - DAY, "e")
+
+        assert on_touch(known, *of("dune", early)) is None
+
+    @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
+    def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(
+        self, choices: list[tuple[int, int]], rng: Random, cut: int
+    ) -> None:
+        """The second owner starts from anything that the first has written, and is given again what was not acked."""
+        told = made_of(choices)
+        in_order = owned(None, told)
+        first = list(told)
+        rng.shuffle(first)
+        written = owned(None, first[:cut])
+        again = [*first[max(0, cut - rng.randrange(6)) :], *rng.choices(first, k=5)]
+        rng.shuffle(again)
+
+        after = owned(written, again)
+
+        assert after is not None
+        assert in_order is not None
+        assert after.takers == in_order.takers
+
 
 class TestSignals:
     def test_below_the_floor_nothing_is_told(self) -> None:
         known = gathered(memory_of("ann", "dune"), memory_of("bea", "dune"), item_id="dune")
 
-        assert signal_to(known, "ann", GraphLimits(floor=2)) is None
-        assert signal_to(known, "cas", GraphLimits(floor=2)) is not None
+        assert signal_to(known, neighbour_of("ann"), PAIR) is None
+        assert signal_to(known, neighbour_of("cas"), PAIR) is not None
 
     def test_companions_and_tastes_need_the_floor_each(self) -> None:
         known = gathered(
@@ -121,93 +208,104 @@ class TestSignals:
             item_id="dune",
         )
 
-        signal = signal_to(known, "ann", PAIR)
+        signal = signal_to(known, neighbour_of("ann"), PAIR)
 
         assert signal is not None
         assert signal.companions == {"emma": 2}
         assert [(taste.attribute_id, taste.supporters) for taste in signal.tastes] == [("preference:genre:noir", 3)]
 
-    def test_no_users_id_leaves_an_item(self) -> None:
-        users = ["bea@example.org", "cas@example.org", "dan@example.org"]
-        known = gathered(*(memory_of(user, "emma", "dune") for user in users), item_id="dune")
+    def test_takers_are_told_to_the_day(self) -> None:
+        late = with_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
+        known = gathered(late, memory_of("cas", "dune"), item_id="dune")
 
-        signal = signal_to(known, "ann", PAIR)
+        signal = signal_to(known, neighbour_of("ann"), PAIR)
 
         assert signal is not None
-        assert "@" not in encode(signal).decode()
-        assert {one.neighbour for one in signal.crowd} == {neighbour_of(user) for user in users}
+        assert {one.at for one in signal.crowd} == {START}
 
-    def test_a_new_taker_is_told_and_others_only_after_a_share_has_changed(self) -> None:
-        limits = GraphLimits(floor=2, fan_out=2, renewal=0.5)
-        known, heard = None, []
-        for number in range(8):
-            told = on_touch(known, touches(memory_of(f"user-{number}", "dune"), "dune")[0], limits)
-            assert told is not None
-            known = told.item
-            heard.append([signal.user_id for signal in told.signals])
+    @given(CHOICES, st.integers(1, 4), st.integers(0, 11))
+    def test_whatever_is_told_has_the_floor_behind_it_without_the_reader(
+        self, choices: list[tuple[int, int]], floor: int, reader: int
+    ) -> None:
+        known = owned(None, made_of(choices))
+        assert known is not None
+        name = neighbour_of(f"u{reader}")
+        others = [taker for taker in known.takers if taker.neighbour != name]
 
-        # The first two are too few; from then on the new one hears, and two others whenever half have changed.
-        assert heard[:3] == [[], [], ["user-2"]]
-        assert [len(listeners) for listeners in heard[3:]] == [3, 1, 1, 1, 3]
+        signal = signal_to(known, name, GraphLimits(floor=floor))
 
-    @given(
-        st.lists(st.tuples(st.integers(0, 9), st.lists(st.integers(0, 12), min_size=1, max_size=6)), max_size=30),
-        st.integers(1, 4),
-    )
-    def test_whatever_is_told_has_the_floor_behind_it(self, choices: list[tuple[int, list[int]]], floor: int) -> None:
-        limits = GraphLimits(floor=floor)
-        memories: dict[str, Memory] = {}
-        known: ItemMemory | None = None
-        for number, (user, names) in enumerate(choices):
-            memory = memories.get(f"u{user}")
-            for place, name in enumerate([*(f"i{n}" for n in names), "dune"]):
-                event = f"{number}-{place}"
-                memory = with_taken(memory, f"u{user}", "books", item(name, "noir"), START + number * DAY, event)
-            assert memory is not None
-            memories[f"u{user}"] = memory
-            told = on_touch(known, touches(memory, "dune", limits)[0], limits)
-            assert told is not None
-            known = told.item
-            for signal in told.signals:
-                others = [t for t in known.takers if t.user_id != signal.user_id]
-                for companion, count in signal.companions.items():
-                    assert count == sum(companion in t.others for t in others) >= floor
-                for taste in signal.tastes:
-                    assert taste.supporters == sum(taste.attribute_id in t.tastes for t in others) >= floor
-                assert neighbour_of(signal.user_id) not in {one.neighbour for one in signal.crowd}
+        if signal is None:
+            assert len(others) < floor
+            return
+        assert signal.takers == len(others) >= floor
+        everything = {other for taker in others for other in taker.others}
+        counts = {other: sum(other in taker.others for taker in others) for other in everything}
+        assert signal.companions == {other: count for other, count in counts.items() if count >= floor}
+        for taste in signal.tastes:
+            assert taste.supporters == sum(taste.attribute_id in taker.tastes for taker in others) >= floor
+            assert name not in taste.neighbours
+        assert name not in {one.neighbour for one in signal.crowd}
+
+    def test_a_neighbourhood_is_of_its_items_and_so_is_its_epoch(self) -> None:
+        limits = GraphLimits(floor=1)
+        dune = gathered(memory_of("bea", "dune"), memory_of("cas", "dune"), item_id="dune")
+        emma = gathered(memory_of("ann", "emma"), item_id="emma")
+
+        found = near([Gathered(dune, limits), Gathered(emma, limits)], neighbour_of("ann"))
+
+        assert [signal.item_id for signal in found.signals] == ["dune"], "of emma nobody else knows"
+        assert found.epoch == dune.epoch + emma.epoch
 
 
-class TestNeighbourhood:
-    def test_the_newest_signal_of_an_item_replaces_the_older(self) -> None:
-        known = gathered(memory_of("bea", "emma", "dune"), memory_of("cas", "emma", "dune"), item_id="dune")
-        old = signal_to(known, "ann", GraphLimits(floor=1))
-        new = signal_to(known.model_copy(update={"epoch": known.epoch + 1}), "ann", GraphLimits(floor=1))
-        assert old is not None
-        assert new is not None
+class TestOfOld:
+    TAKER: ClassVar = {"user_id": "ann", "version": 3, "at": "2026-03-01T00:00:00Z", "times": 1, "degree": 2}
 
-        heard = hear(hear(None, old), new)
+    def test_an_item_that_named_its_takers_has_them_under_pseudonyms(self) -> None:
+        old = {"domain": "books", "item_id": "dune", "epoch": 4, "told": 2, "takers": [{**self.TAKER, "others": ["b"]}]}
 
-        assert heard is not None
-        assert (heard.epoch, heard.signals) == (2, (new,))
-        assert hear(heard, old) is None
-        assert hear(heard, new) is None
+        item = item_of_old(old, b"secret")
 
-    def test_it_is_bounded(self) -> None:
-        neighbourhood = None
-        for number in range(MAX_SIGNALS + 3):
-            known = gathered(memory_of("bea", f"item-{number}"), item_id=f"item-{number}")
-            signal = signal_to(known, "ann", GraphLimits(floor=1))
-            assert signal is not None
-            neighbourhood = hear(neighbourhood, signal)
+        [taker] = item.takers
+        assert (taker.neighbour, taker.version, taker.others) == (neighbour_of("ann", b"secret"), 3, ("b",))
+        assert item.epoch > 4
 
-        assert neighbourhood is not None
-        assert len(neighbourhood.signals) == MAX_SIGNALS
-        assert neighbourhood.signals[-1].item_id == f"item-{MAX_SIGNALS + 2}"
+    def test_a_touch_that_named_its_taker_is_heard_under_a_pseudonym(self) -> None:
+        touch = touch_of_old({"domain": "books", "item_id": "dune", "taker": self.TAKER}, b"secret")
+
+        [(item_id, taker)] = takers_of(touch)
+        assert (item_id, taker.neighbour, taker.at) == ("dune", neighbour_of("ann", b"secret"), START)
+        assert touch.forgotten is None
+
+    def test_so_is_one_that_had_somebody_forgotten(self) -> None:
+        old = {"domain": "every", "item_id": "-", "taker": self.TAKER, "forgotten": True, "every_domain": True}
+
+        touch = touch_of_old(old, b"secret")
+
+        assert (touch.taker, touch.items, touch.every_domain) == (neighbour_of("ann", b"secret"), (), True)
+        assert touch.forgotten
 
 
-def test_a_touch_older_than_all_that_there_is_room_for_changes_nothing_however_often_it_comes() -> None:
-    known = gathered(*(memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS)), item_id="dune")
-    early = with_taken(None, "early", "books", item("dune"), START - DAY, "e")
+class TestPacked:
+    @given(CHOICES)
+    def test_an_item_is_the_same_unpacked(self, choices: list[tuple[int, int]]) -> None:
+        known = owned(None, made_of(choices))
+        assert known is not None
+        raw = pack(known)
 
-    assert on_touch(known, touches(early, "dune")[0], PAIR) is None
-    assert on_touch(known, touches(early, "dune")[0], PAIR) is None
+        assert unpack(raw) == known
+        assert epoch_of(raw) == known.epoch
+        for number in range(12):
+            name = neighbour_of(f"u{number}")
+            assert holds(raw, name_bytes(name)) is any(taker.neighbour == name for taker in known.takers)
+
+    @given(st.binary(max_size=200), st.integers(0, 300), CHOICES)
+    def test_any_other_bytes_are_refused_and_nothing_worse(
+        self, noise: bytes, cut: int, choices: list[tuple[int, int]]
+    ) -> None:
+        raw = pack(owned(None, made_of(choices)) or ItemMemory(domain="books", item_id="dune"))
+        for value in (noise, bytes([PACKED]) + noise, raw[:cut], raw[:cut] + noise, raw + b"x"):
+            try:
+                unpack(value)
+            except BadRecord:
+                continue
+            assert value == raw or noise

@@ -9,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from operators.steps.retrieve import forget
 
-from operators.propagate import forgotten_signal, forgotten_touch, hear, neighbour_of, without_foreign
-from schemas import Crowd, ItemSignal, Neighbourhood, Taste, derived_id, encode
+from operators.propagate import mark_of, neighbour_of, without_foreign
+from schemas import ItemMemory, Taker, derived_id
 from streams.pseudonyms import FILE, SecretUnusable, secret_of
 from streams.settings import Settings
 from tests.builders import a_time
@@ -33,19 +32,6 @@ def guesses(user: str) -> Iterator[str]:
     yield neighbour_of(user).split(".")[1]
 
 
-def signal(user: str, item: str, *names: str, epoch: int = 1) -> ItemSignal:
-    crowd = tuple(Crowd(neighbour=name, degree=1, at=a_time()) for name in names)
-    taste = Taste(attribute_id="preference:genre:noir", supporters=len(names), neighbours=names)
-    return ItemSignal(
-        user_id=user, domain="films", item_id=item, epoch=epoch, takers=len(names), crowd=crowd, tastes=(taste,)
-    )
-
-
-def of_old(user: str) -> str:
-    """As releases before this one made it."""
-    return f"user:{derived_id('neighbour', user)}"
-
-
 @pytest.mark.asyncio
 async def test_a_list_of_ids_finds_nobody_in_what_a_worker_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -53,10 +39,11 @@ async def test_a_list_of_ids_finds_nobody_in_what_a_worker_writes(
     running = FakeDeployment(settings_in(tmp_path, support_floor=1), monkeypatch)
     put(running.log, choices(12))
     await running.worker().quiet()
-    told = b"".join(
-        r.value or b"" for base in ("item-signals", "neighbourhoods") for r in running.log.of(base)
-    ).decode()
-    found = set(re.findall(r'"(user:[^"]+)"', told))
+    told = b"".join(r.value or b"" for r in running.log.of("item-touches"))
+    found = set(re.findall(r'"(user:[^"]+)"', told.decode()))
+    assert found == {taker.neighbour for item in running.log.values(ItemMemory) for taker in item.takers}
+    kept = b"".join(r.value or b"" for r in running.log.of("item-memories"))
+    assert not any(f'"{user}"'.encode() in told + kept for user in USERS)
     assert len(found) == len(USERS)
     assert found == {neighbour_of(user, secret_of(running.settings)) for user in USERS}
     ends = {name[-length:] for name in found for length in (16, 24)}
@@ -100,31 +87,14 @@ def test_a_secret_that_was_put_back_open_to_others_is_closed_and_an_empty_one_is
         assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
 
 
-def test_what_older_releases_told_is_heard_no_more_and_goes_with_the_next_signal() -> None:
-    old = Neighbourhood.model_validate_json(
-        encode(Neighbourhood(user_id="kim", domain="films", signals=(signal("kim", "i1", of_old("ann")),)))
-    )
-    assert hear(old, signal("kim", "i2", of_old("bob"))) is None
-    heard = hear(old, signal("kim", "i2", neighbour_of("bob", SECRET)))
-    assert heard is not None
-    assert [each.item_id for each in heard.signals] == ["i2"]
-    assert heard.epoch > old.epoch
-
-
-@pytest.mark.parametrize("known_as", [of_old("ann"), neighbour_of("ann", b"another"), neighbour_of("ann", SECRET)])
-def test_whoever_is_forgotten_is_forgotten_under_every_pseudonym(known_as: str) -> None:
-    stays, goes = signal("kim", "i1", neighbour_of("bob", SECRET)), signal("kim", "i2", known_as)
-    near = Neighbourhood(user_id="kim", domain="films", signals=(stays, goes))
-    rest = forget(near, forgotten_signal(forgotten_touch("ann", None, a_time())), SECRET)
-    assert rest is not None
-    assert rest.signals == (stays,)
-    assert forget(rest, forgotten_signal(forgotten_touch("ann", None, a_time())), SECRET) is None
-
-
 def test_another_secret_rotates_all_pseudonyms() -> None:
-    mine, other = signal("kim", "i1", neighbour_of("ann", SECRET)), signal("kim", "i2", neighbour_of("ann", b"another"))
-    near = Neighbourhood(user_id="kim", domain="films", signals=(mine, other))
-    rest = without_foreign(near, SECRET)
+    takers = tuple(
+        Taker(neighbour_of("ann", secret), number, a_time(), 1, 1) for number, secret in enumerate((SECRET, b"another"))
+    )
+    item = ItemMemory(domain="films", item_id="i1", takers=takers)
+    rest = without_foreign(item, SECRET)
     assert rest is not None
-    assert rest.signals == (mine,)
+    assert rest.takers == takers[:1]
+    assert rest.epoch > item.epoch, "who has read it reads it again"
     assert without_foreign(rest, SECRET) is None
+    assert mark_of(SECRET) != mark_of(b"another")

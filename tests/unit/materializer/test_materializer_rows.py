@@ -1,6 +1,7 @@
 """Events become rows, and no bytes stop the stream."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from schemas import (
     SkillCommand,
     compound_key,
 )
+from streams.kafka.packed import pack
 from streams.materializer import tables
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.records import Drop, Put
@@ -206,3 +208,11 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
 def test_the_materializer_owns_the_topics_that_no_agent_reads():
     of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}
     assert set(OWNED) == of_people | {"receipts", "shadow-outcomes"}
+
+
+def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
+    plain = record(skill())
+    packed = replace(plain, value=pack(plain.value or b""))
+
+    assert plain.value != packed.value
+    assert read(packed) == read(plain)

@@ -70,7 +70,10 @@ def test_it_publishes_at_the_start_then_when_something_changed_and_time_has_pass
     assert not publishes(publisher)
 
 
-def test_a_slow_publication_leaves_the_writer_as_long_for_rows(store, publisher, clock, monkeypatch):
+@pytest.mark.parametrize(("is_behind", "pause"), [(False, 5.0), (True, 10.0)])
+def test_after_a_long_stop_the_writer_has_some_time_for_rows_and_more_where_it_lags(
+    store, publisher, clock, monkeypatch, is_behind, pause
+):
     checkpoint = store.checkpoint
 
     def slow(*moments):
@@ -80,10 +83,12 @@ def test_a_slow_publication_leaves_the_writer_as_long_for_rows(store, publisher,
     monkeypatch.setattr(store, "checkpoint", slow)
     assert publishes(publisher)
     publisher.note()
-    clock.now = 39.9
-    assert not publishes(publisher)
-    clock.now = 40.0
-    assert publishes(publisher)
+    clock.now = 19.9 + pause
+    publisher.publish_if_due(is_behind=is_behind)
+    assert not publisher.finish()
+    clock.now = 20.0 + pause
+    publisher.publish_if_due(is_behind=is_behind)
+    assert publisher.finish()
 
 
 def test_the_last_publication_does_not_wait(store, publisher, settings):

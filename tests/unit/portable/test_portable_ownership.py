@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.forget import with_known, with_scope
-from operators.propagate import forgotten_touch
-from schemas import TOPICS, ForgetRequest, Forgotten, Receipt, Touch, encode, known_as, subject_of
+from operators.propagate import forgotten_touch, neighbour_of
+from schemas import TOPICS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, Touch, encode, known_as, subject_of
 from streams.materializer.forgetting import Barrier
 from streams.rights.portable.ownership import OF_USERS, Owner
 from tests.builders import a_ranking, a_time, an_interaction
@@ -55,13 +55,18 @@ def test_a_refused_record_is_theirs_where_it_names_them(key: bytes | None, value
     assert Owner("ann").was_refused(key, value) is whose
 
 
-def test_a_touch_of_an_item_is_its_takers() -> None:
-    taker = {"user_id": "bob", "version": 1, "at": a_time(), "degree": 1, "others": ("ann",)}
-    touch = Touch(domain="films", item_id="ann", taker=taker)
+def test_a_touch_is_its_takers_and_an_items_memory_is_shared_out() -> None:
+    ann, bob = (neighbour_of(user, b"secret") for user in ("ann", "bob"))
+    owner = Owner("ann", neighbour=ann)
+    touch = Touch(domain="films", taker=bob, version=1, degree=1, newest=("ann",))
+    takers = tuple(Taker(each, 1, a_time(), 1, 1) for each in (ann, bob))
+    both, items = ItemMemory(domain="films", item_id="ann", takers=takers), TOPICS[ItemMemory.TOPIC]
 
-    owner = Owner("ann")
-    assert owner.owns(TOPICS[Touch.TOPIC], None, encode(touch)), "it names them"
-    assert owner.part_of(touch, encode(touch)) is None, "and is about another"
+    assert owner.part_of(touch, encode(touch)) is None, "it is about another"
+    assert not owner.owns(TOPICS[Touch.TOPIC], None, encode(touch))
+    assert owner.owns(items, None, encode(both))
+    assert [taker["neighbour"] for taker in owner.part_of(both, encode(both))["takers"]] == [ann]
+    assert not Owner("kim", neighbour=neighbour_of("kim", b"secret")).owns(items, None, encode(both))
 
 
 def test_every_topic_that_is_keyed_by_a_user_is_theirs() -> None:
@@ -78,6 +83,8 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     owner = Owner("ann", Barrier([encode(with_known(receipt, [known_as("ann", "again")])).decode()]))
     before, after = until - timedelta(hours=1), until + timedelta(hours=1)
 
+    touch = forgotten_touch(neighbour_of("ann"), "films", "r")
+
     def gone(event, logged_at):
         return owner.has_forgotten(event, logged_at)
 
@@ -89,8 +96,8 @@ def test_what_is_forgotten_is_not_exported_while_a_topic_still_has_it(scope):
     assert gone(taken(after, event_id="again"), after)
     assert not gone(taken(after), after)
     assert gone(taken(before, domain=kept), before) is (scope is None)
-    assert gone(forgotten_touch("ann", "films", before), before)
-    assert not gone(forgotten_touch("ann", "films", before), after)
+    assert gone(touch, before)
+    assert not gone(touch, after)
     assert gone(None, before) is (scope is None), "unreadable, of whatever domain"
     assert not gone(None, after)
     assert not Owner("ann").has_forgotten(taken(before), before)

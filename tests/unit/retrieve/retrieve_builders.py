@@ -5,22 +5,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from operators.neighbourhood import Crowd, ItemSignal, Neighbourhood, Taste
 from operators.retrieve import Neighbours, ScoredItem, ScoredUser
 from operators.retrieve.rules import NeighbourKind, Signals
 from schemas import (
     MAX_COMPANIONS,
     MAX_CROWD,
     MAX_MEMORY_FACTS,
-    MAX_SIGNALS,
     MAX_TAKEN,
     MAX_TASTES,
-    Crowd,
     Fact,
-    ItemSignal,
     Memory,
-    Neighbourhood,
     Taken,
-    Taste,
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,8 +48,6 @@ def taste(attribute_id: str, *names: str, supporters: int | None = None) -> Tast
 
 def signal(item_id: str, *crowd: Crowd, takers: int | None = None, epoch: int = 1, **more: Any) -> ItemSignal:
     return ItemSignal(
-        user_id="ann",
-        domain="books",
         item_id=item_id,
         epoch=epoch,
         takers=len(crowd) if takers is None else takers,
@@ -63,7 +57,7 @@ def signal(item_id: str, *crowd: Crowd, takers: int | None = None, epoch: int = 
 
 
 def neighbourhood(*signals: ItemSignal, epoch: int = 3) -> Neighbourhood:
-    return Neighbourhood(user_id="ann", domain="books", epoch=epoch, signals=signals)
+    return Neighbourhood(epoch=epoch, signals=signals)
 
 
 def scored_item(item_id: str, *words: str, score: float = 1.0, title: str = "") -> ScoredItem:
@@ -120,8 +114,6 @@ TASTE = st.builds(
 CROWD = st.builds(Crowd, neighbour=NEIGHBOUR, degree=st.integers(0, 99), at=MOMENT)
 SIGNAL = st.builds(
     ItemSignal,
-    user_id=st.just("ann"),
-    domain=st.just("books"),
     item_id=ITEM_ID,
     epoch=st.integers(0, 9),
     takers=st.integers(0, 99),
@@ -130,4 +122,4 @@ SIGNAL = st.builds(
     tastes=st.lists(TASTE, max_size=MAX_TASTES).map(tuple),
 )
 MEMORIES = st.lists(TAKEN, max_size=MAX_TAKEN).map(lambda items: memory(*items))
-NEIGHBOURHOODS = st.lists(SIGNAL, max_size=MAX_SIGNALS).map(lambda signals: neighbourhood(*signals))
+NEIGHBOURHOODS = st.lists(SIGNAL, max_size=MAX_TAKEN).map(lambda signals: neighbourhood(*signals))

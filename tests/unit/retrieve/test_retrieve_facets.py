@@ -7,9 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from operators.neighbourhood import ItemSignal, Neighbourhood
 from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
 from operators.retrieve.facets import _companions, _propose, weights_of
-from schemas import Facet, ItemSignal, Memory, Neighbourhood
+from schemas import Facet, Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,

@@ -13,6 +13,7 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm import LlmClient
 from operators.llm.client import CORRECTION
 from operators.llm.replies import assert_supported
+from operators.neighbourhood import Neighbourhood
 from operators.retrieve import Neighbours, Reason, RetrieveLimits, domain_prune
 from operators.retrieve.llm import (
     CONFIDENCES,
@@ -24,7 +25,7 @@ from operators.retrieve.llm import (
 )
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT, Vouching
-from schemas import Facet, Memory, Neighbourhood
+from schemas import Facet, Memory
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.retrieve.retrieve_builders import (
@@ -286,7 +287,7 @@ def test_the_largest_graph_fits_the_budget(script: str, budget: int) -> None:
     words = [[f"{'d' * 30}: {long(100 * n + k, 120)}" for k in range(8)] for n in range(20)]
     held = memory(*(taken(f"b{n}", *words[n], title=long(n, 500)) for n in range(20)))
     users = [scored_user(f"u{n}", *(f"preference:genre:{long(n * 9 + k, 150)}" for k in range(6))) for n in range(10)]
-    items = domain_prune(held, Neighbourhood(user_id="ann", domain="books"), "books", NOW).items[:6]
+    items = domain_prune(held, Neighbourhood(), "books", NOW).items[:6]
     found = asked(Neighbours(items, tuple(users)), held, budget, EVERYTHING)
 
     check(found, budget)

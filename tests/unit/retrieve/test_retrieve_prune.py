@@ -1,6 +1,7 @@
 """Which neighbours are kept, and what the rules are told of them under each preset."""
 
 import math
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -8,10 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from operators.neighbourhood import Neighbourhood
 from operators.retrieve import Neighbours, Preset, RetrieveLimits, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.prune import _select, item_neighbour
 from operators.retrieve.rules import Signals
-from schemas import Memory, Neighbourhood
+from schemas import Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
@@ -194,7 +196,7 @@ def test_only_the_fifty_with_most_overlap_are_looked_at() -> None:
 
 
 def test_a_crowd_member_that_is_no_user_is_not_one() -> None:
-    odd = member("x").model_copy(update={"neighbour": "item:b9"})
+    odd = replace(member("x"), neighbour="item:b9")
 
     assert domain_prune(HELD, neighbourhood(signal("b1", odd)), "books", NOW).users == ()
 
@@ -272,7 +274,7 @@ def test_bounds_hold_and_nothing_depends_on_order(
         assert seen.days >= 0
     # Of signals with the same item and epoch, which cannot be, the last one counts.
     if len({one.item_id for one in heard.signals}) == len(heard.signals):
-        turned = heard.model_copy(update={"signals": heard.signals[::-1]})
+        turned = replace(heard, signals=heard.signals[::-1])
         assert domain_prune(held, turned, domain, NOW, LIMITS, preset).names == found.names
 
 

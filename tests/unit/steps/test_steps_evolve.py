@@ -53,7 +53,8 @@ class TestBegin:
         assert (begun.contrast, begun.outcome) == (contrast, None)
         assert begun.remembered is not None
         assert [taken.item_id for taken in begun.remembered.memory.taken] == ["taken"]
-        assert [touch.item_id for touch in begun.remembered.touches] == ["taken"]
+        assert begun.remembered.touch is not None
+        assert [each.item_id for each in begun.remembered.touch.items] == ["taken"]
 
     def test_what_is_private_is_left_out_before_anybody_reasons(self) -> None:
         """Older workers left it on the topic."""

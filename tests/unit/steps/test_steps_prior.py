@@ -40,7 +40,8 @@ def test_an_interaction_is_counted_remembered_and_told() -> None:
     assert effects.profile is not None
     assert effects.remembered is not None
     assert effects.profile.interactions == effects.remembered.memory.interactions == 1
-    assert [touch.item_id for touch in effects.remembered.touches] == ["i1"]
+    assert effects.remembered.touch is not None
+    assert [each.item_id for each in effects.remembered.touch.items] == ["i1"]
 
 
 def test_a_repeated_interaction_has_no_effects() -> None:
@@ -75,7 +76,7 @@ def test_an_event_sent_twice_moves_the_fences_alone() -> None:
     assert again.profile is not None
     assert again.remembered is not None
     assert (again.profile.interactions, again.remembered.memory.interactions) == (1, 1)
-    assert again.remembered.touches == ()
+    assert again.remembered.touch is None
 
 
 def test_what_happened_before_a_person_was_forgotten_is_counted_nowhere() -> None:

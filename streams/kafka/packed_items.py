@@ -1,4 +1,4 @@
-"""The packed form of an item's memory: a third of its JSON, and read without looking at every field.
+"""The packed form of an item's memory: a seventh of its JSON, in which a taker is found without unpacking.
 
 One byte says which form it is, and four the epoch. Then come the takers' pseudonyms, as they are, so that one is found
 without unpacking; and, in an LZ4 block, the names of other items and of tastes, each once, and the takers in columns.
@@ -16,11 +16,10 @@ from typing import Any
 import cramjam
 from pydantic_core import from_json, to_json
 
-from .exceptions import BadRecord
-from .memory import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, ItemMemory, Taker
+from schemas import MAX_OTHERS, MAX_TAKERS, MAX_TASTES, BadRecord, ItemMemory, Taker
 
-PACKED = 2
-"""The form of this release. Older ones wrote JSON, which begins with a brace."""
+PACKED = 16
+"""What a packed item begins with: no JSON does, and no value that is packed as a whole."""
 _HEAD = struct.Struct("<BIB")
 _SIZE = struct.Struct("<I")
 _NAME_BYTES = 14

@@ -1,0 +1,238 @@
+"""The items' side of the graph in a worker: one store, an owner for each partition, and the log between them."""
+
+import json
+import time
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.propagate import neighbour_of
+from schemas import ItemMemory, Touch, Touched, compound_key
+from streams.kafka.clients import partition_of
+from streams.pseudonyms import secret_of
+from streams.worker.items.store import STALE_SECONDS, ItemStore, MemoryItems, RocksItems
+from tests.builders import a_candidate, a_time, an_interaction
+from tests.fake_log import FakeDeployment, settings_in
+
+HERE = "one log"
+
+
+@pytest.fixture(params=["memory", "rocksdb"])
+def items(request: pytest.FixtureRequest, tmp_path: Path) -> ItemStore:
+    return MemoryItems() if request.param == "memory" else RocksItems(tmp_path / "items", HERE)
+
+
+class TestStore:
+    @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 6), st.booleans(), st.booleans()), max_size=40))
+    def test_it_holds_what_compaction_leaves_in_the_order_of_the_log(
+        self, tmp_path_factory: pytest.TempPathFactory, records: list[tuple[int, int, bool, bool]]
+    ) -> None:
+        both = MemoryItems(), RocksItems(tmp_path_factory.mktemp("items"), HERE)
+        left: dict[tuple[int, bytes], bytes] = {}
+        for offset, (partition, number, is_gone, settles) in enumerate(records):
+            key, value = b"item-%d" % number, None if is_gone else b"value %d" % offset
+            left.pop((partition, key), None)
+            if value is not None:
+                left[partition, key] = value
+            for each in both:
+                each.put(partition, offset, key, value)
+                if settles:
+                    each.settle()
+        for each in both:
+            each.settle()
+            for partition in (0, 1):
+                keys = [key for where, key in left if where == partition]
+                assert each.keys(partition) == keys
+                assert each.count(partition) == len(keys)
+                assert [each.get(partition, key) for key in keys] == [left[partition, key] for key in keys]
+                assert each.oldest(partition, 2, keys[:1]) == keys[1:3]
+            each.close()
+
+    def test_what_is_taken_is_there_before_it_is_settled(self, items: ItemStore) -> None:
+        items.put(0, 0, b"a", b"1")
+        assert items.get(0, b"a") == b"1"
+        items.put(0, 1, b"a", None)
+        assert items.get(0, b"a") is None
+
+    def test_a_copy_on_disk_goes_on_where_it_was_closed(self, tmp_path: Path) -> None:
+        first = RocksItems(tmp_path / "items", HERE)
+        first.put(0, 4, b"a", b"1")
+        first.put(0, 5, b"b", b"2")
+        first.close()
+
+        again = RocksItems(tmp_path / "items", HERE)
+
+        assert (again.position(0), again.position(1), again.count(0)) == (6, None, 2)
+        assert again.keys(0) == [b"a", b"b"]
+
+    @pytest.mark.parametrize("why", ["another log", "closed too long ago", "not whole"])
+    def test_a_copy_that_may_have_missed_something_is_begun_anew(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
+    ) -> None:
+        first = RocksItems(tmp_path / "items", HERE)
+        first.put(0, 4, b"a", b"1")
+        first.settle(is_whole=why != "not whole")
+        first.close()
+        if why == "closed too long ago":
+            now = time.time()
+            monkeypatch.setattr("time.time", lambda: now + STALE_SECONDS + 1)
+
+        again = RocksItems(tmp_path / "items", "another" if why == "another log" else HERE)
+
+        assert (again.position(0), again.get(0, b"a"), again.count(0)) == (None, None, 0)
+
+    def test_what_was_replaced_leaves_the_disk(self, tmp_path: Path) -> None:
+        items = RocksItems(tmp_path / "items", HERE)
+        items.put(0, 0, b"a", b"somebody who wants to be forgotten")
+        items.settle()
+        items.scrub()
+        items.put(0, 1, b"a", b"nobody")
+        items.settle()
+
+        items.scrub()
+
+        items.close()
+        files = [path for path in (tmp_path / "items").iterdir() if path.suffix == ".sst"]
+        assert files
+        assert not [path for path in files if b"somebody" in path.read_bytes()]
+
+
+def take(deployment: FakeDeployment, user: str, *names: str) -> None:
+    """A history of somebody, one item a minute."""
+    for number, name in enumerate(names):
+        item, at = a_candidate(name, genres=["Drama"]), a_time() + timedelta(minutes=number)
+        event = an_interaction(item, user_id=user, domain="films", occurred_at=at, event_id=f"{user}-{number}")
+        deployment.log.put(event)
+
+
+def takers(deployment: FakeDeployment, name: str) -> set[str]:
+    held = deployment.log.newest(ItemMemory)[compound_key(name, "films")]
+    return {taker.neighbour for taker in held.takers}
+
+
+def names(deployment: FakeDeployment, *users: str) -> set[str]:
+    return {neighbour_of(user, secret_of(deployment.settings)) for user in users}
+
+
+async def test_what_many_choices_change_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, graph_flush_seconds=0.3), monkeypatch)
+    users = [f"user-{number}" for number in range(20)]
+    for user in users:
+        take(deployment, user, "hot", f"own-{user}")
+
+    await deployment.worker().quiet()
+
+    hot = [item for item in deployment.log.values(ItemMemory) if item.item_id == "hot"]
+    assert len(hot) < len(users) / 2
+    assert takers(deployment, "hot") == names(deployment, *users)
+    await deployment.close()
+
+
+async def test_a_choice_is_one_record_for_each_partition_of_its_items(deployment: FakeDeployment) -> None:
+    take(deployment, "ann", *(f"film-{number}" for number in range(6)))
+    await deployment.worker().quiet()
+
+    touches = deployment.log.values(Touch)
+    assert max(Counter(touch.version for touch in touches).values()) <= deployment.settings.partitions
+    assert {each.item_id for touch in touches for each in touch.items} == {f"film-{number}" for number in range(6)}
+
+
+async def test_a_new_owner_begins_where_the_log_ends(deployment: FakeDeployment) -> None:
+    """Its copy of the log is behind when it is given its first touch."""
+    log = deployment.log
+    for user in ("ann", "bob"):
+        take(deployment, user, "hot")
+    first = deployment.worker()
+    log.is_followed = False
+    await first.quiet()
+    await first.stop()
+    second = deployment.worker(1)
+    assert second.pipeline.items.store.count(partition_of("hot", 2)) == 0, "it has read nothing"
+
+    take(deployment, "kim", "hot")
+    await second.quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
+
+
+async def test_an_owner_whose_own_copy_is_behind_knows_what_it_has_written(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    take(deployment, "ann", "hot")
+    await worker.quiet()
+    deployment.log.is_followed = False
+    for user in ("bob", "kim"):
+        take(deployment, user, "hot")
+        await worker.quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
+
+
+async def test_items_are_bounded_and_the_longest_silent_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, graph_items=100, fan_out=0), monkeypatch)
+    worker = deployment.worker()
+    for round_ in range(4):
+        take(deployment, f"user-{round_}", *(f"film-{round_}-{number}" for number in range(60)), "hot")
+        await worker.quiet()
+    take(deployment, "last", *(f"last-{number}" for number in range(deployment.settings.partitions)))
+    await worker.quiet()
+
+    left = deployment.log.newest(ItemMemory)
+    assert 90 <= len(left) <= 110
+    assert takers(deployment, "hot") == names(deployment, *(f"user-{round_}" for round_ in range(4)))
+    assert not [item for item in left.values() if item.item_id.startswith("film-0")]
+    held = worker.pipeline.items.store
+    assert sum(held.count(partition) for partition in range(2)) == len(left), "the log and its copies are bounded alike"
+    await deployment.close()
+
+
+def of_old(user: str) -> dict[str, Any]:
+    return {"user_id": user, "version": 1, "at": a_time().isoformat(), "times": 1, "degree": 1, "others": []}
+
+
+async def test_what_older_releases_wrote_under_ids_is_written_anew_under_pseudonyms(deployment: FakeDeployment) -> None:
+    key, where = compound_key("hot", "films"), partition_of("hot", 2)
+    item = {"domain": "films", "item_id": "hot", "epoch": 5, "told": 3, "takers": [of_old("ann"), of_old("bob")]}
+    deployment.log.put_bytes("item-memories", json.dumps(item).encode(), key, where)
+    touch = {"domain": "films", "item_id": "hot", "taker": of_old("kim")}
+    deployment.log.put_bytes("item-touches", json.dumps(touch).encode(), key, where)
+
+    worker = deployment.worker()
+    near = worker.pipeline.items.held(key, where)
+    await worker.quiet()
+
+    assert near is not None
+    assert {taker.neighbour for taker in near.item.takers} == names(deployment, "ann", "bob"), (
+        "at once, where it is read"
+    )
+    assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
+    assert not [
+        user for user in ("ann", "bob", "kim") if user.encode() in deployment.log.compacted("item-memories")[key]
+    ]
+    assert deployment.log.of("dead-letters") == []
+
+
+async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> None:
+    where = partition_of("hot", 2)
+    for value in (b"\x10", b"\x10" + b"\xff" * 40, b"\x02" + b"\xff" * 9, b"no json", b"{}", b""):
+        deployment.log.put_bytes("item-memories", value, compound_key("hot", "films"), where)
+    for value in (b"no json", b"{}", b'{"taker": 3}', b""):
+        deployment.log.put_bytes("item-touches", value, None, where)
+    astray = Touch(
+        domain="films",
+        taker=neighbour_of("kim", secret_of(deployment.settings)),
+        version=1,
+        degree=1,
+        items=(Touched(item_id="hot", at=a_time()),),
+    )
+    deployment.log.put(astray, partition=1 - where)
+    take(deployment, "ann", "hot")
+
+    await deployment.worker().quiet()
+
+    assert len(deployment.log.of("dead-letters")) == 4
+    assert takers(deployment, "hot") == names(deployment, "ann", "kim")
