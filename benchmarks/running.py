@@ -15,12 +15,18 @@ from streams.local.launch import child
 from streams.settings import Settings
 
 END_SECONDS = 60
+PATIENCE_SECONDS = 180.0
+"""On a busy machine a process takes long to start."""
 LOG = "process.log"
 
 
 def worker(settings: Settings) -> "subprocess.Popen[bytes]":
     """The pipeline's own worker."""
     return child(["worker"], settings, settings.data_dir / LOG)
+
+
+class Ended(SystemExit):
+    """The process under measurement has ended; the message is what it said last."""
 
 
 class Running:
@@ -35,7 +41,7 @@ class Running:
         topics.ensure(settings)
         self.settings = settings
         self.process = start(settings)
-        self.observer = Observer(settings, self.check)
+        self.observer = Observer(settings, self.check, PATIENCE_SECONDS)
         self.traffic = Traffic(settings)
 
     @property
@@ -49,10 +55,14 @@ class Running:
         return cpu_seconds(self.process.pid)
 
     def check(self) -> None:
-        """End where the process has ended."""
+        """Look whether the process still runs.
+
+        Raises:
+            Ended: it does not.
+        """
         if self.process.poll() is not None:
             last = (self.settings.data_dir / LOG).read_text(errors="replace").splitlines()[-8:]
-            raise SystemExit("\n".join(["the process has ended; its last words:", *last]))
+            raise Ended("\n".join(["the process has ended; its last words:", *last]))
 
     def send(self, count: int, users: int, name: str) -> None:
         """Choices, as fast as the broker takes them."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.choices import choices, send
-from benchmarks.processes import cpu_seconds
+from benchmarks.processes import cpu_seconds, end_in_order
 from benchmarks.surroundings import add_broker_arguments, deployment, endpoint, reached_as
 from sager_client import EventProducer
 from streams.demo.observer import Observer
@@ -141,6 +141,7 @@ def main() -> None:
     parser.add_argument("--graph", choices=("on", "off"), default="on", help="the user-item graph (default: on)")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     args = parser.parse_args()
+    end_in_order()
     for count in args.workers or (1, 2, 3):
         print(f"{count} workers", file=sys.stderr, flush=True)
         line = measured(count, args)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import latency
+from benchmarks.processes import end_in_order
 from benchmarks.running import Running
 from benchmarks.surroundings import endpoint
 from benchmarks.traffic import Counted
@@ -162,6 +163,7 @@ def parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Runs one benchmark and prints its result as JSON."""
     args = parser().parse_args()
+    end_in_order()
     run: Callable[[Settings, argparse.Namespace], dict[str, Any]] = rules if args.what == "rules" else llm
     with tempfile.TemporaryDirectory(prefix="sager-bench-") as place:
         folder = Path(place)

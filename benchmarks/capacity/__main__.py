@@ -14,6 +14,7 @@ from dataclasses import asdict
 
 from benchmarks.capacity import constants, measure, tables
 from benchmarks.capacity.model import Size, needs
+from benchmarks.processes import end_in_order
 
 
 def main() -> None:
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="make the tables of docs/capacity.md anew")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     args = parser.parse_args()
+    end_in_order()
     if args.users is not None and args.users < 1:
         parser.error("--users is at least 1")
     if args.measure:

@@ -25,7 +25,8 @@ from typing import Any
 
 from benchmarks.peers import environments, runs
 from benchmarks.peers.runs import Load, Spent
-from benchmarks.running import worker
+from benchmarks.processes import end_in_order
+from benchmarks.running import Ended, worker
 from streams.demo.observer import Stalled
 from streams.local.broker import EmbeddedBroker
 from streams.settings import Settings
@@ -39,7 +40,7 @@ WORKER, BARE, LOOP, QUIX, MEM0, RAW = (
     "mem0-raw",
 )
 PEERS = (WORKER, BARE, LOOP, QUIX, MEM0, RAW)
-FAILURES = (environments.Unavailable, RuntimeError, Stalled, SystemExit, OSError)
+FAILURES = (environments.Unavailable, RuntimeError, Stalled, Ended, OSError)
 """A peer that fails for one of these does not stop the others."""
 
 
@@ -140,6 +141,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     args = parser.parse_args()
+    end_in_order()
     if min(args.choices, args.warm, args.users, args.times) < 1:
         parser.error("--choices, --warm, --users and --times are at least 1")
     load = Load(args.choices, args.warm, args.users)
