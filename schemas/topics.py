@@ -222,6 +222,7 @@ _ALL = (
         timedelta(days=7),
         internal=True,
         worked_off=True,
+        packed=True,
     ),
     Topic(
         "item-memories",

@@ -277,7 +277,7 @@ class Settings(BaseSettings):
         default=60.0, ge=1, description="Longest wait for in-flight events on a rebalance."
     )
     commit_seconds: float = Field(default=0.5, gt=0, description="How often finished events are committed.")
-    linger_seconds: float = Field(default=0.0, ge=0, description="How long the producer waits to fill a batch.")
+    linger_seconds: float = Field(default=0.002, ge=0, description="How long the producer waits to fill a batch.")
     shutdown_seconds: float = Field(default=30.0, gt=0, description="Deadline of a graceful shutdown.")
     watchdog_seconds: float = Field(default=120.0, gt=0, description="Exit after lag without progress for this long.")
 

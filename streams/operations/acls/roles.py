@@ -120,7 +120,7 @@ ROLES: dict[Role, Access] = {
         writes=_without(ALL, _OF_PEOPLE),
         looks_at=ALL,
         joins=(APP_ID,),
-        asks=(unused_group("global-skills"), unused_group("oldest"), unused_group("scan")),
+        asks=(unused_group("global-skills"), unused_group("items"), unused_group("oldest"), unused_group("scan")),
     ),
     Role.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",

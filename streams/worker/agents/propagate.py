@@ -10,6 +10,7 @@ from pydantic_core import from_json
 from operators.propagate import shared_out, touch_of_old
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
 from streams.worker import metrics
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
@@ -86,7 +87,7 @@ class Propagate:
         """Have the event applied; what cannot be is dead-lettered. Its outcome's word."""
         position = position_of(event.message)
         try:
-            touch = self._read(event.value)
+            touch = self._read(unpack(event.value or b""))
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
@@ -112,7 +113,7 @@ class Propagate:
             return "rerouted"
         return owner.take(event, here)
 
-    def _read(self, value: bytes | None) -> Touch:
+    def _read(self, value: bytes) -> Touch:
         """A touch, also one of an older release.
 
         Raises:
@@ -122,7 +123,7 @@ class Propagate:
             return decode(Touch, value)
         except BadRecord:
             try:
-                return touch_of_old(from_json(value or b""), self._pipeline.graph_limits.secret)
+                return touch_of_old(from_json(value), self._pipeline.graph_limits.secret)
             except (ValueError, TypeError, KeyError, AttributeError):
                 pass
             raise

@@ -56,15 +56,25 @@ class Membership:
         """Whether nobody can take our place before what is sent now has arrived, or is given up."""
         return self._is_sure_at(now() + self._delivery)
 
+    @property
+    def _is_overdue(self) -> bool:
+        """Whether the group confirms us still, in a rebalance that goes on without us soon."""
+        at = now() + self._delivery
+        return at - self._confirmed_at < self._session and at - self._settled_at >= self._rebalance
+
     def _is_sure_at(self, at: float) -> bool:
         if self._lost:
             return False
         return at - self._confirmed_at < self._session and at - self._settled_at < self._rebalance
 
     async def confirmed(self) -> bool:
-        """Wait until something may be sent; false if the group has removed us."""
+        """Wait until something may be sent; false if the group has removed us, or may at any moment.
+
+        A rebalance waits for what is under way. What is not done when it has lasted too long must be given up: waiting
+        for a rebalance that waits for us would never end where the broker removes nobody.
+        """
         while not self.may_send:
-            if self._lost:
+            if self._lost or self._is_overdue:
                 return False
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         return True

@@ -208,9 +208,8 @@ class KeyOrdered:
             if event.head.is_left:
                 raise Abandoned
             await work.handle()
-        except Stale:
-            self._stale.inc()
-        except Abandoned:
+        except (Stale, Abandoned):
+            # Also where its partition has not moved yet: it is not done, and must not be committed in this generation.
             self._stale.inc()
             event.head.is_left = True
         except Exception as error:

@@ -66,6 +66,7 @@ async def test_heartbeats_do_not_keep_alive_a_member_that_does_not_join_the_reba
         member.confirm(clock.at, rebalancing=True)
 
     assert not member.is_sure
+    assert not await asyncio.wait_for(member.confirmed(), PATIENCE_SECONDS), "the rebalance waits for us: give up"
 
 
 async def test_what_is_sent_has_arrived_or_is_given_up_before_the_lease_ends(clock: Clock) -> None:

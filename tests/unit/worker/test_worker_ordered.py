@@ -287,11 +287,16 @@ async def test_an_event_that_comes_again_is_not_acknowledged_by_its_old_self() -
     assert world.acked[0] == [0]
 
 
-async def test_what_is_stale_is_no_error() -> None:
+async def test_what_is_stale_is_no_error_and_not_done_even_if_its_partition_has_not_moved_yet() -> None:
+    """A rebalance that has waited too long: what was given up must not be committed on the way out of it."""
     world = Run()
     await world.end(await world.submit(0, "ann"), Stale())
+    behind = await world.submit(0, "bob")
 
     assert world.errors == []
+    assert behind not in world.begun
+    assert dict(world.reader.all_done()) == {}
+    await asyncio.wait_for(world.reader.wait_empty(), 1)
 
 
 async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledged() -> None:
