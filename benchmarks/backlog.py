@@ -108,7 +108,7 @@ def measure(kinds: Sequence[str], most: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="sager-backlog-") as name:
         folder = Path(name)
         with EmbeddedBroker(folder / "broker.log") as broker:
-            given = {"bootstrap": broker.bootstrap, "embedded": True, "data_dir": folder}
+            given: dict[str, Any] = {"bootstrap": broker.bootstrap, "embedded": True, "data_dir": folder}
             produce(Settings(**given), kinds, most)
             done = subprocess.run(
                 [sys.executable, "-m", "benchmarks.backlog", "--child", "--records", str(most)],

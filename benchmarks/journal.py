@@ -125,8 +125,8 @@ def main() -> None:
     if args.json:
         print(json.dumps(found))
         return
-    for kind, values in found.items():
-        print(f"{kind} a journal: " + ", ".join(f"{name} {value:g}" for name, value in values.items()))
+    for kind, medians in found.items():
+        print(f"{kind} a journal: " + ", ".join(f"{name} {value:g}" for name, value in medians.items()))
 
 
 if __name__ == "__main__":

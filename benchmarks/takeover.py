@@ -5,12 +5,14 @@
 Users are written to the changelogs as in `benchmarks.recovery`. Two workers start; once both are ready, and have
 answered a choice of a user on each partition, one is killed with -9, and the same users choose again. `seconds` runs
 from the kill until the diffs of all of them are on the log, and begins with the session that the dead worker leaves
-behind. It runs on Apache Kafka, started here unless `--bootstrap` names one; `--embedded`: on the embedded broker.
+behind; `records_read` are those that the other worker read of changelogs meanwhile. It runs on Apache Kafka, started
+here unless `--bootstrap` names one; `--embedded`: on the embedded broker.
 """
 
 import argparse
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -74,11 +76,19 @@ def measure(settings: Settings, users: int) -> dict[str, float]:
         until_settled(settings, workers)
         choosers.choose()
         choosers.wait()
+        log = settings.data_dir / "2" / "worker.log"
+        before = len(log.read_text())
         workers[0].kill()
         began = time.monotonic()
         choosers.choose()
         choosers.wait()
-        return {"seconds": round(time.monotonic() - began, 1), "rss_mib": round(rss_mib(workers[1].pid))}
+        seconds = time.monotonic() - began
+        read = re.findall(r"tables recovered: ([\d,]+) records", log.read_text()[before:])
+        return {
+            "seconds": round(seconds, 1),
+            "records_read": sum(int(count.replace(",", "")) for count in read),
+            "rss_mib": round(rss_mib(workers[1].pid)),
+        }
     finally:
         for worker in workers:
             worker.kill()
@@ -135,9 +145,9 @@ def main() -> None:
         if sys.exc_info()[0] is None:
             shutil.rmtree(folder, ignore_errors=True)
     if not args.json:
-        print("\n| users | store | standbys | seconds until all are learned again | RSS, MiB |\n|---|---|---|---|---|")
+        print("\n| users | store | standbys | seconds | records read | RSS, MiB |\n|---|---|---|---|---|---|")
         for row in rows:
-            print("| {users:,} | {store} | {standbys} | {seconds} | {rss_mib:,} |".format(**row))
+            print("| {users:,} | {store} | {standbys} | {seconds} | {records_read:,} | {rss_mib:,} |".format(**row))
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ DUCKDB = (
     ),
     Panel(
         "Time of batches and publications, p95",
-        "A publication copies the whole file: raise SAGER_PUBLISH_SECONDS if it takes a large part of that.",
+        "Rows go on while a publication copies what has changed; they wait for its checkpoint only.",
         SECONDS,
         [
             Query(query.expr, f"{what} {query.legend}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from operators.attributes import MAX_ID_CHARS, fact_id
+from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
 from operators.evolve.proposal import Proposal
 from operators.privacy import DEFAULT, OFF, Privacy
 from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
@@ -53,7 +53,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
-    offered = {fact_id(fact): fact for fact in reversed(contrast.chosen.facts)}
+    stated = contrast.chosen.facts[::-1]
+    offered = dict(zip(fact_ids(stated), stated, strict=True))
     refused: list[Refused] = []
 
     def refuse(attribute_id: str, proposed: ChangeKind, why: Refusal) -> None:

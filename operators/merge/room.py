@@ -37,7 +37,7 @@ def left_behind(
     skill: PolicySkill, changes: Sequence[Change], evidence: Evidence, now: int, limits: MergeLimits
 ) -> list[Change]:
     """The evictions of global lines that none of enough choices has confirmed, this one included (paper 2.3)."""
-    if now < limits.global_patience or not any(map(unconfirmed, skill.attributes)):
+    if now < limits.global_patience or Source.GLOBAL not in [line.source for line in skill.attributes]:
         return []
     return [
         Change(kind=ChangeKind.EVICTED, attribute_id=line.attribute_id, before=line.tier, reason=NEVER_CONFIRMED)

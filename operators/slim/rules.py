@@ -181,16 +181,22 @@ def _fitting(likes: tuple[str, ...], style: str, count_tokens: Callable[[str], i
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()
     for like in likes:
-        if len(chosen) < most and count_tokens(compose((*chosen, like), "")) <= budget:
+        if len(chosen) < most and _tokens(count_tokens, compose((*chosen, like), "")) <= budget:
             chosen = (*chosen, like)
     # A third like is worth less than the style phrase, the style phrase less than a second like.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
     for few, phrase in (*((some, style) for some in (chosen, *fewer)), (chosen, "")):
         text = compose(few, phrase)
-        if count_tokens(text) <= budget:
+        if _tokens(count_tokens, text) <= budget:
             chosen, style = few, phrase
             break
-    return _Line(chosen, style, text, count_tokens(text) if text else 0)
+    return _Line(chosen, style, text, _tokens(count_tokens, text) if text else 0)
+
+
+@lru_cache(maxsize=8_192)
+def _tokens(count_tokens: Callable[[str], int], text: str) -> int:
+    # The first likes of many skills are the same.
+    return count_tokens(text)
 
 
 def compose(likes: Sequence[str], style: str) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from operator import is_
 
 from operators.chain import seal
 from operators.evolve import Proposal, Replacement, validate
@@ -239,7 +240,8 @@ class Evolve:
 
     def _says_else(self, skill: PolicySkill, evolved: PolicySkill, shares: Mapping[str, float] | None) -> bool:
         """Whether the slim skills of two versions differ in what they say; no where nobody is told."""
-        if self.slim_tokens is None:
+        before, now = eligible(skill), eligible(evolved)
+        if self.slim_tokens is None or (skill.version and len(before) == len(now) and all(map(is_, before, now))):
             return False
         said = partial(text_of, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
         return said(evolved, population=shares) != (said(skill, population=shares) if skill.version else "")

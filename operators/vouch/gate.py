@@ -75,8 +75,6 @@ class Vouching:
 
     def of_line(self, line: Attribute) -> Held | None:
         """The same for a line of a skill, of which the items among its evidence are counted."""
-        if self.by_shape and _by_itself(line.dimension, line.value) is None:
-            return None  # as nearly all lines: nobody needs to count their items
         return self.held(line.dimension, line.value, self.items_of(line))
 
     @staticmethod
@@ -91,7 +89,12 @@ class Vouching:
 
     def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
         """The lines for which something vouches, in their order."""
-        return [line for line in lines if self.of_line(line) is None]
+        # Nearly every line vouches for itself by its shape: of those nobody counts the items.
+        return [
+            line
+            for line in lines
+            if (self.by_shape and _by_itself(line.dimension, line.value) is None) or self.of_line(line) is None
+        ]
 
     def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:
         """Items with only those facts that may be shown to a model; how many of these items have one counts."""

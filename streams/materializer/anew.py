@@ -1,6 +1,4 @@
-"""Makes a new file by SQL statements, in a process of its own.
-
-    python -I anew.py
+"""Makes a new file by SQL statements, in a process of its own: see `rewriting`.
 
 The first line of its input is a JSON object: the settings of DuckDB, and the statements. It runs at a low priority, and
 ends when its input does, so that it does not outlive the process that has started it. It imports nothing of ours, so

@@ -22,6 +22,9 @@ from streams.materializer.tables import TABLES
 MOST_KEYS = 500_000
 """How many changed keys are kept in memory; beyond them rows wait for the new file."""
 
+_START = "import runpy, sys; sys.path[:] = sys.argv[2:]; runpy.run_path(sys.argv[1], run_name='__main__')"
+"""Finds DuckDB where this process does, and looks into no other folder, such as that of the script."""
+
 
 class Changes:
     """What was written since the rewriting began.
@@ -107,7 +110,7 @@ class Rewriting:
         asked = {"config": config_of(self.fresh), "statements": list(statements(self._whole, self.fresh))}
         # Its input ends with this process, however that ends.
         with subprocess.Popen(  # noqa: S603
-            [sys.executable, "-I", anew.__file__],
+            [sys.executable, "-I", "-c", _START, anew.__file__, *sys.path],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         ) as self._process:  # fmt: skip
             if self._is_stopped:

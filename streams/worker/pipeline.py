@@ -229,6 +229,8 @@ class Pipeline:
         if event.message.generation_id == self.generation():
             table.drop(key, sent)
         self._decoded.drop_where(lambda name: name[1] == key)
+        # Somebody may be forgotten by this: what was handed over and not taken yet is decoded from the log.
+        self._handed.drop_where(lambda _: True)
 
     async def _change(self, table: DeliveredTable, event: Any, key: bytes, raw: bytes | None) -> Delivered:
         partition = event.message.partition

@@ -4,24 +4,24 @@ from typing import Any
 
 import pytest
 
-from schemas import BadRecord, Contrast, Ranking, Selection, encode
-from streams.worker import pipeline as module
-from tests.builders import a_contrast
+from operators.tokens import count_tokens
+from schemas import BadRecord, Contrast, ForgetRequest, Ranking, Selection, decode, encode
+from tests.builders import a_contrast, a_time
 from tests.fake_log import FakeDeployment
-from tests.unit.worker.test_worker_intake import choice, put
+from tests.unit.worker.test_worker_exactly_once import choice, put
 
 
 async def test_a_worker_decodes_no_contrast_that_it_made(
     deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoded: list[type] = []
-    plain = module.decode
 
     def noted(model: Any, value: bytes | None) -> Any:
         decoded.append(model)
-        return plain(model, value)
+        return decode(model, value)
 
-    monkeypatch.setattr(module, "decode", noted)
+    monkeypatch.setattr("streams.worker.pipeline.decode", noted)
+    count_tokens("")  # loads the vocabulary, which takes a busy machine longer than the log waits
     worker = deployment.worker()
     put(deployment.log, [choice(1), choice(2)])
 
@@ -47,3 +47,16 @@ async def test_only_the_very_same_bytes_are_known_and_only_once(deployment: Fake
     again = pipeline.decode(Contrast, raw)
     assert again == made
     assert again is not made
+
+
+async def test_nothing_that_was_handed_over_outlives_a_request_to_forget(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    put(deployment.log, [choice(1, "ann")])
+    await worker.quiet()
+    made = a_contrast(["genre: noir"], user_id="ann")
+
+    worker.pipeline.hand_over(encode(made), made)
+    deployment.log.put(ForgetRequest(event_id="please", occurred_at=a_time(60), user_id="ann", actor="ann"))
+    await worker.quiet()
+
+    assert worker.pipeline.decode(Contrast, encode(made)) is not made
