@@ -22,8 +22,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from operators.propagate import GraphLimits, neighbour_of, touches, with_taken
+from operators.propagate import GraphLimits, neighbour_of
 from operators.steps.propagate import step
+from operators.steps.remember import remember
 from schemas import Fact, ItemFacts, ItemMemory, Memory, compound_key
 from streams.kafka.clients import partition_of
 from streams.kafka.packed_items import holds, name_bytes, pack
@@ -58,11 +59,11 @@ def written(items: int, limits: GraphLimits) -> tuple[dict[bytes, bytes], list[M
     for count, (user, name) in enumerate(choices(items, rng), 1):
         facts = (Fact(dimension="genre", value=f"genre {hash(name) % GENRES}"),)
         moment = at + timedelta(seconds=count)
-        memory = with_taken(
-            memories.get(user), user, DOMAIN, ItemFacts(item_id=name, facts=facts), moment, f"event-{count}"
-        )
-        memories[user] = memory
-        touch = touches(memory, name, limits)
+        item = ItemFacts(item_id=name, facts=facts)
+        remembered = remember(memories.get(user), user, DOMAIN, item, moment, f"event-{count}", None, limits)
+        if remembered is None or remembered.touch is None:
+            continue
+        memories[user], touch = remembered.memory, remembered.touch
         began = time.process_time()
         told = step(lambda item_id, domain: held.get((item_id, domain)), touch)
         busy += time.process_time() - began

@@ -48,7 +48,9 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
             schema["strict"] = True
         elif kind == "definition-ref":
             referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
-            if referred["type"] == "enum" and referred.get("sub_type") == "str":
+            if referred["type"] == "dataclass":
+                _settle(referred["schema"], handler)
+            elif referred["type"] == "enum" and referred.get("sub_type") == "str":
                 # A member is a text: written as one it takes a tenth of the time that asking for its value does.
                 referred["serialization"] = core_schema.simple_ser_schema("str")
         for name, part in schema.items():
