@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import time
-from typing import Any
+from collections import deque
+from collections.abc import Sequence
 
 from pydantic_core import from_json
 
@@ -15,14 +16,17 @@ from streams.worker import metrics
 from streams.worker.graph import send_touch
 from streams.worker.items.owner import Owner
 from streams.worker.pipeline import Pipeline, position_of
-from streams.worker.runtime.intake import Intake
-from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.intake import Intake, nothing
+from streams.worker.runtime.ordered import BACKLOG, Stale
+from streams.worker.runtime.reader import Head, Taken
 
 logger = logging.getLogger("sager.worker")
 
 STAGE = "propagate"
 LOOK_SECONDS = 0.1
 AGAIN_SECONDS = 1.0
+AT_ONCE = 64
+"""Touches that are applied before others have a turn of the event loop."""
 MOST_WAITING = 20_000
 """Touches of a partition that are applied and not acknowledged yet; then no more are read."""
 
@@ -30,50 +34,90 @@ MOST_WAITING = 20_000
 def attach(pipeline: Pipeline) -> None:
     """Add the agent to the worker."""
     propagate = Propagate(pipeline)
-    pipeline.app.agent(pipeline.source(Touch.TOPIC), name=STAGE)(propagate.run)
+    pipeline.reader.attach([pipeline.settings.topic(Touch.TOPIC)], propagate.take)
+    # For the group: it makes Faust subscribe to the topic. Its records do not come this way.
+    pipeline.app.agent(pipeline.source(Touch.TOPIC), name=STAGE)(nothing)
 
 
 class Propagate:
     """The agent: one owner of items for each partition that this worker has been given."""
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+        self._pipeline, self._reader = pipeline, pipeline.reader
         self._letters = Intake(pipeline, STAGE, {})
         self._owners: dict[int, Owner] = {}
+        self._backlog: deque[Taken] = deque()
+        self._held: set[Head] = set()
+        self._working: asyncio.Task[None] | None = None
         self._flushing: asyncio.Task[None] | None = None
         self._unacked = metrics.UNACKED.labels(STAGE)
-        self._stream: Any = None
 
-    async def run(self, stream: Any) -> None:
-        """Take every event of a stream; no event makes it raise."""
-        self._stream = stream.noack()
-        async for event in self._stream.events():
+    def take(self, events: Sequence[Taken]) -> None:
+        """Take what was fetched of a partition."""
+        self._backlog.extend(events)
+        if len(self._backlog) >= BACKLOG:
+            self._held.add(events[0].head)
+            self._reader.hold(events[0].head)
+        if self._working is None or self._working.done():
+            self._working = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        """Work off the backlog; no event makes it raise."""
+        count = 0
+        while self._backlog:
+            if not self._reader.flows:
+                # They are dropped as stale when partitions have moved, and begun if nothing has become of it.
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
+            event = self._backlog.popleft()
+            if self._held and len(self._backlog) < BACKLOG // 2:
+                for head in self._held:
+                    self._reader.release(head)
+                self._held.clear()
+            if self._reader.is_stale(event) or event.head.is_left:
+                continue
+            self._reader.begin()
             await self._on_event(event)
+            count += 1
+            if count % AT_ONCE == 0:
+                await asyncio.sleep(0)
 
-    async def _on_event(self, event: Any) -> None:
-        metrics.TAKEN.labels(Touch.TOPIC).inc()
+    async def _on_event(self, event: Taken) -> None:
+        metrics.labelled(metrics.TAKEN, Touch.TOPIC).inc()
         try:
             owner = await self._owner(event)
             outcome = await self._handle(owner, event)
         except Stale:
-            metrics.STALE.labels(STAGE).inc()
+            self._give_up(event.partition, event)
             return
-        metrics.EVENTS.labels(STAGE, outcome).inc()
+        except Exception:
+            logger.exception("%s: %s/%s@%s", STAGE, event.topic, event.partition, event.offset)
+            self._give_up(event.partition, event)
+            return
+        metrics.labelled(metrics.EVENTS, STAGE, outcome).inc()
         self._flush_soon()
         if owner.waiting > MOST_WAITING and self._flushing is not None:
             await asyncio.wait([self._flushing])
 
-    async def _owner(self, event: Any) -> Owner:
+    def _give_up(self, partition: int, *more: Taken) -> None:
+        """Let a partition's owner go: nothing more of it is committed in this generation, and it comes again."""
+        owner = self._owners.pop(partition, None)
+        for event in dict.fromkeys([*(owner.leave() if owner else ()), *more]):
+            metrics.labelled(metrics.STALE, STAGE).inc()
+            event.head.is_left = True
+            self._reader.end(event)
+
+    async def _owner(self, event: Taken) -> Owner:
         """The owner of the event's partition; a new one begins where the log ends.
 
         Raises:
             Stale: the partition has moved.
         """
-        partition, generation = event.message.partition, event.message.generation_id
+        partition, generation = event.partition, event.generation_id
         owner = self._owners.get(partition)
         if owner is not None and owner.generation == generation:
             return owner
-        self._owners.pop(partition, None)
+        self._give_up(partition)
         if self._flushing is not None:  # what is on its way to the log is part of where a new owner begins
             await asyncio.wait([self._flushing])
         owner = Owner(self._pipeline, partition, generation, self._acknowledge)
@@ -83,9 +127,9 @@ class Propagate:
         self._owners[partition] = owner
         return owner
 
-    async def _handle(self, owner: Owner, event: Any) -> str:
+    async def _handle(self, owner: Owner, event: Taken) -> str:
         """Have the event applied; what cannot be is dead-lettered. Its outcome's word."""
-        position = position_of(event.message)
+        position = position_of(event)
         try:
             touch = self._read(unpack(event.value or b""))
             if touch.forgotten:
@@ -101,7 +145,7 @@ class Propagate:
         owner.add(event)
         return "dead-lettered"
 
-    async def _apply(self, owner: Owner, event: Any, touch: Touch) -> str:
+    async def _apply(self, owner: Owner, event: Taken, touch: Touch) -> str:
         """Apply what is of this partition, and send on what is not: its sender counts other partitions."""
         parts = shared_out(touch, lambda item_id: partition_of(item_id, self._pipeline.settings.partitions))
         here = parts.pop(owner.partition, None)
@@ -128,8 +172,9 @@ class Propagate:
                 pass
             raise
 
-    async def _acknowledge(self, event: Any) -> None:
-        await self._stream.ack(event)
+    def _acknowledge(self, event: Taken) -> None:
+        event.is_done = True
+        self._reader.end(event)
 
     def _flush_soon(self) -> None:
         self._unacked.set(sum(owner.waiting for owner in self._owners.values()))
@@ -147,16 +192,15 @@ class Propagate:
         try:
             await owner.flush()
         except Stale:
-            metrics.STALE.labels(STAGE).inc()
             if self._owners.get(owner.partition) is owner:
-                del self._owners[owner.partition]
+                self._give_up(owner.partition)
         except Exception:
             logger.exception("%s: the items of partition %d are written again", STAGE, owner.partition)
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _pause(self) -> None:
         """Wait for more to come; not while a rebalance or the worker's end waits for what is unacknowledged."""
-        until, flow = time.monotonic() + self._pipeline.settings.graph_flush_seconds, self._pipeline.app.flow_control
-        while (remaining := until - time.monotonic()) > 0 and flow.is_active():  # noqa: ASYNC110 - it has no event
+        until = time.monotonic() + self._pipeline.settings.graph_flush_seconds
+        while (remaining := until - time.monotonic()) > 0 and self._reader.flows:  # noqa: ASYNC110 - it has no event
             await asyncio.sleep(min(remaining, LOOK_SECONDS))
         await asyncio.sleep(0)

@@ -9,7 +9,6 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from pydantic_core import to_json
 
@@ -20,6 +19,7 @@ from streams.kafka.packed_items import holds, name_bytes, pack
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.reader import Taken
 
 logger = logging.getLogger("sager.worker")
 
@@ -40,7 +40,7 @@ class Owner:
     """
 
     def __init__(
-        self, pipeline: Pipeline, partition: int, generation: int, acknowledge: Callable[[Any], Awaitable[None]]
+        self, pipeline: Pipeline, partition: int, generation: int, acknowledge: Callable[[Taken], None]
     ) -> None:
         self.generation, self.partition = generation, partition
         self._pipeline, self._items = pipeline, pipeline.items
@@ -50,7 +50,8 @@ class Owner:
         self._dirty: set[bytes] = set()
         # What was written last: until it has come back, the log as we have read it is behind.
         self._written: dict[bytes, bytes | None] = {}
-        self._events: deque[Any] = deque()
+        self._events: deque[Taken] = deque()
+        self._is_left = False
         self._writing = asyncio.Lock()
 
     async def claim(self) -> None:
@@ -69,7 +70,7 @@ class Owner:
         """How many events are not acknowledged yet."""
         return len(self._events)
 
-    def take(self, event: Any, touch: Touch) -> str:
+    def take(self, event: Taken, touch: Touch) -> str:
         """Apply a touch; its outcome's word. It is acknowledged by a flush."""
         effects = step(self._held, touch, datetime.now(UTC))
         for item in effects.items:
@@ -79,9 +80,16 @@ class Owner:
         self._events.append(event)
         return effects.outcome.value
 
-    def add(self, event: Any) -> None:
+    def add(self, event: Taken) -> None:
         """An event of which nothing is to be written: to be acknowledged in its turn."""
         self._events.append(event)
+
+    def leave(self) -> list[Taken]:
+        """The events that are not acknowledged, and are not this owner's any more."""
+        self._is_left = True
+        left = list(self._events)
+        self._events.clear()
+        return left
 
     def _held(self, item_id: str, domain: str) -> ItemMemory | None:
         key = compound_key(item_id, domain)
@@ -101,14 +109,16 @@ class Owner:
                 return
             done = list(self._events)
             await self._write(done[-1])
+            if self.generation != self._pipeline.generation():
+                raise Stale
+            if self._is_left:
+                return
             for event in done:
-                if event.message.generation_id != self._pipeline.generation():
-                    raise Stale
-                await self._acknowledge(event)
                 self._events.popleft()
+                self._acknowledge(event)
             self._pipeline.touch()
 
-    async def _write(self, event: Any) -> None:
+    async def _write(self, event: Taken) -> None:
         """Write each item that changed once, and let go of those that there is no room for."""
         self._drop_what_came_back()
         for key in self._beyond_the_bound():
@@ -122,7 +132,7 @@ class Owner:
             self._dirty.update(dirty)
             raise
 
-    async def _send(self, event: Any, key: bytes) -> None:
+    async def _send(self, event: Taken, key: bytes) -> None:
         item = self._newer.get(key)
         raw = None if item is None else pack(item)
         self._written[key] = raw
@@ -144,7 +154,7 @@ class Owner:
             count += (item is not None) - (store.get(partition, key) is not None)
         return store.oldest(partition, count - most, self._newer) if count > most else ()
 
-    async def forget(self, event: Any, touch: Touch) -> str:
+    async def forget(self, event: Taken, touch: Touch) -> str:
         """Take somebody out of all items at once, and say so on the log.
 
         Raises:

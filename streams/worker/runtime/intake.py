@@ -57,7 +57,7 @@ class Intake:
         ordered = pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
         pipeline.reader.attach(self._topics, ordered.take)
         # For the group: it makes Faust subscribe to the topics. Their records do not come this way.
-        pipeline.app.agent(pipeline.source(*self._handlers), name=name or self._stage)(_nothing)
+        pipeline.app.agent(pipeline.source(*self._handlers), name=name or self._stage)(nothing)
 
     def _route(self, event: Taken) -> Work:
         """Whose event it is, and what is to be done with it."""
@@ -128,6 +128,7 @@ class Intake:
             metrics.STALE.labels(self._stage).inc()
 
 
-async def _nothing(stream: Any) -> None:
+async def nothing(stream: Any) -> None:
+    """An agent that only subscribes."""
     async for _ in stream:
         raise AssertionError("the reader takes what this agent subscribes to")

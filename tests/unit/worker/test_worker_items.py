@@ -1,5 +1,6 @@
 """The items' side of the graph in a worker: one store, an owner for each partition, and the log between them."""
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -170,6 +171,23 @@ async def test_an_owner_whose_own_copy_is_behind_knows_what_it_has_written(deplo
         await worker.quiet()
 
     assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
+
+
+async def test_touches_that_a_rebalance_overtakes_come_again(deployment: FakeDeployment) -> None:
+    """Their items are on their way to the log: they are not acknowledged by an owner that is none any more."""
+    worker = deployment.worker()
+    gate = worker.hold("item-memories")
+    take(deployment, "ann", "hot")
+    await worker.until(lambda: gate.waiting > 0, "an item on its way")
+    worker.assign()
+    take(deployment, "bob", "hot")
+    await worker.settle()
+    assert worker.is_behind("item-touches")
+    gate.open()
+    await worker.quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "ann", "bob")
+    await asyncio.wait_for(worker.pipeline.reader.wait_empty(), 60)
 
 
 async def test_items_are_bounded_and_the_longest_silent_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
