@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from schemas import TOPICS, BadRecord, DeadLetter, Position, encode
 from schemas.dead_letters import MAX_ORIGINAL_BYTES
 from streams.kafka.clients import producer_config
+from streams.kafka.packed import unpack
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.records import Record
 from streams.metrics import DEAD_LETTERS
@@ -111,4 +112,6 @@ def dead_letter(
         offset=record.offset,
         timestamp_ms=record.timestamp_ms,
     )
-    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, record.value, now, limit)
+    # Unpacked, as a worker's: whom its bytes name decides who may have it forgotten.
+    value = unpack(record.value) if record.topic.packed and record.value else record.value
+    return DeadLetter.of(STAGE, source, why.reason, why.detail, record.key, value, now, limit)

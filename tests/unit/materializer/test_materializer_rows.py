@@ -5,22 +5,29 @@ from dataclasses import replace
 
 import pytest
 
+from operators.forget import with_scope
 from schemas import (
     TOPICS,
     Action,
     BadRecord,
     Contrast,
     DeadLetter,
+    ForgetRequest,
+    Forgotten,
     GlobalSkill,
     ItemFacts,
     Position,
     RankRequest,
+    Receipt,
     SkillCommand,
     compound_key,
+    encode,
+    subject_of,
 )
 from streams.kafka.packed import pack
 from streams.materializer import tables
 from streams.materializer.dead_letters import OWNED, dead_letter
+from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
 from streams.materializer.rows import _BUILDERS, PUBLIC_TOPICS, read
 from tests.unit.materializer.materializer_builders import (
@@ -208,6 +215,21 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
 def test_the_materializer_owns_the_topics_that_no_agent_reads():
     of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}
     assert set(OWNED) == of_people | {"receipts", "shadow-outcomes"}
+
+
+def test_a_dead_letter_of_a_packed_record_names_whom_it_tells_of() -> None:
+    """Whoever that is may have it forgotten, whatever its key."""
+    text = json.dumps({"user_id": "ann", "domain": "books", "version": "none", "attributes": [], "more": "x" * 99})
+    refused = replace(raw("skills", pack(text.encode())), key=b"somebody")
+    assert refused.value != text.encode()
+    with pytest.raises(BadRecord) as caught:
+        read(refused)
+    letter = dead_letter(refused, caught.value, "sager.", NOON)
+    assert letter.value == text.encode()
+    request = ForgetRequest(event_id="r", occurred_at=NOON, user_id="ann", actor="advocate")
+    empty = Receipt(event_id="r", occurred_at=NOON, subject=subject_of("ann"))
+    receipt = with_scope(empty, request, Forgotten(event_id="r", until=NOON, actor="advocate", done=True))
+    assert Barrier([encode(receipt).decode()]).covers(letter)
 
 
 def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
