@@ -13,6 +13,7 @@ bytes afterwards.
 import fcntl
 import os
 import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -73,8 +74,10 @@ def main(live: str, *spares: str) -> int:
     signal.signal(signal.SIGIO, signal.SIG_IGN)
     source = os.open(live, os.O_RDONLY)
     for number, path in enumerate(map(Path, spares)):
-        if path.lstat().st_nlink != 1:
-            # Somebody has linked it, or it is the published file itself, after a kill between link and rename.
+        found = path.lstat()
+        if found.st_nlink != 1 or not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+            # Somebody has linked it, or it is the published file itself, after a kill between link and rename; or, in
+            # a folder that is open to others, a stranger has put it there.
             continue
         path.chmod(0o600)
         spare = os.open(path, os.O_RDWR | os.O_NOFOLLOW)

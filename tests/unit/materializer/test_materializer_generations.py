@@ -152,6 +152,23 @@ def test_a_spare_with_another_name_is_left_alone(tmp_path, names):
     assert spare.read_bytes() == (b"as it was" if names == 2 else live.read_bytes())
 
 
+def test_what_a_stranger_put_among_the_spares_is_passed_over(tmp_path):
+    """In a folder that is open to others: neither is a link followed nor another's file published."""
+    live, theirs, spare = tmp_path / "live", tmp_path / "theirs", tmp_path / "spare-3"
+    for path in (live, theirs, spare):
+        path.write_bytes(path.name.encode())
+    theirs.chmod(0o644)
+    (tmp_path / "spare-1").symlink_to(theirs)
+    (tmp_path / "spare-2").mkdir()
+    spares = [tmp_path / f"spare-{number}" for number in (1, 2, 3)]
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", patch.__file__, live, *spares], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "2", "")
+    assert (theirs.read_bytes(), theirs.stat().st_mode & 0o777) == (b"theirs", 0o644)
+    assert spare.read_bytes() == live.read_bytes()
+
+
 def test_where_the_file_system_cannot_tell_who_reads_every_file_is_copied_whole(
     store, publisher, settings, tmp_path, monkeypatch
 ):
