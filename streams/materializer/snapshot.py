@@ -31,7 +31,7 @@ MOST_PAUSE = 10.0
 """That pause in seconds at most: a stop is long once, when everything is derived again."""
 
 LOG_BYTES = 1024**3
-"""How large the write-ahead log may become during a copy; beyond it rows wait for the copy."""
+"""How large the write-ahead log may become: beyond it a publication is due, and rows wait for a copy under way."""
 
 INVALIDATED = "has been invalidated"
 """DuckDB's message for this or an earlier failure when only reopening the file helps."""
@@ -91,7 +91,8 @@ class Publisher:
         self._clear_strays()
         self._wait_if_too_much()
         has_ended = self._collect()
-        if self._is_free() and (self._dirty or self._is_rewritten()) and self._clock() >= self._due_at(is_behind):
+        is_due = self._clock() >= self._due_at(is_behind) or self._is_log_full()
+        if self._is_free() and (self._dirty or self._is_rewritten()) and is_due:
             try:
                 self._begin()
             except (MaterializerError, OSError, duckdb.Error) as error:
@@ -110,6 +111,7 @@ class Publisher:
     def publish_if_changed(self) -> bool:
         """Publishes at shutdown, if something changed, and lets nothing forgotten stay in a file."""
         has_published = self.finish()
+        self.is_failing = False  # whatever kept an earlier one from it: this is the last chance
         while not self.is_failing and (self._dirty or self._rewriting is not None):
             self._wait_for_rewriting()
             self._due, self._stop = self._clock(), 0.0
@@ -180,6 +182,10 @@ class Publisher:
     def _due_at(self, is_behind: bool) -> float:
         pause = min(MOST_PAUSE, (PAUSE_BEHIND if is_behind else PAUSE) * self._stop)
         return max(self._due, self._stopped + pause)
+
+    def _is_log_full(self) -> bool:
+        """Whether a checkpoint, which comes with a publication, must keep the write-ahead log from filling the disk."""
+        return not self.is_failing and _size(_wal(self._store.path)) > LOG_BYTES
 
     def _is_free(self) -> bool:
         """Whether nobody copies the live file: it may be checkpointed."""

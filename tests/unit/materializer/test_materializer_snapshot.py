@@ -99,6 +99,28 @@ def test_the_last_publication_does_not_wait(store, publisher, settings):
     assert versions(settings) == [(1,)]
 
 
+def test_the_last_publication_is_tried_also_where_an_earlier_one_has_failed(store, publisher, settings, monkeypatch):
+    monkeypatch.setattr("streams.materializer.generations.shutil.which", lambda _: "/bin/false")
+    assert not publishes(publisher)
+    monkeypatch.undo()
+    write(store, skill(1))
+    publisher.note()
+    assert publisher.publish_if_changed()
+    assert versions(settings) == [(1,)]
+
+
+def test_a_write_ahead_log_does_not_grow_until_a_publication_that_is_far_off(
+    store, publisher, clock, settings, monkeypatch
+):
+    assert publishes(publisher)
+    write(store, skill(1))
+    publisher.note()
+    assert not publishes(publisher)
+    monkeypatch.setattr("streams.materializer.snapshot.LOG_BYTES", 0)
+    assert publishes(publisher)
+    assert clock.now == 0
+
+
 def test_the_snapshot_says_how_fresh_it_is_and_remembers_it_over_restarts(store, publisher, settings):
     write(store, skill(1), skills=5, items=2)
     publisher.note(at(3).replace(tzinfo=None))
