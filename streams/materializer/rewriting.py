@@ -1,6 +1,7 @@
 """A new file for the live one while rows go on: what changes meanwhile is listed, and brought over at the end."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -107,7 +108,9 @@ class Rewriting:
             self._whole.unlink(missing_ok=True)
 
     def _make(self) -> None:
-        asked = {"config": config_of(self.fresh), "statements": list(statements(self._whole, self.fresh))}
+        # A folder of its own for spilled rows: they are people's, and a process that is killed leaves them.
+        config = {**config_of(self.fresh), "temp_directory": str(_spill(self._live))}
+        asked = {"config": config, "statements": list(statements(self._whole, self.fresh))}
         # Its input ends with this process, however that ends.
         with subprocess.Popen(  # noqa: S603
             [sys.executable, "-I", "-c", _START, anew.__file__, *sys.path],
@@ -151,3 +154,8 @@ def clear(live: Path) -> None:
     """Removes what a rewriting that was killed has left."""
     for end in (".whole", ".fresh", ".fresh.wal"):
         live.with_name(live.name + end).unlink(missing_ok=True)
+    shutil.rmtree(_spill(live), ignore_errors=True)
+
+
+def _spill(live: Path) -> Path:
+    return live.with_name(live.name + ".spill")

@@ -62,6 +62,7 @@ class Store:
             raise _cannot_open(path, error) from error
         try:
             clear(path)
+            self._clear_spilled()
             self._prepare(prefix)
         except duckdb.Error as error:
             self._db.close()
@@ -188,7 +189,8 @@ class Store:
         """Replaces the file by a new one with all rows as of the last `rewrite`, once it has the later ones, too.
 
         Raises:
-            duckdb.Error: the new file could not be written; the file is as before.
+            duckdb.Error: the new file could not be written; MaterializerError: the old one could not be closed whole;
+                OSError: the new one could not take its place. The file is as before.
         """
         changes, self.changes = self.changes or Changes(), None
         self._all(attach(fresh, "fresh"))
@@ -205,8 +207,10 @@ class Store:
             raise
         self._db.close()
         try:
+            # It would lie beside the new file after a kill, and DuckDB opens no file with the log of another.
+            if (log := self.path.with_name(self.path.name + ".wal")).exists():
+                raise MaterializerError(f"{log} could not be written into its file; is the disk full?")
             fresh.replace(self.path)
-            self.path.with_name(self.path.name + ".wal").unlink(missing_ok=True)
         finally:
             clear(self.path)
             self._db = open_for_writing(self.path)
@@ -298,6 +302,13 @@ class Store:
     def _all(self, query: str) -> list[Any]:
         # Fetches even where there are no rows: an unread result blocks the connection.
         return self._db.execute(query).fetchall()
+
+    def _clear_spilled(self) -> None:
+        """Removes the rows that a process which was killed has spilled: nobody in them could be forgotten."""
+        own = {name for (name,) in self._all("SELECT path FROM duckdb_temporary_files()")}
+        for left in (self.path.parent / "spill").glob("duckdb_temp_*.tmp"):
+            if str(left) not in own:
+                left.unlink(missing_ok=True)
 
     def _roll_back(self) -> None:
         try:

@@ -133,6 +133,36 @@ def test_a_new_file_that_cannot_be_made_leaves_the_old_one_and_is_tried_again(tm
     assert [path.name for path in tmp_path.iterdir() if b"x-ann" in path.read_bytes()] == []
 
 
+def test_a_log_that_could_not_be_written_into_its_file_never_lies_beside_the_new_one(tmp_path):
+    """DuckDB opens no file with the log of another: after a kill the materializer could not start any more."""
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        before(store)
+        forget(store, "ann")
+        store.checkpoint(MOMENT, None)
+        rewriting = store.rewrite()
+        write(store, interaction("new", "eve"))
+        rows(store, "PRAGMA disable_checkpoint_on_shutdown")  # as on a full disk
+        with pytest.raises(MaterializerError, match="disk full"):
+            store.adopt(rewriting.result())
+        rewriting.stop()
+        assert rows(store, "SELECT user_id FROM interactions ORDER BY 1") == [("bob",), ("cyd",), ("dan",), ("eve",)]
+        assert store.is_stained(), "it is tried again"
+
+
+def test_what_killed_processes_have_spilled_does_not_stay(tmp_path):
+    for folder in ("spill", "live.duckdb.spill"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "duckdb_temp_7_0_storage_DEFAULT-0.tmp").write_bytes(b"rows of ann")
+
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        assert sorted(path.name for path in tmp_path.rglob("*.tmp")) == []
+        rewriting = store.rewrite()
+        rewriting.wait()
+        (tmp_path / "live.duckdb.spill").mkdir(exist_ok=True)
+        rewriting.stop()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "spill") == ["live.duckdb"]
+
+
 WRITER = f"""
 import sys
 sys.path[:0] = [{str(ROOT)!r}]
