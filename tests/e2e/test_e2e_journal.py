@@ -10,6 +10,7 @@ import pytest
 from operators.contrast import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
+from streams.kafka.packed import unpack
 from streams.local.journal import frames, read, segments
 from streams.private import exposed, tighten
 from streams.rights.commander import Commander
@@ -131,7 +132,7 @@ def test_who_was_forgotten_is_in_no_segment(tmp_path: Path) -> None:
                 f"{name} {record}"
                 for (name, _), held in log.records.items()
                 for record in held
-                if USER.encode() in (record.key or b"") + (record.value or b"")
+                if USER.encode() in (record.key or b"") + unpack(record.value or b"")
             ]
 
         until(lambda: not traces(), "the journal to forget")

@@ -8,14 +8,16 @@ from pydantic import SecretStr
 
 from operators.contrast import contrast_id
 from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
+from streams.kafka.packed import pack
 from streams.local import batches
 from streams.local.batches import Record, anonymous, bounds, built, records, split
 from streams.local.compaction import compacted, placed
 from streams.local.journal import JournalUnusable, Log, Segment, folder_of, read
 from streams.settings import Settings
+from tests.builders import a_contrast
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
-SKILLS, SELECTIONS = ("sager.skills", 0), ("sager.selections", 0)
+SKILLS, SELECTIONS, CONTRASTS = ("sager.skills", 0), ("sager.selections", 0), ("sager.contrasts", 0)
 
 
 @pytest.fixture
@@ -183,6 +185,20 @@ def test_compaction_forgets_whom_a_receipt_covers_but_not_before_the_worker_has_
 
     assert (offsets(first.log, SELECTIONS), first.waiting) == ([1, 2, 3], 1)
     assert (offsets(second.log, SELECTIONS), second.waiting) == ([1, 3], 0)
+
+
+def test_compaction_tells_whose_a_packed_record_is(settings: Settings) -> None:
+    packed = [
+        record(at)._replace(value=pack(encode(a_contrast(user_id=user, occurred_at=NOW, ranking_id=f"r{at}"))))
+        for at, user in enumerate(("ann", "bob"))
+    ]
+    log = Log(
+        records={CONTRASTS: packed, ("sager.receipts", 0): [forgotten("ann")]},
+        commits={CONTRASTS: 2},
+        ends={CONTRASTS: 2, ("sager.receipts", 0): 1},
+    )
+
+    assert offsets(compacted(log, settings, NOW).log, CONTRASTS) == [1]
 
 
 def test_compaction_takes_whatever_time_or_bytes_a_record_has(settings: Settings) -> None:
