@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from operators.attributes import fact_id
 from operators.chain import breaks
 from operators.merge import fold
 from operators.propagate import neighbour_of
@@ -29,6 +30,7 @@ from schemas import (
     Stated,
     Tier,
     compound_key,
+    encode,
     line_of,
     subject_of,
 )
@@ -215,6 +217,21 @@ async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(kno
     assert [diff.version for diff in log] == [1, 2, 3, 4, 5]
     assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
     assert fold(log)[ANN, "films"] == known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+
+
+async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDeployment) -> None:
+    key = compound_key(ANN, "films")
+    profile = known.log.newest(Profile)[key]
+    fact = profile.recent[0][0]
+
+    def held() -> list[str]:
+        seen = {base: unpack(known.log.compacted(base)[key]) for base in ("profiles", "memories")}
+        return [base for base, value in seen.items() if encode(fact) in value]
+
+    assert held() == ["profiles", "memories"]
+    known.log.put(request(domain="films", line=line_of(ANN, "films", fact_id(fact))))
+    await known.worker().quiet()
+    assert held() == []
 
 
 @pytest.mark.parametrize("action", [Action.ROLL_BACK, Action.IMPORT])
