@@ -123,6 +123,17 @@ async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_chang
     assert b"key" not in set(table.data)
 
 
+async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: DeliveredTable) -> None:
+    """Somebody wrote to a changelog by hand."""
+    await assigned(table, {HERE, THERE}, set())
+    for tp in (HERE, THERE):
+        table.absorb(tp, changes(0, (b"key", b"value")))
+
+    await assigned(table, set(), {HERE, THERE})
+
+    assert table._standby == {HERE.partition, THERE.partition}
+
+
 async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
     table = worker_app.create(settings_in(tmp_path)).skills
     await assigned(table, {HERE}, {THERE})
