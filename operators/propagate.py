@@ -39,6 +39,8 @@ from schemas import (
 )
 
 MAX_TITLE_CHARS = 80
+EPOCHS = 2**32
+"""How many epochs there are; behind the last comes the first."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,7 @@ def without_foreign(item: ItemMemory, secret: bytes) -> ItemMemory | None:
 def _with_takers(item: ItemMemory, kept: tuple[Taker, ...]) -> ItemMemory | None:
     if len(kept) == len(item.takers):
         return None
-    return item.model_copy(update={"epoch": item.epoch + 1, "takers": kept})
+    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
 
 
 def on_touch(
@@ -209,7 +211,7 @@ def on_touch(
     newest_last = sorted([*takers, arrived], key=_by_time)[-MAX_TAKERS:]
     if not any(taker is arrived for taker in newest_last):  # older than all that there is room for
         return None
-    return item.model_copy(update={"epoch": item.epoch + 1, "takers": tuple(newest_last)})
+    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": tuple(newest_last)})
 
 
 def _by_time(taker: Taker) -> tuple[datetime, str]:

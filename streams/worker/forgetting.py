@@ -290,7 +290,7 @@ class Forgetting:
             return [compound_key(request.user_id, request.domain)]
         return await keys_that_begin(table, request.user_id)
 
-    async def _in_parts(self, sends: Sequence[Awaitable[None]]) -> None:
+    async def _in_parts(self, sends: Sequence[Awaitable[object]]) -> None:
         for start in range(0, len(sends), AT_ONCE):
             await asyncio.gather(*sends[start : start + AT_ONCE])
 

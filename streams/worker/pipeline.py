@@ -253,8 +253,8 @@ class Pipeline:
         value: bytes | None,
         partition: int | None = None,
         is_there: Callable[[], Awaitable[bool]] | None = None,
-    ) -> None:
-        """Produce a record and wait until the broker has it, through outages.
+    ) -> Delivered:
+        """Produce a record and wait until the broker has it, through outages; where it stands.
 
         Args:
             event: what led to it.
@@ -273,7 +273,7 @@ class Pipeline:
             partition = partition_of((key or b"").decode(), TOPICS[base].partitions(self.settings.partitions))
         if value is not None and TOPICS[base].packed:
             value = pack(value)
-        await self._deliver(event, base, partition, key, value, is_there)
+        return await self._deliver(event, base, partition, key, value, is_there)
 
     async def _deliver(
         self,

@@ -18,6 +18,7 @@ logger = logging.getLogger("sager.worker")
 
 SILENT_SECONDS = 30.0
 POLL_SECONDS = 0.2
+AGAIN_SECONDS = 5.0
 MOST_AT_ONCE = 2_000
 
 
@@ -85,6 +86,18 @@ class ItemLog:
         return reached
 
     def _follow(self) -> None:
+        """Read until the end, and again from where it came to after what cannot be helped here, such as a full disk.
+
+        Without a follower a partition's owner would wait for ever, and a rebalance for the owner.
+        """
+        while not self._stop.is_set():
+            try:
+                self._read()
+            except Exception:
+                logger.exception("the items of the graph are not followed; again in %.0f s", AGAIN_SECONDS)
+                self._stop.wait(AGAIN_SECONDS)
+
+    def _read(self) -> None:
         config = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
         consumer = Consumer(client_config(self._settings, **no_group("items"), **config))
         try:
@@ -98,9 +111,6 @@ class ItemLog:
                     self._take([first, *consumer.consume(MOST_AT_ONCE - 1, 0)])
                 if not self._unread:
                     self._ready.set()
-        except Exception:
-            logger.exception("the items of the graph are not followed any more")
-            raise
         finally:
             consumer.close()
 

@@ -19,6 +19,7 @@ from streams.kafka.packed_items import holds, name_bytes, pack
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
+from streams.worker.runtime.outlet import MessageSizeTooLarge
 from streams.worker.runtime.reader import Taken
 
 logger = logging.getLogger("sager.worker")
@@ -48,8 +49,8 @@ class Owner:
         # What is newer than the log as this worker has read it; None for what was let go.
         self._newer: dict[bytes, ItemMemory | None] = {}
         self._dirty: set[bytes] = set()
-        # What was written last: until it has come back, the log as we have read it is behind.
-        self._written: dict[bytes, bytes | None] = {}
+        # What was written last, and where: until it has come back, the log as we have read it is behind.
+        self._written: dict[bytes, tuple[bytes | None, int]] = {}
         self._events: deque[Taken] = deque()
         self._is_left = False
         self._writing = asyncio.Lock()
@@ -71,7 +72,12 @@ class Owner:
         return len(self._events)
 
     def take(self, event: Taken, touch: Touch) -> str:
-        """Apply a touch; its outcome's word. It is acknowledged by a flush."""
+        """Apply a touch; its outcome's word. It is acknowledged by a flush.
+
+        Raises:
+            Stale: this owner was let go meanwhile.
+        """
+        self._check_kept()
         effects = step(self._held, touch, datetime.now(UTC))
         for item in effects.items:
             key = compound_key(item.item_id, item.domain)
@@ -81,8 +87,19 @@ class Owner:
         return effects.outcome.value
 
     def add(self, event: Taken) -> None:
-        """An event of which nothing is to be written: to be acknowledged in its turn."""
-        self._events.append(event)
+        """An event of which nothing is to be written: to be acknowledged in its turn, once.
+
+        Raises:
+            Stale: this owner was let go meanwhile.
+        """
+        self._check_kept()
+        if not (self._events and self._events[-1] is event):
+            self._events.append(event)
+
+    def _check_kept(self) -> None:
+        """What came to an owner that was let go would never be acknowledged, and a rebalance would wait for it."""
+        if self._is_left:
+            raise Stale
 
     def leave(self) -> list[Taken]:
         """The events that are not acknowledged, and are not this owner's any more."""
@@ -135,11 +152,25 @@ class Owner:
     async def _send(self, event: Taken, key: bytes) -> None:
         item = self._newer.get(key)
         raw = None if item is None else pack(item)
-        self._written[key] = raw
-        await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
+        try:
+            sent = await self._pipeline.send(event, ItemMemory.TOPIC, key, raw, self.partition)
+        except MessageSizeTooLarge:
+            if raw is None:
+                raise
+            # A broker with a lower limit than ours. One item that begins anew is better than a partition that stops.
+            logger.warning("an item of partition %d is too large for the broker, and begins anew", self.partition)
+            if self._newer.get(key) is item:
+                self._newer[key] = None
+            raw, sent = None, await self._pipeline.send(event, ItemMemory.TOPIC, key, None, self.partition)
+        self._written[key] = raw, sent.offset
 
     def _drop_what_came_back(self) -> None:
-        came = [key for key, raw in self._written.items() if self._items.store.get(self.partition, key) == raw]
+        store, partition = self._items.store, self.partition
+        reached = store.position(partition) or 0
+        # That there is nothing says nothing where the tombstone has not been read: nor may be what it removes.
+        came = [
+            key for key, (raw, offset) in self._written.items() if reached > offset and store.get(partition, key) == raw
+        ]
         for key in came:
             del self._written[key]
             if key not in self._dirty:
@@ -161,6 +192,7 @@ class Owner:
             Stale: the partition has moved; whoever has it now does it.
         """
         async with self._writing:
+            self._check_kept()
             for key in await self._keys_with(touch.taker):
                 item = self._held_by_key(key)
                 without = None if item is None else forget(item, touch)
@@ -168,10 +200,10 @@ class Owner:
                     self._newer[key] = without if without.takers else None
                     self._dirty.add(key)
             # With them all that was heard before: it came first, and is on the log when the answer is.
-            self._events.append(event)
             await self._write(event)
             if touch.forgotten and touch.forgotten != NOBODY_ASKS:
                 await self._pipeline.send(event, ItemMemory.TOPIC, FORGOTTEN, to_json(touch.forgotten), self.partition)
+            self._events.append(event)
         await self.flush()
         return "forgotten"
 

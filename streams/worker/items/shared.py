@@ -85,9 +85,12 @@ class Items:
         if kept is not None and kept[0] == raw:
             return kept[1]
         try:
-            found = Gathered(unpack(raw), self._limits)
+            item = unpack(raw)
         except BadRecord:  # not of our making
             return None
+        if compound_key(item.item_id, item.domain) != key:  # nor is this: it would be written under a key of its own
+            return None
+        found = Gathered(item, self._limits)
         self._gathered.put(key, (raw, found))
         return found
 

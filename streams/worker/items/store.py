@@ -101,15 +101,18 @@ class MemoryItems:
 
     def put(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Take a record of the log; None removes."""
-        self._next[partition] = offset + 1
         with self._lock:
             share = self._shares[partition]
-            before = share.pop(key, None)
+            before = share.get(key)
             if before is not None:
                 self._bytes -= len(key) + len(before)
-            if value is not None:
+            if value is None:
+                share.pop(key, None)
+            else:  # replaced in its place first: a reader between the two finds it
                 share[key] = value
+                share.move_to_end(key)
                 self._bytes += len(key) + len(value)
+        self._next[partition] = offset + 1
 
     def settle(self, *, is_whole: bool = True) -> None:
         """Nothing is left to do."""
@@ -169,20 +172,25 @@ class RocksItems:
         return None if raw is None else raw[_OFFSET_BYTES:]
 
     def _raw(self, name: bytes) -> bytes | None:
-        # What is in the batch is on its way to the disk.
-        found: bytes | None = self._batch[name] if name in self._batch else self._db.get(name)
+        # What is in the batch is on its way to the disk. The other thread may begin a new one at any moment.
+        batch = self._batch
+        found: bytes | None = batch[name] if name in batch else self._db.get(name)
         return found
 
     def keys(self, partition: int) -> list[bytes]:
         """A partition's keys, the one that was written longest ago first."""
-        return list(self._in_order(partition))
+        return list(dict.fromkeys(self._in_order(partition)))
 
     def _in_order(self, partition: int) -> Iterator[bytes]:
         start = _PLACE + _number(partition)
+        batch = {place: key for place, key in self._batch.copy().items() if place.startswith(start)}
         for place, key in self._db.items(from_key=start):
             if not place.startswith(start):
-                return
-            yield key
+                break
+            if place not in batch:
+                yield key
+        # What is in the batch came behind all of that.
+        yield from (key for key in batch.values() if key is not None)
 
     def oldest(self, partition: int, most: int, but: Collection[bytes]) -> list[bytes]:
         """The first of these keys that are not among others."""
@@ -200,9 +208,7 @@ class RocksItems:
         """The offset to read on from; None: the beginning."""
         if partition not in self._next:
             raw = self._db.get(_NEXT + _number(partition))
-            if raw is None:
-                return None
-            self._next[partition] = int.from_bytes(raw, "big")
+            return None if raw is None else int.from_bytes(raw, "big")
         return self._next[partition]
 
     def put(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from operators.admit import Refused, id_of, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, encode
-from schemas.topics import TOPICS
+from schemas.topics import TOPICS, by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS
@@ -103,7 +103,7 @@ class Intake:
         self, event: Any, position: Position, reason: str, detail: str, value: bytes | None = None
     ) -> None:
         """Dead-letter a record with its bytes, its position and the reason."""
-        original = unpack(event.value or b"") if value is None else value
+        original = self._unpacked(event) if value is None else value
         key: bytes | None = event.message.key
         try:
             await self._send_letter(event, DeadLetter.of(self._stage, position, reason, detail, key, original))
@@ -113,6 +113,14 @@ class Intake:
             await self._send_letter(event, small)
         DEAD_LETTERS.labels(self._stage, reason).inc()
         metrics.EVENTS.labels(self._stage, "dead-lettered").inc()
+
+    def _unpacked(self, event: Any) -> bytes:
+        """A record's bytes as they came, or as they were before one of us packed them.
+
+        On a topic that apps write, what looks packed is somebody's bytes: unpacked they are a thousand times as many.
+        """
+        raw = event.value or b""
+        return unpack(raw) if by_name(event.message.topic, self._pipeline.settings.prefix).packed else raw
 
     async def _send_letter(self, event: Any, letter: DeadLetter) -> None:
         # Not by the key: hashing a hostile one takes 0.7 s a megabyte, and all agents would wait.

@@ -216,6 +216,7 @@ class DeliveredTable(faust.Table):
         super().__init__(*args, **kwargs)
         self._writes: defaultdict[int, Writes] = defaultdict(Writes)
         self._lost: set[int] = set()
+        self._standby: set[int] = set()
 
     def _new_store_by_url(self, url: Any) -> Any:
         return STORES[URL(url).scheme](
@@ -238,6 +239,7 @@ class DeliveredTable(faust.Table):
         )
         self._writes.clear()
         self._lost = set(range(self.partitions)) - active - standby
+        self._standby = standby
         self.data.assign(active, standby)
         await super().on_rebalance(assigned, revoked, newly_assigned, generation_id)
 
@@ -257,9 +259,12 @@ class DeliveredTable(faust.Table):
         self._writes[partition].ends(key)
 
     def hold(self, key: bytes, value: bytes | None, sent: Delivered) -> None:
-        """Hold a value once it is in the changelog, and the offset up to which the store has everything."""
+        """Hold a value once it is in the changelog, and the offset up to which the store has everything.
+
+        One that arrives when its partition is another worker's, or a standby here, is left to the changelog.
+        """
         tp, offset = sent
-        if tp.partition not in self._lost:
+        if tp.partition not in self._lost and tp.partition not in self._standby:
             self.data.hold(tp, key, value, self._writes[tp.partition].is_held(key, offset))
 
     def drop(self, key: bytes, sent: Delivered) -> None:

@@ -65,7 +65,8 @@ class MemoryStore(memory.Store[bytes, bytes]):
             for key in self._keys.pop(partition, ()):
                 self.data.pop(key, None)
         for partition in standby - self._standby.keys():
-            self._standby[partition] = {key: self.data.pop(key) for key in self._keys.pop(partition, ())}
+            keys = self._keys.pop(partition, ())
+            self._standby[partition] = {key: self.data.pop(key) for key in keys if key in self.data}
         for partition in active & self._standby.keys():
             taken_over = self._standby.pop(partition)
             self.data.update(taken_over)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.propagate import neighbour_of
+from operators.propagate import GraphLimits, neighbour_of
 from schemas import ItemMemory, Touch, Touched, compound_key
 from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
+from streams.kafka.packed_items import pack
 from streams.pseudonyms import secret_of
+from streams.worker.items.log import ItemLog
+from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.items.store import STALE_SECONDS, ItemStore, MemoryItems, RocksItems
+from streams.worker.runtime.outlet import Delivered, MessageSizeTooLarge
 from tests.builders import a_candidate, a_time, an_interaction
-from tests.fake_log import FakeDeployment, settings_in
+from tests.fake_log import FakeDeployment, FakeWorker, settings_in
 
 HERE = "one log"
 
@@ -57,8 +63,32 @@ class TestStore:
     def test_what_is_taken_is_there_before_it_is_settled(self, items: ItemStore) -> None:
         items.put(0, 0, b"a", b"1")
         assert items.get(0, b"a") == b"1"
-        items.put(0, 1, b"a", None)
+        assert items.keys(0) == [b"a"]
+        items.settle()
+        items.put(0, 1, b"b", b"2")
+        items.put(0, 2, b"a", b"3")
+        assert items.keys(0) == [b"b", b"a"]
+        assert items.oldest(0, 1, ()) == [b"b"]
+        items.put(0, 3, b"a", None)
         assert items.get(0, b"a") is None
+        assert items.keys(0) == [b"b"]
+
+    def test_a_batch_that_is_written_while_somebody_reads_is_read(self, tmp_path: Path) -> None:
+        """The log's thread writes it between a reader's question and the answer."""
+        items = RocksItems(tmp_path / "items", HERE)
+
+        class Written(dict[bytes, bytes | None]):
+            def __contains__(self, name: object) -> bool:
+                found = super().__contains__(name)
+                items.settle()
+                return found
+
+        items._batch = Written()
+        items.put(0, 0, b"a", b"1")
+        items._batch = Written(items._batch)
+
+        assert items.get(0, b"a") == b"1"
+        items.close()
 
     def test_a_copy_on_disk_goes_on_where_it_was_closed(self, tmp_path: Path) -> None:
         first = RocksItems(tmp_path / "items", HERE)
@@ -254,3 +284,140 @@ async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> Non
 
     assert len(deployment.log.of("dead-letters")) == 4
     assert takers(deployment, "hot") == names(deployment, "ann", "kim")
+
+
+def a_touch(deployment: FakeDeployment, user: str, name: str, **more: Any) -> Touch:
+    neighbour = neighbour_of(user, secret_of(deployment.settings))
+    items = (Touched(item_id=name, at=a_time()),)
+    return Touch(domain="films", taker=neighbour, version=1, degree=1, items=items, **more)
+
+
+async def test_an_item_whose_epochs_are_used_up_begins_them_anew(deployment: FakeDeployment) -> None:
+    item = ItemMemory(domain="films", item_id="hot", epoch=2**32 - 1)
+    deployment.log.put_bytes("item-memories", pack(item), compound_key("hot", "films"), partition_of("hot", 2))
+    take(deployment, "ann", "hot")
+
+    await deployment.worker().quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "ann")
+
+
+async def test_what_stands_under_the_key_of_another_item_is_no_item(deployment: FakeDeployment) -> None:
+    """It would be written under a key of its own, which may be larger than any record."""
+    item = ItemMemory.model_construct(domain="films", item_id="x" * 500_000, epoch=1, takers=())
+    deployment.log.put_bytes("item-memories", pack(item), compound_key("hot", "films"), partition_of("hot", 2))
+    take(deployment, "ann", "hot")
+
+    await deployment.worker().quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "ann")
+    assert set(deployment.log.newest(ItemMemory)) == {compound_key("hot", "films")}
+
+
+def refuse(worker: FakeWorker, is_refused: Callable[[bytes | None, bytes | None], bool]) -> None:
+    """Have the broker take no such keys and values of items: they are too large for it."""
+    outlet = worker.pipeline.outlet
+    send = outlet.send
+
+    def sent(topic: str, partition: int, key: bytes | None, value: bytes | None) -> asyncio.Future[Delivered]:
+        if topic.endswith(ItemMemory.TOPIC) and is_refused(key, value):
+            raise MessageSizeTooLarge("too large")
+        return send(topic, partition, key, value)
+
+    outlet.send = sent  # type: ignore[method-assign]
+
+
+async def test_an_item_that_is_too_large_for_the_broker_begins_anew(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    hot = compound_key("hot", "films")
+    refuse(worker, lambda key, value: key == hot and value is not None and unpack(value).count(b"user:") > 2)
+    for user in ("ann", "bob", "kim", "lou"):
+        take(deployment, user, "hot", f"own-{user}")
+        await worker.quiet()
+
+    assert names(deployment, "lou") <= takers(deployment, "hot") <= names(deployment, "kim", "lou")
+    assert takers(deployment, "own-kim") == names(deployment, "kim")
+
+
+async def test_a_request_whose_answer_fails_is_acknowledged_once(deployment: FakeDeployment) -> None:
+    worker = deployment.worker()
+    refuse(worker, lambda key, _: key == FORGOTTEN)
+    deployment.log.put(a_touch(deployment, "ann", "hot", forgotten="please"), partition=0)
+
+    await worker.quiet()
+
+    assert len(deployment.log.of("dead-letters")) == 1
+    assert worker.pipeline.reader._unfinished == 0
+
+
+async def test_what_comes_to_an_owner_that_was_let_go_keeps_no_rebalance_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is let go by a flush, while a touch of its partition is on its way to where it belongs."""
+    deployment = FakeDeployment(settings_in(tmp_path, graph_flush_seconds=0.2), monkeypatch)
+    worker = deployment.worker()
+    where = partition_of("hot", 2)
+    other = next(name for name in map(str, range(99)) if partition_of(name, 2) != where)
+    gate = worker.hold("item-touches")
+    deployment.log.put(a_touch(deployment, "ann", "hot"), partition=where)
+    deployment.log.put(a_touch(deployment, "bob", other), partition=where)
+    await worker.until(lambda: gate.waiting > 0, "a touch on its way")
+    reader = worker.pipeline.reader
+    assert reader._unfinished == 2
+
+    worker.pipeline.app.membership.lose()
+    await worker.until(lambda: reader._unfinished == 1, "the owner let go")
+    gate.open()
+
+    await worker.until(lambda: reader._unfinished == 0, "nothing under way")
+    worker.assign()
+    await worker.quiet()
+    assert takers(deployment, "hot") == names(deployment, "ann")
+    assert takers(deployment, other) == names(deployment, "bob")
+    await deployment.close()
+
+
+async def test_whoever_was_forgotten_does_not_come_back_with_a_log_that_is_read_late(
+    deployment: FakeDeployment,
+) -> None:
+    """The copy of the log has neither the item nor its removal, then the item, and its removal last."""
+    log, where = deployment.log, partition_of("hot", 2)
+    worker = deployment.worker()
+    log.put(a_touch(deployment, "kim", "cold"), partition=partition_of("cold", 2))
+    await worker.quiet()
+    log.is_followed = False
+    log.put(a_touch(deployment, "ann", "hot"), partition=where)
+    await worker.quiet()
+    [written] = [record for record in log.of("item-memories") if record.key == compound_key("hot", "films")]
+    log.put(a_touch(deployment, "ann", "hot", forgotten="-", every_domain=True), partition=where)
+    await worker.quiet()
+    log.put(a_touch(deployment, "lou", "else"), partition=where)
+    await worker.quiet()
+
+    worker.pipeline.items.take(where, written.offset, written.key or b"", written.value)
+    log.put(a_touch(deployment, "bob", "hot"), partition=where)
+    await worker.quiet()
+
+    assert takers(deployment, "hot") == names(deployment, "bob")
+
+
+def test_the_log_is_followed_again_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk, for one: without it an owner, and with it a rebalance, would wait for ever."""
+    monkeypatch.setattr("streams.worker.items.log.AGAIN_SECONDS", 0.001)
+    settings = settings_in(tmp_path)
+    log = ItemLog(settings, Items(settings, GraphLimits()))
+    reads: list[int] = []
+
+    def read() -> None:
+        reads.append(1)
+        if len(reads) == 1:
+            raise OSError("No space left on device")
+        log._ready.set()
+        log._stop.wait()
+
+    monkeypatch.setattr(log, "_read", read)
+
+    log.start()
+
+    assert len(reads) == 2
+    log.stop()

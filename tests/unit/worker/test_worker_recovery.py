@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.worker import app as worker_app
+from streams.worker.runtime.outlet import Delivered
 from streams.worker.runtime.repairs import DeliveredTable
 from streams.worker.runtime.stores import Writes
 from tests.fake_log import settings_in
@@ -109,6 +110,28 @@ async def test_a_partition_that_went_is_not_written_to_and_comes_back_whole(tabl
         b"a": b"1",
         b"e": b"2",
     }
+
+
+async def test_what_arrives_when_its_partition_is_a_standby_is_left_to_the_changelog(table: DeliveredTable) -> None:
+    """It was on its way at the rebalance. No agent may see it, and it may be older than what the standby holds."""
+    await assigned(table, {HERE, THERE}, set())
+    table.sends(THERE.partition, b"key")
+    await assigned(table, {HERE}, {THERE})
+
+    table.hold(b"key", b"value", Delivered(THERE, 5))
+
+    assert b"key" not in set(table.data)
+
+
+async def test_a_key_that_stands_on_two_partitions_stops_no_rebalance(table: DeliveredTable) -> None:
+    """Somebody wrote to a changelog by hand."""
+    await assigned(table, {HERE, THERE}, set())
+    for tp in (HERE, THERE):
+        table.absorb(tp, changes(0, (b"key", b"value")))
+
+    await assigned(table, set(), {HERE, THERE})
+
+    assert table._standby == {HERE.partition, THERE.partition}
 
 
 async def test_what_a_standby_holds_is_seen_once_it_takes_over(tmp_path: Path) -> None:
