@@ -74,14 +74,20 @@ HOSTILE = ("1 ", "4 ", "4111 ", "+49 30 ", "a@", "DE89 1234 ", "i am ", "12 main
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_hostile_texts_take_no_time(piece: str) -> None:
-    text = (piece * 4_000)[:4_000]
-    began = time.process_time()
+def test_a_hostile_text_of_four_times_the_length_takes_some_four_times_as_long(piece: str) -> None:
+    """Both are measured here, warm and at their best: a pattern that backtracks makes it sixteen times or more."""
+    assert cpu_seconds(piece, 4_000) < 10 * cpu_seconds(piece, 1_000)
 
-    DEFAULT.asked(text, "films")
-    DEFAULT.wish(text)
 
-    assert time.process_time() - began < 1.5
+def cpu_seconds(piece: str, length: int) -> float:
+    best = float("inf")
+    for less in range(4):  # no text twice: what was read is remembered
+        text = (piece * length)[: length - less]
+        began = time.process_time()
+        DEFAULT.asked(text, "films")
+        DEFAULT.wish(text)
+        best = min(best, time.process_time() - began)
+    return best
 
 
 def test_a_category_stays_out_of_attributes_unless_the_domain_allows_it() -> None:
