@@ -26,15 +26,16 @@ class Head:
     Attributes:
         tp: the partition.
         generation: the consumer generation in which its records were fetched.
+        app: the Faust app.
         taken: the offset behind the last record that was given out.
         done: the offset up to which everything is finished; None before anything is.
         is_left: an event was abandoned: what stands behind it comes again with it, and nothing more is done here.
     """
 
-    __slots__ = ("done", "generation", "is_left", "pending", "taken", "tp")
+    __slots__ = ("app", "done", "generation", "is_left", "pending", "taken", "tp")
 
-    def __init__(self, tp: TP, generation: int) -> None:
-        self.tp, self.generation = tp, generation
+    def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
+        self.tp, self.generation, self.app = tp, generation, app
         self.taken = 0
         self.done: int | None = None
         self.is_left = False
@@ -78,6 +79,11 @@ class Taken:
         """Itself: what a Faust event calls its message."""
         return self
 
+    @property
+    def app(self) -> Any:
+        """The app, of which whoever waits long asks whether the event is still its own."""
+        return self.head.app
+
 
 class Take(Protocol):
     """Takes events in the order of their partition, at once; what does not fit it keeps."""
@@ -119,7 +125,7 @@ class Reader:
         tp, generation = TP(*where), self._app.consumer_generation_id
         head = self._heads.get(tp)
         if head is None or head.generation != generation:
-            head = self._heads[tp] = Head(tp, generation)
+            head = self._heads[tp] = Head(tp, generation, self._app)
         events = [Taken(head, record) for record in records if record.offset >= head.taken]
         if not events:
             return

@@ -9,6 +9,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.evolve import RulesReasoner
+from streams.settings import OnLlmFailure
+from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.ordered import AT_ONCE, BACKLOG, Abandoned, KeyOrdered, Stale, Work
 from streams.worker.runtime.reader import Reader
 
@@ -346,3 +349,29 @@ async def test_alone_means_behind_all_that_came_before_and_before_all_that_comes
     assert world.begun == [first, -1, 2]
     await world.end(2)
     assert world.acked[0] == [0, 1, 2]
+
+
+async def test_who_waits_for_a_model_learns_that_the_event_is_no_longer_its_own() -> None:
+    """Waiting asks the event in hand for its app: nothing is raised before there is a reason."""
+    world, raised, done = Run(), list[type[Exception]](), asyncio.Event()
+    reasoning = Reasoning(RulesReasoner(), OnLlmFailure.WAIT, lambda: None)
+
+    async def handle() -> None:
+        await reasoning._pause(0.001)
+        world.flow_control = SimpleNamespace(is_active=lambda: False)
+        await refused()
+        world.consumer_generation_id = 2
+        await refused()
+        done.set()
+
+    async def refused() -> None:
+        try:
+            await reasoning._pause(0.001)
+        except (Stale, Abandoned) as error:
+            raised.append(type(error))
+
+    await world.fetch(0, Work("ann", handle))
+    await asyncio.wait_for(done.wait(), 60)
+
+    assert world.errors == []
+    assert raised == [Abandoned, Stale]
