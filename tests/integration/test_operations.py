@@ -25,12 +25,13 @@ from schemas import (
     SlimSkill,
     Taker,
     compound_key,
+    decode,
     encode,
 )
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import WorkersRunning, members
-from streams.kafka.packed_items import pack, unpack
+from streams.kafka.packed_items import pack
 from streams.operations.dead_letters.reading import Chosen, listing, one
 from streams.operations.dead_letters.replay import REPLAY_OF, Hindrance, plan, replay
 from streams.operations.doctor import Finding, Status, examine
@@ -313,7 +314,7 @@ class TestRebuild:
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}
         assert key not in left, "nobody is left of it"
-        found = {taker.neighbour for value in left.values() for taker in unpack(value).takers}
+        found = {taker.neighbour for value in left.values() for taker in decode(ItemMemory, value).takers}
         assert found == {neighbour_of("user-0", secret_of(other))}, "whoever was there in clear is under a pseudonym"
         assert rebuild(other, apply=True).rotated == 0
 
