@@ -44,6 +44,11 @@ class QuietRecovery(Recovery):
         metrics.REBALANCES.inc()
         await super().on_rebalance(*args, **kwargs)
 
+    def _set_recovery_started(self) -> None:
+        """Begin to wait: Faust takes back that the last recovery has ended only with a record that it reads itself."""
+        self.signal_recovery_end.clear()
+        super()._set_recovery_started()
+
     async def absorb(self, changes: Records) -> None:
         """Take records of changelogs into their tables' stores; those of others' partitions are passed over."""
         if not self._absorbed:

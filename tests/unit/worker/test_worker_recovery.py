@@ -223,3 +223,20 @@ async def test_a_fetch_leaves_the_changelogs_with_the_recovery_and_brings_the_re
     assert fetched.recovery.active_offsets[HERE] == 4
     assert fetched.recovery.standby_offsets[THERE] == 0
     assert list(fetched.table.data) == [b"a", b"s"], "another worker's partition is passed over"
+
+
+async def test_the_end_of_one_recovery_is_not_that_of_the_next(table: DeliveredTable) -> None:
+    """A worker that is given partitions twice waits for their tables each time."""
+    recovery = table.app.tables.recovery
+    recovery.active_tps.add(HERE)
+    recovery.tp_to_table[HERE] = table
+    for end in (2, 5):
+        recovery.active_highwaters[HERE] = end
+        recovery._set_recovery_started()
+        assert not recovery.signal_recovery_end.is_set()
+
+        await recovery.absorb({HERE: changes(end - 1, (b"a", b"1"))})
+        assert not recovery.signal_recovery_end.is_set()
+        await recovery.absorb({HERE: changes(end, (b"b", b"2"))})
+
+        assert recovery.signal_recovery_end.is_set()
