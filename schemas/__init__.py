@@ -47,6 +47,7 @@ from .skills import (
 )
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
+from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
 
 __all__ = [
     "MAX_ATTRIBUTES",
@@ -79,6 +80,7 @@ __all__ = [
     "Evidence",
     "Facet",
     "Fact",
+    "Features",
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
@@ -89,10 +91,13 @@ __all__ = [
     "ItemMemory",
     "Key",
     "Kind",
+    "Learned",
     "Memory",
+    "Mix",
     "Model",
     "OpenRanking",
     "OpenRankings",
+    "Outcome",
     "Persona",
     "PolicySkill",
     "Position",
@@ -122,6 +127,9 @@ __all__ = [
     "Touched",
     "UnknownTopic",
     "WaitingSelection",
+    "WeightAction",
+    "WeightCommand",
+    "Weights",
     "Wish",
     "compound_key",
     "decode",
