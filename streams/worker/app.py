@@ -80,7 +80,6 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
-        stream_buffer_maxsize=256,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
         consumer_auto_offset_reset="earliest",
