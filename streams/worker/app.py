@@ -46,12 +46,13 @@ def create(settings: Settings) -> Pipeline:
         shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
     )
-    prior.attach(pipeline)
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
-    reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
-    evolve.attach(pipeline, reasoning, shadow_of(pipeline))
+    reasoning = Reasoning(
+        reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings), settings.evolve_mode
+    )
+    prior.attach(pipeline, evolve.attach(pipeline, reasoning, shadow_of(pipeline)))
     return pipeline
 
 
