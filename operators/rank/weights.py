@@ -6,9 +6,7 @@ from functools import lru_cache
 from re import compile as pattern
 from types import MappingProxyType
 
-UNKNOWN = "unknown"
-"""Under which dimensions count that have no weight of their own."""
-START_DIMENSIONS: Mapping[str, float] = MappingProxyType(
+DIMENSIONS: Mapping[str, float] = MappingProxyType(
     {
         "city": 3.4,
         "author": 2.0,
@@ -20,7 +18,6 @@ START_DIMENSIONS: Mapping[str, float] = MappingProxyType(
         "genre": 0.65,
         "category": 0.5,
         "country": 0.5,
-        UNKNOWN: 0.5,
         "era": 0.4,
         "ambience": 0.4,
         "price": 0.3,
@@ -30,35 +27,38 @@ START_DIMENSIONS: Mapping[str, float] = MappingProxyType(
         "mood": 0.15,
     }
 )
-"""How much a line of a dimension decides, over everybody; docs/quality.md says how found."""
+"""How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""
+UNKNOWN_DIMENSION = 0.5
+UNKNOWN = "unknown"
+"""Under which dimensions are learned that get no weight of their own."""
 _NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True)
 class RankWeights:
-    """What counts how much.
+    """What counts how much; docs/quality.md says how found.
 
     Attributes:
-        skill: the lines of the skill.
-        companions: what others took together with what this user took, in standard deviations of the list.
+        skill: the lines of the skill, by what their evidence says: on one scale for all lists.
+        companions: what others took together with what this user took, in standard deviations inside the list.
         popularity: how many took the candidate at all, likewise.
         facets: the attributes that the neighbourhood's facets name, likewise.
-        dimensions: what a line counts, by its dimension; `unknown` is for those that are not in it.
+        dimensions: a factor on the skill's lines by dimension; one that is not there has that of `unknown`.
     """
 
     skill: float = 1.0
     companions: float = 0.7
     popularity: float = 0.3
     facets: float = 0.1
-    dimensions: Mapping[str, float] = field(default_factory=lambda: START_DIMENSIONS, hash=False)
+    dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
 
     def of(self, dimension: str) -> float:
-        """What a line of this dimension counts.
+        """The factor on the lines of a dimension.
 
-        >>> RankWeights().of("author"), RankWeights().of("Shoe size")
+        >>> RankWeights().of("author"), RankWeights().of("shoe size")
         (2.0, 0.5)
         """
-        return self.dimensions.get(dimension, self.dimensions.get(UNKNOWN, START_DIMENSIONS[UNKNOWN]))
+        return self.dimensions.get(dimension, self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION))
 
 
 DEFAULT_WEIGHTS = RankWeights()

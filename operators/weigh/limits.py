@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 
-from operators.rank.weights import START_DIMENSIONS, UNKNOWN
+from operators.rank.weights import DIMENSIONS, UNKNOWN_DIMENSION
 from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Learned, Mix
 
 
@@ -54,7 +54,7 @@ class WeighLimits:
 
     Attributes:
         mix: start values of the parts that a ranking adds up.
-        dimensions: start values of what a line counts, by its dimension; `unknown` is for all others.
+        dimensions: start values of what a line counts, by its dimension; for all others it is `UNKNOWN_DIMENSION`.
         dimension_spread: standard deviation of a dimension's prior, as a part of its start value.
         dimension_factor: a dimension's weight stays between its start value divided by this, and times this.
         dimension_step: the most that one choice moves a dimension's weight, as a part of its start value.
@@ -68,7 +68,7 @@ class WeighLimits:
     """
 
     mix: Mapping[Mix, Start] = field(default_factory=lambda: MIX, hash=False)
-    dimensions: Mapping[str, float] = field(default_factory=lambda: START_DIMENSIONS, hash=False)
+    dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
     dimension_spread: float = 1 / 3
     dimension_factor: float = 4.0
     dimension_step: float = 0.05
@@ -84,7 +84,7 @@ class WeighLimits:
 
     def of_dimension(self, dimension: str) -> Bounds:
         """Start and bounds of a dimension."""
-        value = self.dimensions.get(dimension, self.dimensions[UNKNOWN])
+        value = self.dimensions.get(dimension, UNKNOWN_DIMENSION)
         factor = self.dimension_factor
         spread, step = self.dimension_spread * value, self.dimension_step * value
         return _bounds(Start(value, spread, value / factor, value * factor, step), self.surest)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.rank.weights import START_DIMENSIONS, UNKNOWN, RankWeights
+from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
 from operators.weigh import DEFAULT_LIMITS, WeighLimits, commanded, in_use, learned
 from operators.weigh.use import spread
 from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
@@ -16,7 +16,7 @@ from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_w
 
 MOST_PULL = (2 * WIDEST + 16 * WIDEST * WIDEST) * FEATURE_ONE
 MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, WIDEST * WIDEST * FEATURE_ONE))
-NAMES = st.one_of(st.sampled_from(sorted(START_DIMENSIONS)), st.from_regex(r"\A[a-z]{1,3}\Z"))
+NAMES = st.one_of(st.sampled_from(sorted(DIMENSIONS)), st.from_regex(r"\A[a-z]{1,3}\Z"))
 OUTCOMES = st.builds(
     lambda mix, dimensions: an_outcome(mix).model_copy(update={"dimensions": dimensions}),
     st.dictionaries(st.sampled_from(list(Mix)), MOVED, max_size=4),
@@ -87,7 +87,7 @@ def test_weights_stay_in_their_bounds(outcomes: list[Outcome]) -> None:
     assert -1.5 <= used.popularity <= 1.5
     assert -1.0 <= used.facets <= 1.0
     for name, value in used.dimensions.items():
-        begin = START_DIMENSIONS.get(name, START_DIMENSIONS[UNKNOWN])
+        begin = DIMENSIONS.get(name, UNKNOWN_DIMENSION)
         assert begin / 4 - 1e-5 <= value <= begin * 4 + 1e-5
     assert len(after.dimensions) <= MAX_WEIGHED_DIMENSIONS
     assert len(encode(after)) < 8_000
