@@ -6,7 +6,17 @@ domain's weights folds outcomes, and a ranking goes by what came of them.
 
 from operators.weigh.learn import commanded, learned, start
 from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits
-from operators.weigh.outcome import outcome
+from operators.weigh.outcome import outcome, outcome_id, outcome_of
 from operators.weigh.use import in_use
 
-__all__ = ["DEFAULT_LIMITS", "WeighLimits", "commanded", "in_use", "learned", "outcome", "start"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "WeighLimits",
+    "commanded",
+    "in_use",
+    "learned",
+    "outcome",
+    "outcome_id",
+    "outcome_of",
+    "start",
+]

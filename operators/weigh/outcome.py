@@ -9,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from operators.rank.weights import RankWeights
+from operators.mac import hmac_sha256
+from operators.rank.weights import UNKNOWN, RankWeights
+from operators.seals import derived_key
 from operators.weigh.limits import DEFAULT_LIMITS, WeighLimits
+from schemas import Contrast
 from schemas.weights import FEATURE_ONE, WIDEST, Features, Mix, Moved, Outcome
 
 NameT = TypeVar("NameT", bound=str)
@@ -66,6 +69,51 @@ def outcome(
         mix=mix,
         dimensions=within,
     )
+
+
+def outcome_of(
+    contrast: Contrast,
+    weights: RankWeights,
+    nth: int,
+    secret: bytes,
+    weights_version: int,
+    limits: WeighLimits = DEFAULT_LIMITS,
+) -> Outcome | None:
+    """What a choice says about weights; None where it says nothing, or the app ordered the list by rules of its own.
+
+    Dimensions have the names that item data gives them: of a name that no item of the list has, nothing is told.
+
+    Args:
+        contrast: the choice.
+        weights: the newest of the domain.
+        nth: how many choices the person has made, this one included.
+        secret: the deployment's, without which nobody finds the choice again by the outcome's id.
+        weights_version: the version of the weights.
+        limits: which part of a frequent chooser's choices counts.
+    """
+    features = contrast.features
+    if features is None or features.candidates != 1 + len(contrast.unchosen):
+        return None
+    listed = {fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts} | {UNKNOWN}
+    if not features.dimensions.keys() <= listed:
+        named = {name: row for name, row in features.dimensions.items() if name in listed}
+        features = features.model_copy(update={"dimensions": named})
+    return outcome(
+        features,
+        contrast.chosen_rank - 1,
+        weights,
+        nth,
+        event_id=outcome_id(contrast, secret),
+        occurred_at=contrast.occurred_at,
+        domain=contrast.domain,
+        weights_version=weights_version,
+        limits=limits,
+    )
+
+
+def outcome_id(contrast: Contrast, secret: bytes) -> str:
+    """The id of a choice's outcome: the same however often it is made, and not to be computed without the secret."""
+    return hmac_sha256(derived_key(secret, Outcome.TOPIC), contrast.event_id.encode()).hex()[:32]
 
 
 def _real(row: Sequence[int]) -> list[float]:
