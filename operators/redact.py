@@ -1,8 +1,8 @@
 """A skill's log without one of its lines: what it said is replaced by its digest, all else stays as it was."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from schemas import Attribute, Change, SkillDiff, line_of
+from schemas import Attribute, Change, SkillDiff, Tally, line_of
 
 FORGOTTEN = "forgotten"
 
@@ -28,15 +28,15 @@ def is_placeholder(attribute_id: str) -> bool:
 def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
     """The log of one skill without what the line of this digest said. Folds to the same skill but for that line.
 
-    Texts of a diff that touched the line go with it: reasons and analyses speak of what they weigh. Seals are
-    taken off, for whoever writes the log anew to seal it again.
+    Texts of a diff that changed the line go with it: reasons and analyses speak of what they weigh. Its counts stay,
+    under the digest. Seals are taken off, for whoever writes the log anew to seal it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
     return [_without(diff, line).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
 
 
 def names_line(diff: SkillDiff, line: str) -> bool:
-    """Whether a diff speaks of the line."""
+    """Whether a diff says something of the line, and not just how often it was met."""
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
@@ -51,11 +51,13 @@ def redacted_line(attribute: Attribute, line: str) -> Attribute:
 
 
 def _without(diff: SkillDiff, line: str) -> SkillDiff:
-    if not names_line(diff, line):
-        return diff
-
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
+
+    if diff.tally is not None:
+        diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
+    if not names_line(diff, line):
+        return diff
 
     def change(each: Change) -> Change:
         if not is_meant(each.attribute_id):
@@ -74,5 +76,15 @@ def _without(diff: SkillDiff, line: str) -> SkillDiff:
                 for r in diff.refused
             ),
             "analysis": "",
+        }
+    )
+
+
+def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
+    """The counts, those of the line under another name."""
+    return tally.model_copy(
+        update={
+            counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
+            for counts in ("begun", "lines", "places")
         }
     )

@@ -7,13 +7,16 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id
 from operators.chain import breaks, seal
+from operators.evolve import Proposal
+from operators.evolve.validate import Validated
 from operators.forget import scrubbed_memory, scrubbed_profile, with_scope, without_lines
-from operators.merge import fold, resolve_command, start
+from operators.merge import fold, resolve_command, resolve_counts, start
 from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
-from operators.redact import placeholder, redacted
+from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from schemas import (
     Action,
+    Attribute,
     Fact,
     ForgetRequest,
     Forgotten,
@@ -26,7 +29,7 @@ from schemas import (
 )
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES
 from streams.kafka.packed_items import name_bytes, pack
-from tests.builders import DOMAIN, NOW, USER, a_command, an_attribute, an_interaction
+from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
@@ -123,6 +126,29 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
         assert set(known) == {placeholder(LINE) if name == fact_id(NOIR) else name for name in held}
         assert [a for name, a in known.items() if name in held] == [a for name, a in held.items() if name in known]
     assert redacted(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
+
+
+def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
+    """A line is in the counts of every choice that met it, also of those that changed nothing of it."""
+    noir, saga = ["genre: noir"], ["genre: saga"]
+    skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
+    for chosen, left in ((noir, saga), (saga, noir), (saga, noir), (noir, saga), (saga, noir)):
+        contrast = a_contrast(chosen, [left, ["mood: dark"]])
+        log.append(resolve_counts(skill, Validated(Proposal(), ()), contrast))
+        skill = fold(log)[USER, DOMAIN]
+    assert any(fact_id(NOIR) in diff.tally.lines and not names_line(diff, LINE) for diff in log)
+
+    again = redacted(log, LINE)
+
+    assert "noir" not in "".join(encode(diff).decode() for diff in again)
+    lines = {line.attribute_id: line for line in fold(again)[USER, DOMAIN].attributes}
+    for line in skill.attributes:
+        name = placeholder(LINE) if line.attribute_id == fact_id(NOIR) else line.attribute_id
+        assert counts(lines[name]) == counts(line)
+
+
+def counts(line: Attribute) -> tuple[int, int, int]:
+    return line.taken, line.expected, line.gained
 
 
 def speaks_of_it(diff: SkillDiff) -> bool:
