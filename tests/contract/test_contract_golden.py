@@ -59,8 +59,8 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
     if not isinstance(value, dict):
         return value
     free = {
-        "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "mix", "dimensions", "begun",
-        "places",
+        "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
+        "places", "mix", "dimensions",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 

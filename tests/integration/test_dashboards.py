@@ -13,6 +13,7 @@ import pytest
 
 from schemas import Contrast, WeightAction, WeightCommand
 from streams.http import tokens
+from streams.kafka.events import EventOutbox
 from streams.local.broker import free_port
 from tests import probes
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
@@ -81,7 +82,8 @@ class Choices:
         if number == 4:
             at = {"event_id": f"w{number}", "occurred_at": datetime.now(UTC)}
             action = WeightAction.UNFREEZE
-            self._harness.send(WeightCommand(**at, domain=domain, action=action, actor="ops"))
+            with EventOutbox(self._harness.settings) as outbox:
+                outbox.send(WeightCommand(**at, domain=domain, action=action, actor="ops"))
         if number % 60 == 9:
             self._harness.raw.produce(self._harness.settings.topic("rankings"), b"no ranking", b"user-1")
 
