@@ -134,6 +134,24 @@ class Population:
         if len(self._met) > self._tracked:
             self._met = dict(self._most_met()[: max(1, self._tracked * 3 // 4)])
 
+    def without(self, profile: Profile, memory: Memory) -> "Population":
+        """The counts without a user who was added and met: what holds of the others.
+
+        Only right while nothing was dropped, which happens above `tracked`.
+        """
+        others = Population(self.domain, self.prior, self._tracked)
+        others.users = self.users - 1
+        others.personas = self.personas - Counter([persona_of(profile)])
+        others._held = dict(self._held)
+        for attribute in statinit(profile, self.prior):
+            if attribute.tier >= Tier.MEDIUM:
+                held = self._held[attribute.attribute_id]
+                others._held[attribute.attribute_id] = replace(held, users=held.users - 1)
+        others._met = dict(self._met)
+        for item_id in {taken.item_id for taken in memory.taken}:
+            others._met[item_id] -= 1
+        return others
+
     def popular(self, floor: int) -> dict[str, int]:
         """How many users took an item lately: the items that at least this many did, the most taken first."""
         return {item_id: users for item_id, users in self._most_met()[:MAX_POPULAR] if users >= floor}

@@ -1,0 +1,59 @@
+"""The arms of the stream evaluation: what a user's skill begins with, and what a choice does to it.
+
+Each is the worker's own steps with parts left out or exchanged.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from evaluation.exceptions import UnknownArm
+from operators.evolve import Reasoner, RulesReasoner
+from operators.steps import Evolve
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One arm.
+
+    Attributes:
+        name: its name in `--arm` and reports.
+        what: its description, in one line.
+        skill: the skill ranks.
+        learns: the skill learns from choices and visits.
+        evolve: how a choice changes a skill.
+        reasoner: who proposes; made once per play.
+    """
+
+    name: str
+    what: str
+    skill: bool = True
+    learns: bool = True
+    evolve: Evolve = field(default_factory=Evolve)
+    reasoner: Callable[[], Reasoner] = RulesReasoner
+
+
+NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
+ARMS: Mapping[str, Arm] = MappingProxyType(
+    {
+        arm.name: arm
+        for arm in (
+            Arm(NO_SKILL, "the community alone", skill=False, learns=False),
+            Arm(PRIOR, "the skill that the history gives, frozen", learns=False),
+            Arm(RULES, "the former reasoner: one tier a choice, by rules"),
+            Arm(SAGER, "the product as it ships"),
+        )
+    }
+)
+
+
+def known(names: Iterable[str]) -> list[Arm]:
+    """The arms of these names, each once.
+
+    Raises:
+        UnknownArm: one of them is unknown; the message lists all arms.
+    """
+    wanted = list(dict.fromkeys(names))
+    if unknown := [name for name in wanted if name not in ARMS]:
+        raise UnknownArm(f"there is no arm {', '.join(map(repr, unknown))} in a stream; there are: {', '.join(ARMS)}")
+    return [ARMS[name] for name in wanted]

@@ -1,0 +1,194 @@
+"""Plays a plan with one arm, choice by choice, by the steps of the worker's agents."""
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from evaluation.arms.arm import Progress
+from evaluation.stream.arms import Arm
+from evaluation.stream.plan import Choice, Plan
+from operators.contrast import contrast_id, reverse_rank
+from operators.privacy import OFF
+from operators.rank import RankSkill
+from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.steps import Start, State, learn
+from operators.steps import prior as interactions
+from operators.steps import rank as ranking
+from schemas import Contrast, Interaction, ItemFacts, PolicySkill, Position, Profile, derived_id
+from schemas.fields import Domain, UserId
+from streams.importers import Visit
+from streams.importers.dataset import BEGINNING
+
+_EVERY = 100
+
+
+class By(StrEnum):
+    """What ranks when a choice is measured; the user is always shown the mix, and the skill learns from that list.
+
+    `skill` is the skill alone, `fixed` the sum of the skill and the community with the weights of a new domain, `mix`
+    the sum with the weights as learned so far.
+    """
+
+    SKILL = "skill"
+    FIXED = "fixed"
+    MIX = "mix"
+
+
+@dataclass
+class Played:
+    """What came of a play.
+
+    Attributes:
+        arm: the arm.
+        places: by what ranks and by user, the rank of the taken item at each measured choice, in order, from 1.
+        seen: by user, how many choices and visits after the history were seen before each measured choice.
+        skills: every player's skill after their last choice.
+        cpu_seconds: the time of ranking and learning.
+        choices: how many choices were played, measured or not.
+    """
+
+    arm: str
+    places: dict[By, dict[str, list[int]]]
+    seen: dict[str, list[int]]
+    skills: dict[str, PolicySkill] = field(default_factory=dict)
+    cpu_seconds: float = 0.0
+    choices: int = 0
+
+
+@dataclass
+class _Player:
+    """One user in a play."""
+
+    user_id: str
+    profile: Profile | None
+    skill: PolicySkill
+    played: int = 0
+
+
+def interleaved(choices: Mapping[str, Sequence[object]], seed: int) -> list[str]:
+    """Whose turn it is, once per choice, in a random order: users come side by side, as in a stream.
+
+    >>> sorted(interleaved({"ann": "xy", "bob": "z"}, 0))
+    ['ann', 'ann', 'bob']
+    """
+    turns = [user_id for user_id in sorted(choices) for _ in choices[user_id]]
+    random.Random(f"{seed}/interleaved").shuffle(turns)
+    return turns
+
+
+class Play:
+    """One play of a plan.
+
+    Args:
+        arm: how users' skills begin and learn.
+        plan: what is played.
+        by: what is measured.
+        seed: the seed of the interleaving.
+    """
+
+    def __init__(self, arm: Arm, plan: Plan, by: Sequence[By] = tuple(By), seed: int = 0) -> None:
+        self._arm = arm
+        self._plan = plan
+        self._by = tuple(dict.fromkeys(by))
+        self._seed = seed
+        # Items are compared as the data set has them, private or not.
+        self._start = Start(privacy=OFF)
+        self._prior = interactions.Prior()
+        self._reasoner = arm.reasoner()
+        self._rank = ranking.Rank(RankSkill.FULL if arm.skill else RankSkill.NONE)
+        self._weights = DEFAULT_WEIGHTS
+        self._offset = 0
+
+    async def run(self, progress: Progress = lambda *_, **__: None) -> Played:
+        """Plays all choices."""
+        began = time.process_time()
+        plan = self._plan
+        played = Played(
+            self._arm.name,
+            {by: {user_id: [] for user_id in plan.choices} for by in self._by},
+            {user_id: [] for user_id in plan.choices},
+        )
+        players = {user_id: self._begin(user_id) for user_id in plan.choices}
+        turns = interleaved(plan.choices, self._seed)
+        for done, user_id in enumerate(turns):
+            if not done % _EVERY:
+                progress(done, len(turns), "choices")
+            await self._turn(players[user_id], played)
+        progress(len(turns), len(turns), "choices")
+        played.skills = {user_id: player.skill for user_id, player in players.items()}
+        played.choices = len(turns)
+        played.cpu_seconds = time.process_time() - began
+        return played
+
+    def _begin(self, user_id: str) -> _Player:
+        """A player after their history: the profile is counted, the skill starts from it."""
+        profile: Profile | None = None
+        for visit in self._plan.past[user_id]:
+            profile = self._counted(profile, user_id, visit)
+        # Of the first event only these two are read.
+        first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
+        template = self._plan.populations[user_id].attributes
+        return _Player(user_id, profile, self._start.skill(user_id, self._plan.domain, first, profile, template))
+
+    def _counted(self, profile: Profile | None, user_id: str, visit: Visit) -> Profile | None:
+        self._offset += 1
+        interaction = self._interaction(user_id, visit)
+        source = Position(topic=Interaction.TOPIC, partition=0, offset=self._offset, timestamp_ms=0)
+        state = interactions.State(profile)
+        return self._prior.step(state, interaction, self._plan.facts[visit.item_id], source).profile
+
+    def _interaction(self, user_id: str, visit: Visit) -> Interaction:
+        return Interaction.model_construct(
+            event_id=derived_id("visit", user_id, visit.item_id),
+            occurred_at=visit.at,
+            user_id=UserId(user_id),
+            domain=Domain(self._plan.domain),
+            item=self._plan.items[visit.item_id],
+        )
+
+    async def _turn(self, player: _Player, played: Played) -> None:
+        choice = self._plan.choices[player.user_id][player.played]
+        if choice.shown:
+            orders = {by: self._order(player, choice, by) for by in {*self._by, By.MIX}}
+            for by in self._by:
+                played.places[by][player.user_id].append(1 + orders[by].index(choice.taken.item_id))
+            played.seen[player.user_id].append(player.played)
+            if self._arm.learns:
+                await self._learn(player, choice, orders[By.MIX])
+        player.played += 1
+
+    def _order(self, player: _Player, choice: Choice, by: By) -> tuple[str, ...]:
+        """The candidates' ids, best first."""
+        items = [self._plan.facts[item_id] for item_id in choice.candidates]
+        rank = replace(self._rank, weights=self._weighing(by))
+        lines = rank.lines(player.skill)
+        return rank.order(items, lines, "", choice.context, choice.request_id, choice.popularity)
+
+    def _weighing(self, by: By) -> RankWeights:
+        match by:
+            case By.SKILL:
+                return replace(self._weights, companions=0.0, popularity=0.0, facets=0.0)
+            case By.FIXED:
+                return DEFAULT_WEIGHTS
+            case By.MIX:
+                return self._weights
+
+    async def _learn(self, player: _Player, choice: Choice, order: Sequence[str]) -> None:
+        facts: Mapping[str, ItemFacts] = {item_id: self._plan.facts[item_id] for item_id in order}
+        taken = choice.taken
+        contrast = Contrast(
+            event_id=contrast_id(player.user_id, choice.request_id),
+            occurred_at=taken.at,
+            user_id=player.user_id,
+            domain=self._plan.domain,
+            ranking_id=choice.request_id,
+            chosen=facts[taken.item_id],
+            chosen_rank=order.index(taken.item_id) + 1,
+            unchosen=reverse_rank([facts[item_id] for item_id in order], taken.item_id),
+            skill_version=player.skill.version,
+            facets=choice.context.facets,
+        )
+        effects = await learn(self._arm.evolve, self._reasoner.reason, State(player.skill), contrast)
+        player.skill = effects.skill
