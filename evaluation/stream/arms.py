@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from evaluation.exceptions import UnknownArm
-from operators.evolve import Reasoner, RulesReasoner
+from operators.evolve import CountsReasoner, Reasoner, RulesReasoner
+from operators.options import EvolveMode
 from operators.steps import Evolve
 
 
@@ -30,7 +31,7 @@ class Arm:
     skill: bool = True
     learns: bool = True
     evolve: Evolve = field(default_factory=Evolve)
-    reasoner: Callable[[], Reasoner] = RulesReasoner
+    reasoner: Callable[[], Reasoner] = CountsReasoner
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
@@ -40,7 +41,12 @@ ARMS: Mapping[str, Arm] = MappingProxyType(
         for arm in (
             Arm(NO_SKILL, "the community alone", skill=False, learns=False),
             Arm(PRIOR, "the skill that the history gives, frozen", learns=False),
-            Arm(RULES, "the former reasoner: one tier a choice, by rules"),
+            Arm(
+                RULES,
+                "the former reasoner: one tier a choice, by rules",
+                evolve=Evolve(mode=EvolveMode.INCREMENTAL),
+                reasoner=RulesReasoner,
+            ),
             Arm(SAGER, "the product as it ships"),
         )
     }

@@ -10,9 +10,10 @@ from evaluation.arms.arm import Progress
 from evaluation.stream.arms import Arm
 from evaluation.stream.plan import Choice, Plan
 from operators.contrast import contrast_id, reverse_rank
+from operators.evidence import fixed
 from operators.privacy import OFF
 from operators.rank import RankSkill
-from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.steps import Start, State, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
@@ -59,9 +60,17 @@ class Played:
 
 @dataclass
 class _Player:
-    """One user in a play."""
+    """One user in a play.
+
+    Attributes:
+        usual: what is to be expected of anybody else, in 1/1024.
+        profile: what the prior has counted.
+        skill: as it is now.
+        played: how many choices and visits there were.
+    """
 
     user_id: str
+    usual: Mapping[str, int]
     profile: Profile | None
     skill: PolicySkill
     played: int = 0
@@ -126,18 +135,21 @@ class Play:
         """A player after their history: the profile is counted, the skill starts from it."""
         profile: Profile | None = None
         for visit in self._plan.past[user_id]:
-            profile = self._counted(profile, user_id, visit)
+            profile = self._counted(profile, self._interaction(user_id, visit))
+        usual = fixed(self._plan.populations[user_id].usual)
+        return _Player(user_id, usual, profile, self._start_of(user_id, profile, usual))
+
+    def _start_of(self, user_id: str, profile: Profile | None, usual: Mapping[str, int]) -> PolicySkill:
         # Of the first event only these two are read.
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
         template = self._plan.populations[user_id].attributes
-        return _Player(user_id, profile, self._start.skill(user_id, self._plan.domain, first, profile, template))
+        return self._start.skill(user_id, self._plan.domain, first, profile, template, usual)
 
-    def _counted(self, profile: Profile | None, user_id: str, visit: Visit) -> Profile | None:
+    def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
         self._offset += 1
-        interaction = self._interaction(user_id, visit)
         source = Position(topic=Interaction.TOPIC, partition=0, offset=self._offset, timestamp_ms=0)
-        state = interactions.State(profile)
-        return self._prior.step(state, interaction, self._plan.facts[visit.item_id], source).profile
+        facts = self._plan.facts[visit.item.item_id]
+        return self._prior.step(interactions.State(profile), visit, facts, source).profile
 
     def _interaction(self, user_id: str, visit: Visit) -> Interaction:
         return Interaction.model_construct(
@@ -157,6 +169,8 @@ class Play:
             played.seen[player.user_id].append(player.played)
             if self._arm.learns:
                 await self._learn(player, choice, orders[By.MIX])
+        elif self._arm.learns:
+            self._visit(player, choice.taken)
         player.played += 1
 
     def _order(self, player: _Player, choice: Choice, by: By) -> tuple[str, ...]:
@@ -190,5 +204,15 @@ class Play:
             skill_version=player.skill.version,
             facets=choice.context.facets,
         )
-        effects = await learn(self._arm.evolve, self._reasoner.reason, State(player.skill), contrast)
-        player.skill = effects.skill
+        state = State(player.skill, usual=player.usual)
+        player.skill = (await learn(self._arm.evolve, self._reasoner.reason, state, contrast)).skill
+
+    def _visit(self, player: _Player, taken: Visit) -> None:
+        """A visit without a list: counted for the prior, and in the skill once there is one."""
+        visit = self._interaction(player.user_id, taken)
+        player.profile = self._counted(player.profile, visit)
+        if not player.skill.version:
+            player.skill = self._start_of(player.user_id, player.profile, player.usual)
+            return
+        state = State(player.skill, usual=player.usual)
+        player.skill = self._arm.evolve.visit(state, visit, self._plan.facts[taken.item_id]).skill

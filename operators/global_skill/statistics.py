@@ -177,10 +177,14 @@ class Population:
         others.users = self.users - 1
         others.personas = self.personas - Counter([persona_of(profile)])
         others._held = dict(self._held)
-        for attribute in statinit(profile, self.prior):
+        for attribute in statinit(profile, limits=self.prior):
             if attribute.tier >= Tier.MEDIUM:
                 held = self._held[attribute.attribute_id]
                 others._held[attribute.attribute_id] = replace(held, users=held.users - 1)
+        others._takes, others._visits = dict(self._takes), self._visits - len(profile.recent)
+        for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
+            takes = self._takes[name]
+            others._takes[name] = Takes(takes.times - times, takes.users - 1)
         others._met = dict(self._met)
         for item_id in {taken.item_id for taken in memory.taken}:
             others._met[item_id] -= 1
