@@ -24,6 +24,7 @@ class Arm:
         learns: the skill learns from choices and visits.
         evolve: how a choice changes a skill.
         reasoner: who proposes; made once per play.
+        counts: lines say what their counts say; else what their tiers say.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Arm:
     learns: bool = True
     evolve: Evolve = field(default_factory=Evolve)
     reasoner: Callable[[], Reasoner] = CountsReasoner
+    counts: bool = True
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
@@ -46,6 +48,7 @@ ARMS: Mapping[str, Arm] = MappingProxyType(
                 "the former reasoner: one tier a choice, by rules",
                 evolve=Evolve(mode=EvolveMode.INCREMENTAL),
                 reasoner=RulesReasoner,
+                counts=False,
             ),
             Arm(SAGER, "the product as it ships"),
         )

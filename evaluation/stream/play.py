@@ -37,6 +37,19 @@ class By(StrEnum):
     MIX = "mix"
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One choice as it was played: enough to play it again elsewhere.
+
+    Attributes:
+        order: the candidates' ids as the user was shown them, best first; empty for a visit without a list.
+    """
+
+    user_id: str
+    choice: Choice
+    order: tuple[str, ...]
+
+
 @dataclass
 class Played:
     """What came of a play.
@@ -45,17 +58,22 @@ class Played:
         arm: the arm.
         places: by what ranks and by user, the rank of the taken item at each measured choice, in order, from 1.
         seen: by user, how many choices and visits after the history were seen before each measured choice.
+        turns: all choices, measured or not, in the order in which they went.
         skills: every player's skill after their last choice.
         cpu_seconds: the time of ranking and learning.
-        choices: how many choices were played, measured or not.
     """
 
     arm: str
     places: dict[By, dict[str, list[int]]]
     seen: dict[str, list[int]]
+    turns: list[Turn] = field(default_factory=list)
     skills: dict[str, PolicySkill] = field(default_factory=dict)
     cpu_seconds: float = 0.0
-    choices: int = 0
+
+    @property
+    def cpu_ms_per_choice(self) -> float:
+        """What a choice costs, measured or not: ranked once per `by`, and learned from."""
+        return 1_000 * self.cpu_seconds / len(self.turns)
 
 
 @dataclass
@@ -127,7 +145,6 @@ class Play:
             await self._turn(players[user_id], played)
         progress(len(turns), len(turns), "choices")
         played.skills = {user_id: player.skill for user_id, player in players.items()}
-        played.choices = len(turns)
         played.cpu_seconds = time.process_time() - began
         return played
 
@@ -143,7 +160,12 @@ class Play:
         # Of the first event only these two are read.
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
         template = self._plan.populations[user_id].attributes
-        return self._start.skill(user_id, self._plan.domain, first, profile, template, usual)
+        skill = self._start.skill(user_id, self._plan.domain, first, profile, template, usual)
+        if self._arm.counts:
+            return skill
+        # Without counts, a line says what its tier says, which then moves by one a choice.
+        lines = (line.model_copy(update={"taken": 0, "expected": 0}) for line in skill.attributes)
+        return skill.model_copy(update={"attributes": tuple(lines)})
 
     def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
         self._offset += 1
@@ -162,15 +184,18 @@ class Play:
 
     async def _turn(self, player: _Player, played: Played) -> None:
         choice = self._plan.choices[player.user_id][player.played]
+        order: tuple[str, ...] = ()
         if choice.shown:
             orders = {by: self._order(player, choice, by) for by in {*self._by, By.MIX}}
             for by in self._by:
                 played.places[by][player.user_id].append(1 + orders[by].index(choice.taken.item_id))
             played.seen[player.user_id].append(player.played)
+            order = orders[By.MIX]
             if self._arm.learns:
-                await self._learn(player, choice, orders[By.MIX])
+                await self._learn(player, choice, order)
         elif self._arm.learns:
             self._visit(player, choice.taken)
+        played.turns.append(Turn(player.user_id, choice, order))
         player.played += 1
 
     def _order(self, player: _Player, choice: Choice, by: By) -> tuple[str, ...]:

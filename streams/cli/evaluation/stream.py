@@ -163,7 +163,7 @@ def _lines(game: _Game, by: "By", seed: int) -> Iterator[dict[str, Any]]:
                 other.arm: _difference(minus(played, other, by, seed)) for other in game.played if other is not played
             },
             "growth": None if grown is None else _difference(grown),
-            "cpu_ms_per_choice": round(1_000 * played.cpu_seconds / played.choices, 3),
+            "cpu_ms_per_choice": round(played.cpu_ms_per_choice, 3),
             "seed": seed,
         }
 
@@ -200,7 +200,7 @@ def _show(game: _Game, by: "By", seed: int) -> None:
                 *(f"{value:.3f}" for value in (numbers.hit_at_1, numbers.ndcg_at_5, numbers.mrr)),
                 "" if played is against else _told(minus(played, against, by, seed)),
                 "" if grown is None else _told(grown),
-                f"{1_000 * played.cpu_seconds / played.choices:.2f}",
+                f"{played.cpu_ms_per_choice:.2f}",
             ],
         )
     console().print(made)
