@@ -293,5 +293,9 @@ def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attri
             continue
         per_dimension[one.attribute.dimension] += 1
         tier = Tier.MEDIUM if share >= limits.medium_share else Tier.LOW
-        lines.append(one.attribute.model_copy(update={"tier": tier, "source": Source.GLOBAL, "support": 0}))
+        lines.append(
+            one.attribute.model_copy(
+                update={"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
+            )
+        )
     return tuple(lines)

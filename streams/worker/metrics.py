@@ -153,7 +153,7 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 
-_LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
+_LOW, _MEDIUM, _HIGH = (str(tier) for tier in (Tier.LOW, Tier.MEDIUM, Tier.HIGH))
 _TIER_MOVES = (
     (SEEDED, NOBODY, _LOW),
     (SEEDED, NOBODY, _MEDIUM),

@@ -158,10 +158,7 @@ def two_futures(tmp_path, user_id="u03", after=4):
     met = histories[user_id]
     others = [f"f{number:02}" for number in range(48) if f"f{number:02}" not in met]
     changed = {**histories, user_id: [*met[:after], *others[: len(met) - after]]}
-    return [
-        known_of(data_set(tmp_path / name, of_all), user_id, after + 1)
-        for name, of_all in (("one", histories), ("other", changed))
-    ]
+    return [known_of(data_set(tmp_path, of_all), user_id, after + 1) for of_all in (histories, changed)]
 
 
 def test_nothing_that_ranks_depends_on_what_a_player_takes_now_or_later(tmp_path):
@@ -322,8 +319,8 @@ def test_an_interval_covers_what_is_true_about_as_often_as_it_says():
     chance = np.random.default_rng(0)
     covered = 0
     for _ in range(60):
-        ours = [list(np.where(chance.random(6) < 0.5, 1, 2)) for _ in range(40)]
-        theirs = [list(np.where(chance.random(6) < 0.3, 1, 2)) for _ in range(40)]
+        ours = [np.where(chance.random(6) < 0.5, 1, 2).tolist() for _ in range(40)]
+        theirs = [np.where(chance.random(6) < 0.3, 1, 2).tolist() for _ in range(40)]
         low, high = minus(told(ours), told(theirs), By.MIX).ci95
         covered += low <= 0.2 <= high
     assert covered >= 52
