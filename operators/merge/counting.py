@@ -18,6 +18,7 @@ from operators.evidence import (
     weakest_first,
 )
 from operators.evolve.validate import Validated
+from operators.lifted import lifted
 from operators.merge.diffs import next_diff
 from operators.merge.folding import counted
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
@@ -69,7 +70,13 @@ def resolve_counts(
     judged = proposal if proposal.reasoned_by.model is not None else None
     verdicts = {} if judged is None else _verdicts(judged.reinforced, judged.weakened, limits)
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
-    found.count(contrast.chosen, Shown.of(contrast.chosen, contrast.unchosen), skill.contrasts + 1, verdicts)
+    found.count(
+        contrast.chosen,
+        Shown.of(contrast.chosen, contrast.unchosen),
+        skill.contrasts + 1,
+        verdicts,
+        lifted(skill.attributes, contrast),
+    )
     return next_diff(
         skill,
         contrast,
@@ -94,7 +101,7 @@ def resolve_visit(
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
     found = _Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
     taken = tuple(dict.fromkeys(fact_ids(item.facts)))
-    found.count(item, Shown(taken, usual or {}), skill.contrasts, {})
+    found.count(item, Shown(taken, usual or {}), skill.contrasts)
     return next_diff(
         skill,
         visit,
@@ -128,10 +135,17 @@ class _Counting:
         self.changes: list[Change] = []
         self.refused: list[Refused] = []
 
-    def count(self, chosen: ItemFacts, shown: Shown, now: int, verdicts: Mapping[str, tuple[int, int]]) -> None:
+    def count(
+        self,
+        chosen: ItemFacts,
+        shown: Shown,
+        now: int,
+        verdicts: Mapping[str, tuple[int, int]] | None = None,
+        places: Mapping[str, int] | None = None,
+    ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
-        before = self.skill.attributes
-        self.tally = _tally(before, shown, verdicts)
+        before, verdicts = self.skill.attributes, verdicts or {}
+        self.tally = _tally(before, shown, verdicts, places)
         lines = counted(before, self.tally)
         taken = set(shown.taken)
         after = [
@@ -151,7 +165,9 @@ class _Counting:
     def _moved(self, was: Attribute, line: Attribute, is_taken: bool, is_supported: bool, now: int) -> Attribute:
         """A line at the tier that its counts give; the change, where there is one to tell."""
         support = line.support + (is_taken or is_supported)
-        tier = tier_of(line.taken, line.expected, line.source, support) if is_counted(line) else line.tier
+        tier = line.tier
+        if is_counted(line):
+            tier = tier_of(line.taken, line.expected, line.source, support, line.gained)
         if line.pinned:
             tier = max(tier, was.tier)
         if is_taken or is_supported:
@@ -229,7 +245,12 @@ class _Counting:
         )
 
 
-def _tally(lines: Sequence[Attribute], shown: Shown, verdicts: Mapping[str, tuple[int, int]]) -> Tally:
+def _tally(
+    lines: Sequence[Attribute],
+    shown: Shown,
+    verdicts: Mapping[str, tuple[int, int]],
+    places: Mapping[str, int] | None,
+) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
     for line in lines:
@@ -240,4 +261,4 @@ def _tally(lines: Sequence[Attribute], shown: Shown, verdicts: Mapping[str, tupl
         to_taken, to_expected = ONE * (name in taken) + more, shown.shares.get(name, 0) + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
-    return Tally(forget=FORGET, begun=begun, lines=added)
+    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}))
