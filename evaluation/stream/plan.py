@@ -99,32 +99,77 @@ def plans(
         QualityError: fewer than two users can be played.
     """
     found = sequences(path, domain)
-    shelves = {kind: Shelf(found, kind) for kind in lists}
+    listers = {kind: Lister(found, kind, seed) for kind in lists}
     players: dict[tuple[Lists, int], list[str]] = {}
-    for kind, shelf in shelves.items():
+    for kind, lister in listers.items():
         for history in histories:
-            players[kind, history] = able = found.players(users, seed, history, shelf.most)
+            players[kind, history] = able = found.players(users, seed, history, lister.most_met)
             if len(able) < 2:
                 raise QualityError(
                     f"{path} gives {len(able)} users who can choose from {kind.value} lists after {history} visits: "
                     "at least 2 with more visits than that are needed, and a catalogue of which they leave most"
                 )
-    return _Maker(found, shelves, players, most, seed, progress).plans()
+    return _Maker(found, listers, players, most, progress).plans()
+
+
+class Lister:
+    """Makes choices: draws what stands beside a taken item, and asks the community.
+
+    Args:
+        found: the data set.
+        kind: how lists come about.
+        seed: the seed of the draws and the presentation.
+        purpose: a name for the draws.
+    """
+
+    def __init__(self, found: Sequences, kind: Lists, seed: int, purpose: str = "stream") -> None:
+        self._found, self._kind, self._seed = found, kind, seed
+        self._purpose = f"{purpose} {kind.value}"
+        self._shelf = Shelf(found, kind)
+        self.most_met = self._shelf.most
+
+    def choice(self, user_id: str, place: int, context: Retrieved, population: GlobalSkill) -> Choice:
+        """A user's visit as a choice.
+
+        Args:
+            user_id: whose it is.
+            place: of the visit among theirs.
+            context: what the community tells them before it.
+            population: the domain without them.
+        """
+        found = self._found
+        taken = found.visits[user_id][place]
+        draw = chance(self._seed, f"{self._purpose} {place}", user_id)
+        others = self._shelf.draw(draw, found.met(user_id))
+        items, shown = [taken.item_id, *others], True
+        if self._kind is Lists.EXPOSED:
+            popularity = {item: found.popularity[item] - (item == taken.item_id) for item in items}
+            items, shown = expose(taken.item_id, others, context.companions, popularity, draw)
+        draw.shuffle(items)
+        near = {item: context.companions[item] for item in items if item in context.companions}
+        return Choice(
+            request_id=derived_id(self._purpose, found.domain, str(self._seed), user_id, str(place)),
+            taken=taken,
+            candidates=tuple(items),
+            shown=shown,
+            # Without the neighbours, which hold the decoded graph, and the companions that nobody asks about.
+            context=replace(context, companions=near, neighbours=Neighbours()),
+            popularity={item: population.items[item] for item in items if item in population.items},  # type: ignore[index]
+        )
 
 
 class _Maker:
     def __init__(
         self,
         found: Sequences,
-        shelves: Mapping[Lists, Shelf],
+        listers: Mapping[Lists, Lister],
         players: Mapping[tuple[Lists, int], Sequence[str]],
         most: int,
-        seed: int,
         progress: Progress,
     ) -> None:
-        self._found, self._shelves, self._players, self._most, self._seed = found, shelves, players, most, seed
+        self._found, self._listers, self._players, self._most = found, listers, players, most
         self._progress = progress
-        self._community = Community(found, lambda done, total, *_: progress(done, total, "the community"))
+        self._community = Community.of(found, lambda done, total, *_: progress(done, total, "the community"))
         self._populations: dict[str, GlobalSkill] = {}
         self._choices: dict[tuple[Lists, str], dict[int, Choice]] = {}
 
@@ -158,32 +203,12 @@ class _Maker:
         )
 
     def _prepare(self, user_id: str) -> None:
-        """Draws all lists of a player."""
+        """Makes all choices of a player."""
         wanted = [key for key, able in self._players.items() if user_id in able]
         first, last = min(history for _, history in wanted), max(history for _, history in wanted)
+        last = min(last + self._most, len(self._found.visits[user_id]))
         population = self._populations[user_id] = self._community.population(user_id)
-        told = self._community.told(user_id, population, first, last + self._most)
-        for place, context in enumerate(told, first):
+        for place, context in enumerate(self._community.told(user_id, population, first, last - 1), first):
             for kind in dict.fromkeys(kind for kind, _ in wanted):
-                self._choices.setdefault((kind, user_id), {})[place] = self._choice(kind, user_id, place, context)
-
-    def _choice(self, kind: Lists, user_id: str, place: int, context: Retrieved) -> Choice:
-        found, population = self._found, self._populations[user_id]
-        taken = found.visits[user_id][place]
-        draw = chance(self._seed, f"stream {kind.value} {place}", user_id)
-        others = self._shelves[kind].draw(draw, found.met(user_id))
-        items, shown = [taken.item_id, *others], True
-        if kind is Lists.EXPOSED:
-            popularity = {item: found.popularity[item] - (item == taken.item_id) for item in items}
-            items, shown = expose(taken.item_id, others, context.companions, popularity, draw)
-        draw.shuffle(items)
-        near = {item: context.companions[item] for item in items if item in context.companions}
-        return Choice(
-            request_id=derived_id("stream", found.domain, kind.value, str(self._seed), user_id, str(place)),
-            taken=taken,
-            candidates=tuple(items),
-            shown=shown,
-            # Without the neighbours, which hold the decoded graph, and the companions that nobody asks about.
-            context=replace(context, companions=near, neighbours=Neighbours()),
-            popularity={item: population.items[item] for item in items if item in population.items},  # type: ignore[index]
-        )
+                choice = self._listers[kind].choice(user_id, place, context, population)
+                self._choices.setdefault((kind, user_id), {})[place] = choice

@@ -147,9 +147,9 @@ def test_too_few_players_are_told(folder):
 
 def known_of(folder, user_id, visits):
     """All that a player is ranked by before each of their first visits, but for the candidates."""
-    community = Community(sequences(folder), lambda *_: None)
+    community = Community.of(sequences(folder), lambda *_: None)
     population = community.population(user_id)
-    return population, list(community.told(user_id, population, 0, visits))
+    return population, list(community.told(user_id, population, 0, visits - 1))
 
 
 def two_futures(tmp_path, user_id="u03", after=4):
