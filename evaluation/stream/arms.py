@@ -11,6 +11,7 @@ from evaluation.exceptions import UnknownArm
 from operators.evolve import CountsReasoner, Reasoner, RulesReasoner
 from operators.options import EvolveMode
 from operators.steps import Evolve
+from schemas import PolicySkill
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,12 @@ class Arm:
     evolve: Evolve = field(default_factory=Evolve)
     reasoner: Callable[[], Reasoner] = CountsReasoner
     counts: bool = True
+
+
+def without_counts(skill: PolicySkill) -> PolicySkill:
+    """The skill with lines that say what their tiers say, which the former reasoner moves by one a choice."""
+    lines = (line.model_copy(update={"taken": 0, "expected": 0}) for line in skill.attributes)
+    return skill.model_copy(update={"attributes": tuple(lines)})
 
 
 NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"

@@ -123,7 +123,7 @@ class Lister:
     """
 
     def __init__(self, found: Sequences, kind: Lists, seed: int, purpose: str = "stream") -> None:
-        self._found, self._kind, self._seed = found, kind, seed
+        self._found, self.kind, self._seed = found, kind, seed
         self._purpose = f"{purpose} {kind.value}"
         self._shelf = Shelf(found, kind)
         self.most_met = self._shelf.most
@@ -142,7 +142,7 @@ class Lister:
         draw = chance(self._seed, f"{self._purpose} {place}", user_id)
         others = self._shelf.draw(draw, found.met(user_id))
         items, shown = [taken.item_id, *others], True
-        if self._kind is Lists.EXPOSED:
+        if self.kind is Lists.EXPOSED:
             popularity = {item: found.popularity[item] - (item == taken.item_id) for item in items}
             items, shown = expose(taken.item_id, others, context.companions, popularity, draw)
         draw.shuffle(items)

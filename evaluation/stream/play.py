@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from evaluation.arms.arm import Progress
-from evaluation.stream.arms import Arm
+from evaluation.stream.arms import Arm, without_counts
 from evaluation.stream.plan import Choice, Plan
 from operators.contrast import contrast_id, reverse_rank
 from operators.evidence import fixed
 from operators.privacy import OFF
 from operators.rank import RankSkill
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.retrieve import Retrieved
 from operators.steps import Start, State, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
@@ -161,11 +162,7 @@ class Play:
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
         template = self._plan.populations[user_id].attributes
         skill = self._start.skill(user_id, self._plan.domain, first, profile, template, usual)
-        if self._arm.counts:
-            return skill
-        # Without counts, a line says what its tier says, which then moves by one a choice.
-        lines = (line.model_copy(update={"taken": 0, "expected": 0}) for line in skill.attributes)
-        return skill.model_copy(update={"attributes": tuple(lines)})
+        return skill if self._arm.counts else without_counts(skill)
 
     def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
         self._offset += 1
@@ -186,7 +183,9 @@ class Play:
         choice = self._plan.choices[player.user_id][player.played]
         order: tuple[str, ...] = ()
         if choice.shown:
-            orders = {by: self._order(player, choice, by) for by in {*self._by, By.MIX}}
+            items = [self._plan.facts[item_id] for item_id in choice.candidates]
+            about = (player.skill, items, choice.context, choice.popularity, choice.request_id)
+            orders = {by: self.order(*about, by=by) for by in {*self._by, By.MIX}}
             for by in self._by:
                 played.places[by][player.user_id].append(1 + orders[by].index(choice.taken.item_id))
             played.seen[player.user_id].append(player.played)
@@ -198,12 +197,29 @@ class Play:
         played.turns.append(Turn(player.user_id, choice, order))
         player.played += 1
 
-    def _order(self, player: _Player, choice: Choice, by: By) -> tuple[str, ...]:
-        """The candidates' ids, best first."""
-        items = [self._plan.facts[item_id] for item_id in choice.candidates]
+    def order(
+        self,
+        skill: PolicySkill,
+        items: Sequence[ItemFacts],
+        context: Retrieved,
+        popularity: Mapping[str, int],
+        seed: str,
+        instruction: str = "",
+        by: By = By.MIX,
+    ) -> tuple[str, ...]:
+        """The items' ids, best first, with the weights as they are now.
+
+        Args:
+            skill: the user's.
+            items: the candidates, parsed.
+            context: what the community says.
+            popularity: how many others took a candidate.
+            seed: decides between candidates that tie.
+            instruction: what the user asked for.
+            by: what ranks.
+        """
         rank = replace(self._rank, weights=self._weighing(by))
-        lines = rank.lines(player.skill)
-        return rank.order(items, lines, "", choice.context, choice.request_id, choice.popularity)
+        return rank.order(items, rank.lines(skill), instruction, context, seed, popularity)
 
     def _weighing(self, by: By) -> RankWeights:
         match by:
