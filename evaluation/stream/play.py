@@ -9,6 +9,7 @@ from enum import StrEnum
 from evaluation.arms.arm import Progress
 from evaluation.stream.arms import Arm, without_counts
 from evaluation.stream.plan import Choice, Plan
+from operators import weigh
 from operators.contrast import contrast_id, reverse_rank
 from operators.evidence import fixed
 from operators.privacy import OFF
@@ -18,7 +19,7 @@ from operators.retrieve import Retrieved
 from operators.steps import Start, State, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
-from schemas import Contrast, Interaction, ItemFacts, PolicySkill, Position, Profile, derived_id
+from schemas import Contrast, Interaction, ItemFacts, PolicySkill, Position, Profile, Weights, derived_id
 from schemas.fields import Domain, UserId
 from streams.importers import Visit
 from streams.importers.dataset import BEGINNING
@@ -61,6 +62,7 @@ class Played:
         seen: by user, how many choices and visits after the history were seen before each measured choice.
         turns: all choices, measured or not, in the order in which they went.
         skills: every player's skill after their last choice.
+        weights: the domain's weights after the last choice of anybody.
         cpu_seconds: the time of ranking and learning.
     """
 
@@ -69,6 +71,7 @@ class Played:
     seen: dict[str, list[int]]
     turns: list[Turn] = field(default_factory=list)
     skills: dict[str, PolicySkill] = field(default_factory=dict)
+    weights: RankWeights = DEFAULT_WEIGHTS
     cpu_seconds: float = 0.0
 
     @property
@@ -86,6 +89,7 @@ class _Player:
         profile: what the prior has counted.
         skill: as it is now.
         played: how many choices and visits there were.
+        chosen: how many of them were choices from a list.
     """
 
     user_id: str
@@ -93,6 +97,7 @@ class _Player:
     profile: Profile | None
     skill: PolicySkill
     played: int = 0
+    chosen: int = 0
 
 
 def interleaved(choices: Mapping[str, Sequence[object]], seed: int) -> list[str]:
@@ -126,7 +131,8 @@ class Play:
         self._prior = interactions.Prior()
         self._reasoner = arm.reasoner()
         self._rank = ranking.Rank(RankSkill.FULL if arm.skill else RankSkill.NONE)
-        self._weights = DEFAULT_WEIGHTS
+        self._weights: Weights | None = None
+        self._in_use = DEFAULT_WEIGHTS
         self._offset = 0
 
     async def run(self, progress: Progress = lambda *_, **__: None) -> Played:
@@ -146,6 +152,7 @@ class Play:
             await self._turn(players[user_id], played)
         progress(len(turns), len(turns), "choices")
         played.skills = {user_id: player.skill for user_id, player in players.items()}
+        played.weights = self._in_use
         played.cpu_seconds = time.process_time() - began
         return played
 
@@ -184,14 +191,20 @@ class Play:
         order: tuple[str, ...] = ()
         if choice.shown:
             items = [self._plan.facts[item_id] for item_id in choice.candidates]
-            about = (player.skill, items, choice.context, choice.popularity, choice.request_id)
-            orders = {by: self.order(*about, by=by) for by in {*self._by, By.MIX}}
+            lines = self._rank.lines(player.skill)
+            spoken = self._rank.spoken(items, lines, choice.context, choice.popularity)
+            ranked = {
+                by: self._rank.weighed(items, spoken, "", choice.request_id, self._weighing(by))
+                for by in {*self._by, By.MIX}
+            }
             for by in self._by:
-                played.places[by][player.user_id].append(1 + orders[by].index(choice.taken.item_id))
+                played.places[by][player.user_id].append(1 + ranked[by].order.index(choice.taken.item_id))
             played.seen[player.user_id].append(player.played)
-            order = orders[By.MIX]
+            order = ranked[By.MIX].order
+            contrast = self._contrast(player, choice, ranked[By.MIX])
             if self._arm.learns:
-                await self._learn(player, choice, order)
+                await self._learn(player, contrast)
+            self._weigh(player, contrast)
         elif self._arm.learns:
             self._visit(player, choice.taken)
         played.turns.append(Turn(player.user_id, choice, order))
@@ -205,7 +218,6 @@ class Play:
         popularity: Mapping[str, int],
         seed: str,
         instruction: str = "",
-        by: By = By.MIX,
     ) -> tuple[str, ...]:
         """The items' ids, best first, with the weights as they are now.
 
@@ -216,37 +228,48 @@ class Play:
             popularity: how many others took a candidate.
             seed: decides between candidates that tie.
             instruction: what the user asked for.
-            by: what ranks.
         """
-        rank = replace(self._rank, weights=self._weighing(by))
-        return rank.order(items, rank.lines(skill), instruction, context, seed, popularity)
+        spoken = self._rank.spoken(items, self._rank.lines(skill), context, popularity)
+        return self._rank.weighed(items, spoken, instruction, seed, self._in_use).order
 
     def _weighing(self, by: By) -> RankWeights:
         match by:
             case By.SKILL:
-                return replace(self._weights, companions=0.0, popularity=0.0, facets=0.0)
+                return replace(self._in_use, companions=0.0, popularity=0.0, facets=0.0)
             case By.FIXED:
                 return DEFAULT_WEIGHTS
             case By.MIX:
-                return self._weights
+                return self._in_use
 
-    async def _learn(self, player: _Player, choice: Choice, order: Sequence[str]) -> None:
-        facts: Mapping[str, ItemFacts] = {item_id: self._plan.facts[item_id] for item_id in order}
+    def _contrast(self, player: _Player, choice: Choice, ranked: ranking.Weighed) -> Contrast:
+        facts: Mapping[str, ItemFacts] = {item_id: self._plan.facts[item_id] for item_id in ranked.order}
         taken = choice.taken
-        contrast = Contrast(
+        return Contrast(
             event_id=contrast_id(player.user_id, choice.request_id),
             occurred_at=taken.at,
             user_id=player.user_id,
             domain=self._plan.domain,
             ranking_id=choice.request_id,
             chosen=facts[taken.item_id],
-            chosen_rank=order.index(taken.item_id) + 1,
-            unchosen=reverse_rank([facts[item_id] for item_id in order], taken.item_id),
+            chosen_rank=ranked.order.index(taken.item_id) + 1,
+            unchosen=reverse_rank([facts[item_id] for item_id in ranked.order], taken.item_id),
             skill_version=player.skill.version,
             facets=choice.context.facets,
+            features=ranked.features,
         )
+
+    async def _learn(self, player: _Player, contrast: Contrast) -> None:
         state = State(player.skill, usual=player.usual)
         player.skill = (await learn(self._arm.evolve, self._reasoner.reason, state, contrast)).skill
+
+    def _weigh(self, player: _Player, contrast: Contrast) -> None:
+        """What the choice says about the domain's weights: learned before the next choice of anybody."""
+        player.chosen += 1
+        held = self._weights or weigh.start(self._plan.domain, contrast)
+        said = weigh.outcome_of(contrast, self._in_use, player.chosen, b"", held.version)
+        if said is not None:
+            self._weights = weigh.learned(held, said)
+            self._in_use = weigh.in_use(self._weights)
 
     def _visit(self, player: _Player, taken: Visit) -> None:
         """A visit without a list: counted for the prior, and in the skill once there is one."""
