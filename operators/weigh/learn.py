@@ -28,7 +28,7 @@ def start(domain: str, event: Event) -> Weights:
 def learned(
     weights: Weights, outcome: Outcome, source: Position | None = None, limits: WeighLimits = DEFAULT_LIMITS
 ) -> Weights:
-    """The weights after one choice; the very same object where it teaches nothing: applied before, or frozen.
+    """The weights after one choice; the very same object where it was applied before. Frozen ones only note it.
 
     Args:
         weights: the domain's, as they are.
@@ -36,8 +36,11 @@ def learned(
         source: where it stands.
         limits: how weights are learned.
     """
-    if (source is not None and is_applied(weights.applied, source)) or weights.frozen:
+    if source is not None and is_applied(weights.applied, source):
         return weights
+    if weights.frozen:
+        # Else it would be learned after all where it is delivered once more, and they are not frozen any more.
+        return weights.model_copy(update={"applied": with_applied(weights.applied, source), "seal": None})
     mix = dict(weights.mix)
     for part, moved in outcome.mix.items():
         bounds = limits.of_mix(part)

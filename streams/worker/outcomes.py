@@ -40,9 +40,12 @@ class Outcomes:
         outcome = self._made(contrast, nth)
         if outcome is None:
             return
-        is_there = partial(self._is_there, outcome, contrast, position)
-        if not await self._pipeline.retry(event, "reading the end of outcomes", is_there):
-            await self._send(event, outcome, contrast, position)
+        for anew in (False, True):
+            # What was read may be from before this very process sent it: nothing is sent before that is read anew.
+            is_there = partial(self._is_there, outcome, contrast, position, anew=anew)
+            if await self._pipeline.retry(event, "reading the end of outcomes", is_there):
+                return
+        await self._send(event, outcome, contrast, position)
 
     def _made(self, contrast: Contrast, nth: int) -> Outcome | None:
         used = self._pipeline.learned_weights.of(contrast.domain)

@@ -58,8 +58,8 @@ class Pipeline:
         settings: the effective configuration.
         reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights: the tables; keys and values are bytes
-            as on the changelog.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights: the tables; keys and values are
+            bytes as on the changelog.
         global_skills: the domains' templates, once started.
         learned_weights: what the domains' rankings go by, once started.
         items: all items of the graph, once started.

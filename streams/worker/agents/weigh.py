@@ -16,7 +16,7 @@ from schemas import Mix, Outcome, Position, WeightCommand, Weights
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.weights import genuine
-from streams.worker.runtime.intake import Intake
+from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.ordered import Stale
 
 STAGE = "weigh"
@@ -36,7 +36,7 @@ class Weigh:
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
         self._learners: dict[str, Learner] = {}
-        handlers = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
+        handlers: dict[str, Handler] = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
         self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
 
     async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
@@ -44,7 +44,9 @@ class Weigh:
             return learned(weights, outcome, position)
 
         was_frozen, is_news = await self._apply(event, outcome, step)
-        return "learned" if is_news else ("frozen" if was_frozen else "repeated")
+        if not is_news:
+            return "repeated"
+        return "frozen" if was_frozen else "learned"
 
     async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
         def step(weights: Weights) -> Weights:

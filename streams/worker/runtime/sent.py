@@ -112,7 +112,7 @@ class Sent:
         return outcome.event_id.encode() in await self._tail(outcome.TOPIC, partition, from_ms, since)
 
     async def _tail(self, topic: str, partition: int, from_ms: int, since: float | None) -> Tail:
-        """The end of a partition, from some minutes before this time on; read once, as long as it reaches far enough."""
+        """The end of a partition, from some minutes before this time on; read once, where it reaches far enough."""
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
             self._tails.clear()

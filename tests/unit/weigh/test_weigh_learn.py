@@ -179,9 +179,11 @@ def test_frozen_weights_learn_nothing_until_they_are_unfrozen() -> None:
     frozen = commanded(no_weights(), a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
 
     assert frozen.frozen
-    assert learned(frozen, said, a_position(1, "outcomes")) is frozen
+    passed = learned(frozen, said, a_position(1, "outcomes"))
+    assert (passed.version, passed.choices, in_use(passed)) == (1, 0, RankWeights())
 
-    thawed = commanded(frozen, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands"))
+    thawed = commanded(passed, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands"))
+    assert learned(thawed, said, a_position(1, "outcomes")) is thawed
     assert learned(thawed, said, a_position(2, "outcomes")).choices == 1
 
 
