@@ -141,12 +141,15 @@ def weight(taken: int, expected: int) -> float:
 
 
 def in_words(taken: int, expected: int) -> str:
-    """Counts as a person reads them.
+    """Counts as a person reads them; older choices count for less.
 
     >>> in_words(6 * 1_024, 2_150)
     'lately taken 6 times where 2.1 were to be expected'
+    >>> in_words(1_024, 102)
+    'lately taken once where 0.1 were to be expected'
     """
-    return f"lately taken {_number(taken)} times where {_number(expected)} were to be expected"
+    times = "once" if taken == ONE else f"{_number(taken)} times"
+    return f"lately taken {times} where {_number(expected)} were to be expected"
 
 
 def _number(count: int) -> str:

@@ -66,8 +66,8 @@ def resolve_counts(
         limits: of the merge.
     """
     proposal = validated.proposal
-    judged = proposal if proposal.reasoned_by.model is not None else None
-    verdicts = {} if judged is None else _verdicts(judged.reinforced, judged.weakened, limits)
+    is_judged = proposal.reasoned_by.model is not None
+    verdicts = _verdicts(proposal.reinforced, proposal.weakened, limits) if is_judged else {}
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
         contrast.chosen,
@@ -85,6 +85,7 @@ def resolve_counts(
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
+        judged=proposal.judged,
         source=source,
     )
 
