@@ -119,13 +119,17 @@ class Play:
         plan: what is played.
         by: what is measured.
         seed: the seed of the interleaving.
+        weighs: the weights learn; else they stay at their start values, as an operator freezes them.
     """
 
-    def __init__(self, arm: Arm, plan: Plan, by: Sequence[By] = tuple(By), seed: int = 0) -> None:
+    def __init__(
+        self, arm: Arm, plan: Plan, by: Sequence[By] = tuple(By), seed: int = 0, *, weighs: bool = True
+    ) -> None:
         self._arm = arm
         self._plan = plan
         self._by = tuple(dict.fromkeys(by))
         self._seed = seed
+        self._weighs = weighs
         # Items are compared as the data set has them, private or not.
         self._start = Start(privacy=OFF)
         self._prior = interactions.Prior()
@@ -204,7 +208,8 @@ class Play:
             contrast = self._contrast(player, choice, ranked[By.MIX])
             if self._arm.learns:
                 await self._learn(player, contrast)
-            self._weigh(player, contrast)
+            if self._weighs:
+                self._weigh(player, contrast)
         elif self._arm.learns:
             self._visit(player, choice.taken)
         played.turns.append(Turn(player.user_id, choice, order))
