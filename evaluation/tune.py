@@ -24,7 +24,7 @@ from operators.rank.weights import RankWeights
 
 LEAST_VISITS = 4
 GRID = tuple(
-    RankWeights(companions, popularity, facets, skill)
+    RankWeights(skill=skill, companions=companions, popularity=popularity, facets=facets)
     for companions, popularity, facets, skill in itertools.product(
         (0.7, 1.0, 1.4), (0.15, 0.3, 0.5), (0.0, 0.1, 0.2, 0.4), (0.6, 0.8, 1.0)
     )
