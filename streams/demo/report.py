@@ -25,7 +25,7 @@ QUERIES = {
         FROM outcomes GROUP BY ALL ORDER BY ALL""",
     "what most users turned out to want": """
         SELECT attribute_id, count(*) AS users FROM skill_attributes
-        WHERE tier <> 'low' GROUP BY ALL ORDER BY users DESC LIMIT 10""",
+        WHERE tier IN ('medium', 'high') GROUP BY ALL ORDER BY users DESC LIMIT 10""",
     "how one user's policy came about": """
         SELECT version, kind, attribute_id, before, after, reason FROM skill_changes
         WHERE user_id = '{user}' ORDER BY version""",

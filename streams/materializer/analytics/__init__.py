@@ -20,6 +20,7 @@ VIEWS = (
     "slim_skill_tokens",
     "cold_start_age",
     "shadow_arms",
+    "line_value",
 )
 """In the order of their creation: a view may use those before it."""
 MACROS = (

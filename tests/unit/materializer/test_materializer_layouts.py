@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 import pytest
 
+from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer import ddl
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
@@ -83,7 +84,7 @@ def test_arms_and_prompts_are_told_from_what_was_kept(older):
         assert arms == [("r1", "evolved"), ("r2", "no-skill"), ("r3", "no-skill")]
         assert rows(store, "SELECT ranking_id, arm FROM contrasts") == [("r1", "evolved")]
         gated = {1: [(1, None, False)], 2: [(1, "evolve.v2", False), (2, None, True)]}
-        found = rows(store, "SELECT version, prompt, gated FROM skill_diffs ORDER BY 1")
+        found = rows(store, "SELECT version, prompt, gated FROM skill_diffs WHERE user_id = 'ann' ORDER BY 1")
         assert found in gated.values()
 
 
@@ -102,6 +103,26 @@ def test_facets_and_calls_of_layout_2_become_rows(tmp_path):
             ("rank-r1", "rank", "llm", "m1", 1, 100, 250, None),
             ("rank-r2", "rank", "deterministic", None, 0, 0, 0, None),
         ]
+
+
+def test_rows_of_layout_4_get_the_counts_that_the_same_records_give_today(tmp_path):
+    path = tmp_path / "live.duckdb"
+    path.write_bytes(made_by(4))
+    with Store(path, "sager.") as store, Store(tmp_path / "new.duckdb", "sager.") as fresh:
+        bobs = [
+            decode(model, document.encode())
+            for model, table in ((SkillDiff, "skill_diffs"), (PolicySkill, "skills"))
+            for (document,) in rows(store, f"SELECT document FROM {table} WHERE user_id = 'bob' ORDER BY version")
+        ]
+        write(fresh, *bobs)
+        for columns in (
+            "version, seq, attribute_id, taken, expected FROM skill_changes",
+            "attribute_id, tier, taken, expected, gained FROM skill_attributes",
+            "* EXCLUDE user_id FROM skill_places",
+            "silent, low, medium, high FROM skills",
+        ):
+            migrated = rows(store, f"SELECT {columns} WHERE user_id = 'bob' ORDER BY ALL")
+            assert migrated == rows(fresh, f"SELECT {columns} ORDER BY ALL") != []
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(older, monkeypatch):
