@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from operators import whatif
 from operators.contrast import on_ranking, on_selection, slot_of
 from operators.evidence import fixed
-from operators.evolve import CountsReasoner, RulesReasoner, validate
+from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
 from operators.merge import MergeLimits, fit_seed, merge, resolve_command, resolve_counts, start
 from operators.neighbourhood import Gathered, Neighbourhood, near
@@ -37,6 +37,7 @@ from schemas import (
     Interaction,
     Item,
     ItemFacts,
+    Judgement,
     OpenRankings,
     PolicySkill,
     Position,
@@ -49,6 +50,8 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     SlimSkill,
+    Source,
+    Verdict,
     derived_id,
     encode,
     topic_of,
@@ -250,7 +253,10 @@ class _Builder:
         elif by_llm:
             proposal = RulesReasoner().propose(contrast, skill)
             told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
-            proposal = replace(proposal, reasoned_by=told)
+            proposal = replace(proposal, reasoned_by=told, analysis=f"{contrast.chosen.title} stands out.")
+            proposal = replace(proposal, judged=_judged(proposal, skill, contrast))
+            if skill.version % 6 == 5:
+                proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
         self._shadow(key, contrast, skill)
         validated = validate(proposal, skill, contrast)
@@ -292,7 +298,9 @@ class _Builder:
             user_id=key[0],
             domain=key[1],
             action=action,
-            attribute_id=max(skill.attributes, key=lambda line: (line.tier, line.support)).attribute_id,
+            attribute_id=max(
+                skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.tier, line.support)
+            ).attribute_id,
             actor="support",
             reason="the user asked for it",
         )
@@ -338,6 +346,21 @@ class _Builder:
         offset = len(self._world.records)
         key = b"ann" if topic.base == "dead-letters" else topic.key_of(event)
         self._world.records.append(Record(topic, 0, offset, _ms(at), key, encode(event)))
+
+
+def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple[Judgement, ...]:
+    """What a model that proposes this said of each line."""
+    verdicts = dict.fromkeys(proposal.reinforced, Verdict.SUPPORTS) | dict.fromkeys(
+        proposal.weakened, Verdict.CONTRADICTS
+    )
+    return tuple(
+        Judgement(
+            attribute_id=line.attribute_id,
+            verdict=(verdict := verdicts.get(line.attribute_id, Verdict.UNRELATED)),
+            quoted=None if verdict is Verdict.UNRELATED else contrast.chosen.facts[0],
+        )
+        for line in skill.attributes
+    )
 
 
 def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> ReasonedBy:

@@ -86,6 +86,7 @@ def resolve_counts(
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
+        judged=proposal.judged,
         source=source,
     )
 

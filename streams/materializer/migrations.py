@@ -191,7 +191,7 @@ _COUNTS_OF_CHANGES = """
 """
 _PLACES_OF_LINES = """
     INSERT INTO skill_places
-    SELECT user_id, domain, version, place.key, place.value, event_id, occurred_at
+    SELECT user_id, domain, version, place.key, place.value / 1024, event_id, occurred_at
     FROM (
         SELECT user_id, domain, version, event_id, occurred_at,
                unnest(map_entries(from_json(document::JSON -> '$.tally.places', '"MAP(VARCHAR, BIGINT)"'))) AS place
@@ -208,7 +208,7 @@ FROM_4: Final = (
     "ALTER TABLE skill_changes ADD COLUMN expected DOUBLE",
     """
     CREATE TABLE skill_places (
-        user_id VARCHAR, domain VARCHAR, version BIGINT, attribute_id VARCHAR, places BIGINT, event_id VARCHAR,
+        user_id VARCHAR, domain VARCHAR, version BIGINT, attribute_id VARCHAR, places DOUBLE, event_id VARCHAR,
         occurred_at TIMESTAMP)
     """,
     _COUNTS_OF_LINES,

@@ -87,7 +87,7 @@ def _added(change: Change, tally: Tally | None) -> tuple[float | None, float | N
 
 def _places(event: SkillDiff, key: Row) -> list[Row]:
     places = event.tally.places if event.tally is not None else {}
-    return [{**key, "attribute_id": name, "places": moved} for name, moved in places.items()]
+    return [{**key, "attribute_id": name, "places": moved / ONE} for name, moved in places.items()]
 
 
 def _refusals(event: SkillDiff, key: Row) -> list[Row]:

@@ -94,7 +94,7 @@ SKILL_PLACES = Table(
         DOMAIN,
         VERSION,
         ATTRIBUTE_ID,
-        number("places", "Places that the line won for what was taken; below 0: lost, to what was left"),
+        real("places", "Places that the line won for what was taken; below 0: lost, to what was left"),
         EVENT_ID,
         OCCURRED_AT,
     ),

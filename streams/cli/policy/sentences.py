@@ -6,8 +6,14 @@ from typing import Any
 
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
+_COUNTED = re.compile(r"lately taken (\S+) times where (\S+) were to be expected")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SURE = {"low": "a first sign", "medium": "likely", "high": "sure"}
+_SURE = {"silent": "says nothing", "low": "a first sign", "medium": "likely", "high": "sure"}
+_VERDICTS = {
+    "supports": "speaks for this",
+    "contradicts": "speaks against this",
+    "unrelated": "has nothing to do with this",
+}
 _COMMANDS = {
     "pinned": "{who} pinned this: it stays, whatever you choose.",
     "unpinned": "{who} unpinned this: it may change again.",
@@ -50,7 +56,7 @@ def sentence(step: dict[str, Any]) -> str:
         told = _COMMANDS.get(step["kind"], "{who} changed this.")
         said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
         return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
-    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step))))
+    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step), _thought(step))))
 
 
 def state(line: dict[str, Any] | None) -> str:
@@ -90,25 +96,45 @@ def _taken(step: dict[str, Any]) -> str:
     left = f"You took {named} and left {number(others)} {'other' if others == 1 else 'others'}"
     if share := _SHARE.fullmatch(step["reason"]):
         without = others - round(int(share[1]) * others / 100)
-        amount = "all" if without == others and others > 1 else number(without)
-        return f"{left}, {amount} of them without this."
+        return f"{left}, {_amount(without, others)} of them without this."
     if passed := _PASSED.fullmatch(step["reason"]):
         return f"{left}, {number(int(passed[1]))} of them with this."
+    if counted := _COUNTED.fullmatch(step["reason"]):
+        met = step["others_with"]
+        found = "" if met is None else f", {_amount(others - met, others)} of them without this"
+        times = "once" if counted[1] == "1" else f"{counted[1]} times"
+        return f"{left}{found}. Lately you took this {times}; by chance it would be {counted[2]}."
     return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
+
+
+def _amount(some: int, of: int) -> str:
+    return "all" if some == of and of > 1 else number(some)
 
 
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
+    if step["kind"] == "judged":
+        return ""
     if step["kind"] == "evicted":
         return "The profile was full, and this was the line that it could spare."
     if after is None:
         return "It left the profile."
     if before is None:
-        return f"It is new in the profile: {_SURE[after]}."
+        return f"It is new in the profile: {_SURE[after] if after != 'silent' else 'counted, it says nothing yet'}."
     if before == after:
         return "It counts a little less now." if step["kind"] == "weakened" else ""
     return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."
+
+
+def _thought(step: dict[str, Any]) -> str:
+    """What a model said of it, and of the choice."""
+    if step["verdict"] is None:
+        return ""
+    by = f", because of “{step['quoted']}”" if step["quoted"] else ""
+    said = f"A model judged that the choice {_VERDICTS[step['verdict']]}{by}."
+    without = " Nothing came of it." if step["kind"] == "judged" and step["verdict"] != "unrelated" else ""
+    return said + without + (f" Its thoughts on the choice: “{step['analysis']}”" if step["analysis"] else "")
 
 
 def _listed(titles: list[str]) -> str:

@@ -147,7 +147,7 @@ def test_changes_and_lines_have_their_counts_in_choices():
     assert [(row["kind"], row["taken"], row["expected"]) for row in put.children[0]] == [
         ("seeded", 1.5, 0.5), ("reinforced", 1.0, 0.25), ("discovered", 0.0, 0.0), ("set", 2.0, 0.0)
     ]  # fmt: skip
-    assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 2)]
+    assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 0.0625)]
     put = read(record(skill().model_copy(update={"attributes": (noir,)})))
     assert isinstance(put, Put)
     assert [(row["taken"], row["expected"], row["gained"]) for row in put.children[0]] == [(1.5, 0.5, -2.0)]
