@@ -49,6 +49,7 @@ from .skills import (
 )
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
+from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
 
 __all__ = [
     "MAX_ATTRIBUTES",
@@ -83,6 +84,7 @@ __all__ = [
     "Evidence",
     "Facet",
     "Fact",
+    "Features",
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
@@ -94,10 +96,13 @@ __all__ = [
     "Judgement",
     "Key",
     "Kind",
+    "Learned",
     "Memory",
+    "Mix",
     "Model",
     "OpenRanking",
     "OpenRankings",
+    "Outcome",
     "Persona",
     "PolicySkill",
     "Position",
@@ -129,6 +134,9 @@ __all__ = [
     "UnknownTopic",
     "Verdict",
     "WaitingSelection",
+    "WeightAction",
+    "WeightCommand",
+    "Weights",
     "Wish",
     "compound_key",
     "decode",
