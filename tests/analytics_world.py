@@ -299,7 +299,7 @@ class _Builder:
             domain=key[1],
             action=action,
             attribute_id=max(
-                skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.tier, line.support)
+                skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.confirmed_at > 0, line.tier)
             ).attribute_id,
             actor="support",
             reason="the user asked for it",

@@ -6,7 +6,6 @@ from typing import Any
 
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
-_COUNTED = re.compile(r"lately taken (\S+) times where (\S+) were to be expected")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _SURE = {"silent": "says nothing", "low": "a first sign", "medium": "likely", "high": "sure"}
 _VERDICTS = {
@@ -99,11 +98,11 @@ def _taken(step: dict[str, Any]) -> str:
         return f"{left}, {_amount(without, others)} of them without this."
     if passed := _PASSED.fullmatch(step["reason"]):
         return f"{left}, {number(int(passed[1]))} of them with this."
-    if counted := _COUNTED.fullmatch(step["reason"]):
+    if step["taken"] is not None:
         met = step["others_with"]
         found = "" if met is None else f", {_amount(others - met, others)} of them without this"
-        times = "once" if counted[1] == "1" else f"{counted[1]} times"
-        return f"{left}{found}. Lately you took this {times}; by chance it would be {counted[2]}."
+        times = "once" if step["taken"] == "1" else f"{step['taken']} times"
+        return f"{left}{found}. Lately you took this {times}; by chance it would be {step['expected']}."
     return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
 
 

@@ -136,7 +136,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    more = ["id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
+    more = ["source", "id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
     groups = {
         heading: [line for line in skill.attributes if line.kind is kind and line.tier]
         for kind, heading in SECTIONS.items()
@@ -145,7 +145,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
         if lines:
             lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
             counts = ("tier", "taken", "chance")
-            made = table(heading, *counts, "source", *more, whole=(*counts, "id"))
+            made = table(heading, *counts, *more, whole=(*counts, "id"))
             for line in lines:
                 row(made, _cells(line, more, vouching), {0: "dim", 1: "dim", 3: "bold"}.get(line.tier))
             out.print(made)
@@ -162,16 +162,16 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
 def _cells(line: "Attribute", more: list[str], vouching: "Vouching") -> list[object]:
     """The line's cells.
 
-    In a narrow terminal its id stands below its words, so that it can be copied whole, and its marks below its source.
+    In a narrow terminal its source stands behind its words and its id below them, so that it can be copied whole.
     """
     words = f"{line.value} ({line.dimension})"
     marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None)
-    source = (", " if more else "\n").join([line.source.value, *marks])
+    source = ", ".join([line.source.value, *marks])
     items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     return [
-        words if more else f"{words}\n{line.attribute_id}",
-        *(line.tier, *_counts(line), source),
-        *[line.attribute_id, ", ".join(items)][: len(more)],
+        words if more else f"{words} · {source}\n{line.attribute_id}",
+        *(line.tier, *_counts(line)),
+        *[source, line.attribute_id, ", ".join(items)][: len(more)],
     ]
 
 

@@ -99,7 +99,7 @@ STEP: dict[str, Any] = {
     "title": "Arrival",
     "ranking": {"shown": "abcdefghij"},
 }
-STEP["others_with"] = None
+STEP |= {"others_with": None, "taken": None, "expected": None}
 STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
 
 
@@ -112,14 +112,12 @@ STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
              "It went from “a first sign” to “likely”."),
         ),
         (
-            {"reason": "lately taken 6 times where 2.1 were to be expected", "others_with": 0, "tier_before": "high",
-             "tier_after": "high"},
+            {"taken": "6", "expected": "2.1", "others_with": 0, "tier_before": "high", "tier_after": "high"},
             ("You took *Arrival* and left nine others, all of them without this. "
              "Lately you took this 6 times; by chance it would be 2.1."),
         ),
         (
-            {"kind": "weakened", "reason": "lately taken 2.1 times where 2.5 were to be expected", "tier_before": "low",
-             "tier_after": "silent"},
+            {"kind": "weakened", "taken": "2.1", "expected": "2.5", "tier_before": "low", "tier_after": "silent"},
             ("You took *Arrival* and left nine others. Lately you took this 2.1 times; by chance it would be 2.5. "
              "It went from “a first sign” to “says nothing”."),
         ),
