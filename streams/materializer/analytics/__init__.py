@@ -22,6 +22,7 @@ VIEWS = (
     "cold_start_age",
     "shadow_arms",
     "line_value",
+    "learned_weights",
 )
 """In the order of their creation: a view may use those before it."""
 MACROS = (
