@@ -10,7 +10,8 @@ from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selec
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
 from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from .items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
+from .habits import HabitCounts, HabitName
+from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
 from .memory import (
     MAX_COMPANIONS,
     MAX_CROWD,
@@ -55,6 +56,7 @@ __all__ = [
     "MAX_EVIDENCE",
     "MAX_FACETS",
     "MAX_FACTS",
+    "MAX_MEASURE",
     "MAX_MEMORY_FACTS",
     "MAX_OTHERS",
     "MAX_POPULAR",
@@ -82,6 +84,8 @@ __all__ = [
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
+    "HabitCounts",
+    "HabitName",
     "Injected",
     "Interaction",
     "Item",
@@ -89,6 +93,7 @@ __all__ = [
     "ItemMemory",
     "Key",
     "Kind",
+    "Measure",
     "Memory",
     "Model",
     "OpenRanking",

@@ -11,9 +11,9 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from operators.attributes import fact_id, normalise
+from operators.attributes import fact_id
+from operators.words import words
 from schemas import Attribute, Facet, ItemFacts, Kind, Tier
 
 TIER_WEIGHT = {Tier.LOW: 1.0, Tier.MEDIUM: 3.0, Tier.HIGH: 6.0}
@@ -41,14 +41,6 @@ class RankWeights:
 
 DEFAULT_WEIGHTS = RankWeights()
 _TINY = 1e-9
-_COMMON = frozenset(
-    """
-    a an and any are at be but for from have i in is it like me my of on or some something that the this to want with
-    would you
-    """.split()  # noqa: SIM905 - as prose it can be read
-)
-
-
 @dataclass(frozen=True)
 class Score:
     """One candidate's score: compared by instruction, then by the sum of the other two.
@@ -121,16 +113,6 @@ def rank(
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     """What the facets of a user count in a ranking, by attribute id."""
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
-
-
-@lru_cache(maxsize=8_192)
-def words(text: str) -> frozenset[str]:
-    """The words of a text that mean something by themselves.
-
-    >>> sorted(words("Something like the Sci-Fi of 1984"))
-    ['1984', 'fi', 'sci']
-    """
-    return frozenset(normalise(text).split("-")) - _COMMON - {""}
 
 
 def _standard(values: Sequence[float], weight: float) -> list[float]:

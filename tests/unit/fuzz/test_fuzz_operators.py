@@ -21,7 +21,8 @@ from operators.neighbourhood import Gathered, near
 from operators.privacy.orders import is_suspicious
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
-from operators.rank.deterministic import rank, words
+from operators.rank.deterministic import rank
+from operators.words import words
 from operators.render import render
 from operators.retrieve import Preset, retrieve
 from operators.slim import slim
