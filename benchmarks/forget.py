@@ -22,22 +22,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from pydantic_core import to_json
-
 from benchmarks.analytics_fill import fill
 from operators.forget import with_scope
-from operators.propagate import neighbour_of
-from schemas import ForgetRequest, Forgotten, Receipt, compound_key, subject_of
+from operators.propagate import GraphLimits, neighbour_of
+from schemas import MAX_TAKERS, ForgetRequest, Forgotten, ItemMemory, Receipt, Taker, compound_key, subject_of
+from streams.kafka.packed_items import pack
 from streams.materializer.batch import Batch
 from streams.materializer.snapshot import Publisher
 from streams.materializer.store import Store
-from streams.worker.runtime.lookup import keys_that_begin, keys_that_hold
+from streams.settings import Settings
+from streams.worker.items.shared import Items
+from streams.worker.runtime.lookup import keys_that_begin
 
-NEIGHBOURHOOD_BYTES = 4_000
-ITEM_MEMORY_BYTES = 6_000
 ITEMS = 20_000
-TABLES_BY_USER = 5
-"""Skills, profiles, memories, neighbourhoods, shadow skills: tables whose keys are scanned."""
+TABLES_BY_USER = 4
+"""Skills, profiles, memories, shadow skills: tables whose keys are scanned."""
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Clock:
@@ -58,23 +58,18 @@ class Clock:
 def tables(users: int, who: str, clock: Clock) -> None:
     """Times the scans of a worker that holds all users."""
     keys = [compound_key(f"user-{n:08}", "books") for n in range(users)]
-    heard = to_json(neighbour_of(who))
-    body = b"x" * NEIGHBOURHOOD_BYTES
-    near = {key: body + str(n).encode() for n, key in enumerate(keys)}
-    near[keys[users // 3]] = body + heard
-    taken = b"x" * ITEM_MEMORY_BYTES
-    items = {compound_key(f"item-{n}", "books"): taken + str(n).encode() for n in range(ITEMS)}
-    items[compound_key("item-7", "books")] = taken + to_json(who)
     by_user: Any = SimpleNamespace(data=dict.fromkeys(keys, b""))
-    with clock.step("worker: keys of five tables"):
+    with clock.step("worker: keys of four tables"):
         for _ in range(TABLES_BY_USER):
             _expect(1, asyncio.run(keys_that_begin(by_user, who)))
-    held: Any = SimpleNamespace(data=items)
+    items, name = Items(Settings(), GraphLimits()), neighbour_of(who)
+    for number in range(ITEMS):
+        crowd = [neighbour_of(f"taker-{number}-{n}") for n in range(MAX_TAKERS - 1)]
+        takers = tuple(Taker(each, 1, START, 1, 1) for each in [*crowd, *([name] if number == ITEMS // 3 else [])])
+        item = ItemMemory(domain="books", item_id=f"item-{number}", takers=takers)
+        items.take(0, number, compound_key(item.item_id, item.domain), pack(item))
     with clock.step(f"worker: {ITEMS:,} items' memories"):
-        _expect(1, asyncio.run(keys_that_hold(held, to_json(who))))
-    around: Any = SimpleNamespace(data=near)
-    with clock.step("worker: all neighbourhoods, one scan"):
-        _expect(1, asyncio.run(keys_that_hold(around, heard)))
+        _expect(1, asyncio.run(items.holding(0, name)))
 
 
 def _expect(count: int, found: list[bytes]) -> None:

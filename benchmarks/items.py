@@ -9,6 +9,7 @@ the search for one taker in all items, as a request to forget does it.
 """
 
 import argparse
+import asyncio
 import json
 import random
 import resource
@@ -27,7 +28,7 @@ from operators.steps.propagate import step
 from operators.steps.remember import remember
 from schemas import Fact, ItemFacts, ItemMemory, Memory, compound_key
 from streams.kafka.clients import partition_of
-from streams.kafka.packed_items import holds, name_bytes, pack
+from streams.kafka.packed_items import pack
 from streams.settings import Settings
 from streams.worker.items.shared import Items
 from streams.worker.items.store import RocksItems
@@ -108,13 +109,12 @@ def measured(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     first = us(lambda: [items.near(each) for each in readers], READS)
     again = us(lambda: [items.near(each) for each in readers], READS)
     epochs = us(lambda: [items.epochs(each) for each in readers], READS)
-    sought = name_bytes(neighbour_of(readers[0].user_id, limits.secret))
+    sought = neighbour_of(readers[0].user_id, limits.secret)
     found: list[bytes] = []
 
     def search() -> None:
         for partition in range(settings.partitions):
-            keys = items.store.keys(partition)
-            found.extend(key for key in keys if holds(items.store.get(partition, key) or b"", sought))
+            found.extend(asyncio.run(items.holding(partition, sought)))
 
     search_us = us(search, count)
     if not found:

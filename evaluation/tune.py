@@ -20,7 +20,7 @@ from evaluation.arms.sager import Parts, Sager
 from evaluation.case import Case, Split
 from evaluation.draw import NEGATIVES, Negatives, Pool, chance, sample, shuffled
 from evaluation.split import read
-from operators.rank.deterministic import RankWeights
+from operators.rank.weights import RankWeights
 
 LEAST_VISITS = 4
 GRID = tuple(

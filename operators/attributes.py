@@ -83,7 +83,14 @@ def _fact_id(dimension: str, value: str) -> str:
 
 
 def from_fact(
-    fact: Fact, tier: Tier, source: Source, *, support: int = 1, confirmed_at: int = 0, evidence: Evidence | None = None
+    fact: Fact,
+    tier: Tier,
+    source: Source,
+    *,
+    counts: tuple[int, int] = (0, 0),
+    support: int = 1,
+    confirmed_at: int = 0,
+    evidence: Evidence | None = None,
 ) -> Attribute:
     """The attribute that says: this user is drawn to items with this fact."""
     return Attribute(
@@ -93,6 +100,8 @@ def from_fact(
         value=fact.value,
         tier=tier,
         source=source,
+        taken=counts[0],
+        expected=counts[1],
         support=support,
         confirmed_at=confirmed_at,
         evidence=(evidence,) if evidence else (),

@@ -71,9 +71,6 @@ class Neighbourhood:
     signals: tuple[ItemSignal, ...] = ()
 
 
-DEFAULT = GraphLimits()
-
-
 class Gathered:
     """An item's memory with what is counted once for all who ask.
 
@@ -119,11 +116,6 @@ def near(items: Iterable[Gathered], reader: str) -> Neighbourhood:
     known = list(items)
     told = (each.tell(reader) for each in known)
     return Neighbourhood(sum(each.item.epoch for each in known), tuple(signal for signal in told if signal is not None))
-
-
-def signal_to(item: ItemMemory, reader: str, limits: GraphLimits = DEFAULT) -> ItemSignal | None:
-    """What the item's takers other than this neighbour have in common; None where too few others took it."""
-    return Gathered(item, limits).tell(reader)
 
 
 def _seen(taker: Taker) -> Crowd:

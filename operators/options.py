@@ -19,6 +19,18 @@ class Category(StrEnum):
     """Where in a city somebody goes: a postal code, a square of some kilometres. Never a street."""
 
 
+class EvolveMode(StrEnum):
+    """How a choice changes a skill.
+
+    By counts of what was taken and what was to be expected; or, for comparison, by one tier a choice as the paper has
+    it (2.5), or anew from the choice alone (the paper's Table 5).
+    """
+
+    COUNTS = "counts"
+    INCREMENTAL = "incremental"
+    REPLACE = "replace"
+
+
 class Preset(StrEnum):
     """Where the rules' inputs come from when neighbours are pruned.
 

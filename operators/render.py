@@ -14,7 +14,7 @@ MAX_VALUE_CHARS = 60
 _PINNED = ", pinned"
 _PINNED_CHARS = len(_PINNED)
 _HEADING_CHARS = len("## \n")
-_TIER_CHARS = (0, *(len(f"-  (, {tier})\n") for tier in sorted(Tier)))
+_TIER_CHARS = tuple(len(f"-  (, {tier})\n") for tier in sorted(Tier))
 """Of a line, besides its words: the tier's name and the signs; by the tier's number."""
 _MOST_LINE_CHARS = max(_TIER_CHARS) + _PINNED_CHARS
 _MOST_OTHER_CHARS = 400
@@ -41,10 +41,10 @@ def line_of(attribute: Attribute) -> str:
 
 
 def render_lines(attributes: Sequence[Attribute], strategy: Strategy) -> str:
-    """The document of these attributes, section by section, strongest first."""
+    """The document of these attributes but the silent ones, section by section, strongest first."""
     parts: list[str] = []
     for kind, heading in SECTIONS.items():
-        lines = [a for a in attributes if a.kind is kind]
+        lines = [a for a in attributes if a.kind is kind and a.tier]
         if lines:
             lines.sort(key=lambda a: (-a.tier, -a.confirmed_at, -a.support, a.attribute_id))
             parts.append(f"## {heading}\n" + "\n".join(line_of(a) for a in lines))
@@ -55,6 +55,7 @@ def render_lines(attributes: Sequence[Attribute], strategy: Strategy) -> str:
 
 def characters(attributes: Sequence[Attribute], strategy: Strategy) -> int:
     """How long the document of these attributes is, without writing it."""
+    attributes = [a for a in attributes if a.tier]
     lengths = [
         len(clip(a.value)) + len(a.dimension) + _TIER_CHARS[a.tier] + (_PINNED_CHARS if a.pinned else 0)
         for a in attributes
@@ -72,9 +73,10 @@ def fits(attributes: Sequence[Attribute], most: int) -> bool:
 
     Values as long as they are, which no document shows longer, tell that of nearly all skills.
     """
-    words = sum([len(a.value) + len(a.dimension) for a in attributes])
+    said = [a for a in attributes if a.tier]
+    words = sum([len(a.value) + len(a.dimension) for a in said])
     return (
-        words + len(attributes) * _MOST_LINE_CHARS + _MOST_OTHER_CHARS <= most
+        words + len(said) * _MOST_LINE_CHARS + _MOST_OTHER_CHARS <= most
         or characters(attributes, strategy_of(attributes)) <= most
     )
 

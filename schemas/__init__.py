@@ -5,7 +5,7 @@ from .codec import decode, derived_id, encode
 from .commands import Action, SkillCommand, Stated
 from .contrasts import Contrast
 from .dead_letters import DeadLetter
-from .diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff
+from .diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
 from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
@@ -34,6 +34,8 @@ from .skills import (
     MAX_EVIDENCE,
     MAX_POPULAR,
     MAX_RECENT,
+    MAX_USUAL,
+    ONE,
     Attribute,
     Evidence,
     GlobalSkill,
@@ -65,6 +67,8 @@ __all__ = [
     "MAX_TAKEN",
     "MAX_TAKERS",
     "MAX_TASTES",
+    "MAX_USUAL",
+    "ONE",
     "SCHEMA_VERSION",
     "TOPICS",
     "Action",
@@ -121,6 +125,7 @@ __all__ = [
     "Strategy",
     "Taken",
     "Taker",
+    "Tally",
     "Tier",
     "Topic",
     "Touch",

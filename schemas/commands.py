@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from .base import Event, Model
 from .fields import AttributeId, DomainField, Label, UserIdField
@@ -25,13 +25,23 @@ class Action(StrEnum):
     IMPORT = "import"
 
 
+def _is_said(tier: Tier) -> Tier:
+    if tier is Tier.SILENT:
+        raise ValueError("must be 'low', 'medium' or 'high': to say nothing of it, remove the line")
+    return tier
+
+
+SaidTier = Annotated[Tier, AfterValidator(_is_said)]
+"""A tier that a person may give a line."""
+
+
 class Stated(Model):
     """A line in a person's own words."""
 
     kind: Kind = Kind.PREFERENCE
     dimension: Annotated[str, Field(min_length=1, max_length=40)]
     value: Label
-    tier: Tier = Tier.HIGH
+    tier: SaidTier = Tier.HIGH
 
 
 _NEEDED = {
@@ -78,7 +88,7 @@ class SkillCommand(Event):
     attribute_id: AttributeId | None = Field(default=None, description="The line that the action applies to, if any.")
     line: Stated | None = Field(default=None, description="add: the new line.")
     value: Label | None = Field(default=None, description="reword: the line's new text.")
-    tier: Tier | None = Field(default=None, description="set-tier: the line's new tier.")
+    tier: SaidTier | None = Field(default=None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(default=None, ge=0, description="roll-back: the version to go back to; 0: the seed.")
     lines: tuple[Attribute, ...] | None = Field(
         default=None,

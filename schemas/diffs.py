@@ -9,7 +9,7 @@ from .base import Event, Model
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
 from .reasoned import ReasonedBy
-from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Evidence, Position, Strategy, Tier
+from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Count, Evidence, Position, Strategy, Tier
 
 
 class ChangeKind(StrEnum):
@@ -43,7 +43,26 @@ class Change(Model):
     discovered: Attribute | None = Field(
         default=None, description="The new line, where the change brings one: discovered, added, reworded, restored."
     )
+    counts: tuple[Count, Count] | None = Field(
+        default=None, description="Of a line that a person set: what now counts as taken and expected, in 1/1024."
+    )
     reason: Annotated[str, Field(max_length=300)] = ""
+
+
+Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(ge=0, le=16 * 1_024)]]
+"""What is added to a line's counts, taken and expected, in 1/1024."""
+
+
+class Tally(Model):
+    """What one event did to the counts of a skill's lines.
+
+    In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
+    `count -= count // forget`; then `lines` are added. Lines that the event discovers come with counts of their own.
+    """
+
+    forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
+    begun: dict[AttributeId, tuple[Count, Count]] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
+    lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
 
 
 class Refusal(StrEnum):
@@ -81,7 +100,11 @@ class SkillDiff(Event):
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(default=None, max_length=MAX_ATTRIBUTES)
+    seeded_from: tuple[Position, ...] = Field(
+        default=(), max_length=4, description="Up to where the person's interactions are counted in the seed."
+    )
     changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
+    tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True

@@ -17,17 +17,24 @@ MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
 MAX_POPULAR = 2_048
+MAX_USUAL = 512
+ONE = 1_024
+"""A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_MS = 253_402_300_799_999
 
 
-_TIER_NAMES = ("", "low", "medium", "high")
+_TIER_NAMES = ("silent", "low", "medium", "high")
 """By the tier's number."""
 
 
 class Tier(IntEnum):
-    """How sure we are of an attribute; written as `low`, `medium` or `high`."""
+    """How sure we are of an attribute; written as `silent`, `low`, `medium` or `high`.
 
+    A silent line is kept and counted but says nothing: no ranking, prompt or slim skill goes by it.
+    """
+
+    SILENT = 0
     LOW = 1
     MEDIUM = 2
     HIGH = 3
@@ -45,7 +52,7 @@ class Tier(IntEnum):
             found = _TIERS.get(value) or cls.__members__.get(value.upper())
             if found is not None:
                 return found
-        raise ValueError("must be 'low', 'medium' or 'high'")
+        raise ValueError("must be 'silent', 'low', 'medium' or 'high'")
 
     def __str__(self) -> str:
         return _TIER_NAMES[self]
@@ -86,6 +93,10 @@ class Source(StrEnum):
     STATED = "stated"
 
 
+Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
+"""A count of evidence in 1/1024."""
+
+
 class Evidence(Model):
     """The event behind an attribute: which choice, of which item."""
 
@@ -98,6 +109,10 @@ class Attribute(Model):
 
     Counts are in the user's own contrasts, not in clock time: `confirmed_at` is the number of contrasts
     that the skill had learned from when the attribute was last supported.
+
+    `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
+    says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
+    follows from them. Both are 0 in lines from before counts and in those of a template.
     """
 
     attribute_id: AttributeId
@@ -106,6 +121,8 @@ class Attribute(Model):
     value: Label
     tier: Tier
     source: Source
+    taken: Count = 0
+    expected: Count = 0
     support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
     contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
     confirmed_at: int = Field(default=0, ge=0)
@@ -189,7 +206,14 @@ class GlobalSkill(Event):
     domain: DomainField
     users: int = Field(ge=0, description="How many users it was computed from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
-    shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
+    shares: dict[AttributeId, Share] = Field(
+        default_factory=dict, max_length=512, description="Which share of the users holds an attribute."
+    )
+    usual: dict[AttributeId, Share] = Field(
+        default_factory=dict,
+        max_length=MAX_USUAL,
+        description="In which share of what was taken the item has the fact: what is to be expected of anybody.",
+    )
     items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(
         default_factory=dict,
         max_length=MAX_POPULAR,

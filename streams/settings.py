@@ -17,7 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.options import Category, Preset, RankSkill
+from operators.options import Category, EvolveMode, Preset, RankSkill
 from streams.logs import LogFormat
 
 PRICED_TOKENS = 1_000_000
@@ -108,13 +108,6 @@ class RankerName(StrEnum):
     FIRST_TOKEN = "first-token"  # noqa: S105 - the form of a question, no password
     LISTWISE = "listwise"
     POINTWISE = "pointwise"
-
-
-class EvolveMode(StrEnum):
-    """How a choice changes a skill: by a diff, or anew from the choice alone (the paper's Table 5)."""
-
-    INCREMENTAL = "incremental"
-    REPLACE = "replace"
 
 
 class Settings(BaseSettings):
@@ -237,7 +230,10 @@ class Settings(BaseSettings):
     )
     statinit: bool = Field(default=True, description="Start skills from a user's history.")
     cold_start: bool = Field(default=True, description="Start users without history from the domain's global skill.")
-    evolve_mode: EvolveMode = Field(default=EvolveMode.INCREMENTAL, description="incremental, or replace (Table 5).")
+    evolve_mode: EvolveMode = Field(
+        default=EvolveMode.COUNTS,
+        description="counts; to compare: incremental (one tier a choice, as in the paper), or replace (its Table 5).",
+    )
     warmup_rounds: int | None = Field(
         default=None, ge=0, description="A skill is frozen after this many choices, as in the paper's tests. [never]"
     )

@@ -10,7 +10,8 @@ from streams.vouching import vouching_of
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
     """How skills evolve, for arms of which nobody is told: without slim skills, seals and a graph."""
-    return Evolve(limits, privacy_of(settings), settings.warmup_rounds, vouching=vouching_of(settings))
+    vouching = vouching_of(settings)
+    return Evolve(limits, privacy_of(settings), settings.warmup_rounds, vouching=vouching, mode=settings.evolve_mode)
 
 
 def rank_of(settings: Settings) -> Rank:

@@ -10,9 +10,8 @@ import itertools
 import random
 import threading
 import time
-import weakref
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -20,10 +19,7 @@ from typing import Any, Self
 import pytest
 from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import OFFSET_END, TopicPartition
-from faust.events import Event
-from faust.streams import _current_event
 from faust.types import TP
-from faust.types.tuples import Message
 
 from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, decode
 from schemas.codec import ModelT, encode
@@ -314,11 +310,7 @@ class FakeWorker:
         self.assign()
         self.pipeline.reader.tell(self.ack)  # type: ignore[arg-type]
         for agent in self.pipeline.app.agents.values():
-            if set(agent.channel.topics) <= set(self.pipeline.reader.topics):
-                work = self._read(agent.channel.topics)
-            else:
-                work = agent.fun(_Stream(self, agent.channel.topics))
-            task = asyncio.create_task(work, name=agent.name)
+            task = asyncio.create_task(self._read(agent.channel.topics), name=agent.name)
             self._agents.add(task)
             log.agents.add(task)
 
@@ -481,32 +473,6 @@ class FakeWorker:
         ]
         return self._rng.choice(ready) if ready else None
 
-    def take(self, topics: Sequence[str]) -> Event | None:
-        """The next event of some of these topics' partitions, if there is one."""
-        tp = self._some(topics)
-        if tp is None:
-            return None
-        record = self.log.records[tp][self.next_offset[tp]]
-        self.next_offset[tp] += 1
-        return event_of(self.pipeline, record, self.generation)
-
-
-def event_of(pipeline: Pipeline, record: Record, generation: int) -> Event:
-    """A record as Faust gives it to an agent."""
-    message = Message(
-        record.topic,
-        record.partition,
-        record.offset,
-        record.timestamp_ms / 1_000,
-        0,
-        [],
-        record.key,
-        record.value,
-        None,
-        generation_id=generation,
-    )
-    return Event(pipeline.app, record.key, record.value, {}, message)
-
 
 def read_by(pipeline: Pipeline) -> set[str]:
     """Which topics the agents read, by the registry's names."""
@@ -519,31 +485,6 @@ def position(record: Record) -> Position:
     return Position(
         topic=record.topic, partition=record.partition, offset=record.offset, timestamp_ms=record.timestamp_ms
     )
-
-
-class _Stream:
-    """An agent's stream of these topics, to be acknowledged by hand."""
-
-    def __init__(self, worker: FakeWorker, topics: Sequence[str]) -> None:
-        self._worker, self._topics = worker, topics
-
-    def noack(self) -> Self:
-        return self
-
-    async def events(self) -> AsyncIterator[Event]:
-        while True:
-            event = self._worker.take(self._topics)
-            if event is None:
-                await self._worker.log.more()
-                continue
-            # By it a table finds the partition of what is written. A Faust stream sets it the same way.
-            _current_event.set(weakref.ref(event))
-            yield event
-
-    async def ack(self, event: Event) -> None:
-        await self._worker.lives()
-        event.message.acked = True
-        self._worker.ack(event)
 
 
 class _Outlet:

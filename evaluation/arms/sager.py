@@ -20,7 +20,7 @@ from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import Reasoner, RulesReasoner, RulesReplacer
 from operators.privacy import OFF
 from operators.rank import RankSkill
-from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import Neighbours, Retrieved
 from operators.steps import Evolve, Reason, Start, State, learn
 from operators.steps import rank as ranking

@@ -16,7 +16,7 @@ from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
 PROMPT = "evolve-replace.v1"
-TIERS = tuple(str(tier) for tier in reversed(Tier))
+TIERS = tuple(str(tier) for tier in reversed(Tier) if tier)
 
 
 @dataclass(frozen=True)

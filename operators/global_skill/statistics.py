@@ -7,7 +7,9 @@ person's. How many users are light or heavy is told as it is: an amount of use i
 from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
+from operators.attributes import fact_ids
 from operators.global_skill.words import PLACES, dimension_words, guidance, strategies
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
@@ -21,6 +23,8 @@ FAVOURITES = 3
 NARROW_SHARE = 0.5
 """A heavy user is narrow when their three favourites make up this share of what they took."""
 MAX_SHARES = 512
+MAX_TOLD_USUAL = 256
+"""What fewer items have is hardly to be expected of anybody; 64 would do."""
 LIGHT_USERS, MODERATE_USERS = "light", "moderate"
 WIDE_USERS, NARROW_USERS = "heavy, wide taste", "heavy, narrow taste"
 PERSONAS = (LIGHT_USERS, MODERATE_USERS, WIDE_USERS, NARROW_USERS)
@@ -74,6 +78,16 @@ class Held:
     users: int
 
 
+class Takes(NamedTuple):
+    """How often a fact was taken, and by how many users."""
+
+    times: int
+    users: int
+
+
+NOTHING = Takes(0, 0)
+
+
 class Population:
     """Counts over the users of one domain, one profile after the other; the order changes nothing.
 
@@ -96,6 +110,8 @@ class Population:
         self.personas: Counter[str] = Counter()
         self._tracked = tracked
         self._held: dict[str, Held] = {}
+        self._takes: dict[str, Takes] = {}
+        self._visits = 0
         self._met: dict[str, int] = {}
 
     def __len__(self) -> int:
@@ -113,13 +129,31 @@ class Population:
             return
         self.users += 1
         self.personas[persona_of(profile)] += 1
-        for attribute in statinit(profile, self.prior):
+        for attribute in statinit(profile, limits=self.prior):
             if attribute.tier >= Tier.MEDIUM:
                 self._count(attribute)
+        self._take(profile)
         if len(self._held) > self._tracked:
             kept = sorted(self._held.items(), key=lambda pair: (-pair[1].users, pair[0]))
             # A quarter is freed at once: sorting at every user would cost too much.
             self._held = dict(kept[: max(1, self._tracked * 3 // 4)])
+
+    def _take(self, profile: Profile) -> None:
+        """Count the facts of what a user took lately: at most 15 items, so that nobody's word is much of the whole."""
+        taken = Counter(name for facts in profile.recent for name in fact_ids(facts))
+        self._visits += len(profile.recent)
+        for name, times in taken.items():
+            known = self._takes.get(name, NOTHING)
+            self._takes[name] = Takes(known.times + times, known.users + 1)
+        if len(self._takes) > self._tracked:
+            most = sorted(self._takes.items(), key=lambda pair: (-pair[1].times, pair[0]))
+            self._takes = dict(most[: max(1, self._tracked * 3 // 4)])
+
+    def usual(self, floor: int) -> dict[str, float]:
+        """In which share of what was lately taken the item has a fact: the commonest that this many users took."""
+        common = [(name, takes.times) for name, takes in self._takes.items() if takes.users >= floor]
+        common.sort(key=lambda pair: (-pair[1], pair[0]))
+        return {name: _share(times, self._visits) for name, times in common[:MAX_TOLD_USUAL]}
 
     def met(self, memory: Memory) -> None:
         """Count what one more user took lately. Each user may be counted once only.
@@ -198,6 +232,7 @@ def global_skill(
         users=population.users,
         attributes=_template(held, population.users, limits),
         shares=shares,
+        usual=population.usual(limits.floor),
         items=population.popular(limits.floor),
         personas=tuple(
             Persona(name=name, share=_share(population.personas[name], population.users), strategy=strategy)
@@ -213,7 +248,6 @@ def global_skill(
                 if vouching.of_line(one.attribute) is None
             ],
             words,
-            population.prior,
         ),
         reasoned_by=ReasonedBy(reasoner="rules"),
     )

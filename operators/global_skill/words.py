@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from operators.prompts import as_data
 from operators.render import EXPLORATION
-from operators.statinit.prior import PriorLimits
 from schemas import Attribute, Kind
 
 MAX_GUIDANCE_CHARS = 1_200
@@ -47,9 +46,7 @@ def strategies(words: DimensionWords) -> tuple[str, str, str, str]:
     return light, moderate, wide, narrow
 
 
-def guidance(
-    domain: str, users: int, held: Sequence[tuple[Attribute, float]], words: DimensionWords, prior: PriorLimits
-) -> str:
+def guidance(domain: str, users: int, held: Sequence[tuple[Attribute, float]], words: DimensionWords) -> str:
     """How to decide for somebody new, in at most 1,200 characters; empty without users.
 
     Args:
@@ -57,7 +54,6 @@ def guidance(
         users: how many users it was learned from.
         held: what enough of them hold, with its share, the most shared first.
         words: what the domain's items are told apart by.
-        prior: by whose weights a new user's own choices count.
     """
     if not users:
         return ""
@@ -66,8 +62,7 @@ def guidance(
     order = ["accuracy", *(["locality"] if words.local else []), "diversity", "novelty"]
     own = (
         "What they ask for comes before all of this, and with their first choices their own taste takes over: "
-        f"the last three count {prior.newest_weight:g} each, the fourth to the fifteenth {prior.recent_weight:g}, "
-        f"older ones {prior.older_weight:g}."
+        "each further choice takes a sixteenth away from what was counted before."
     )
     parts = [
         f"For somebody new in {domain}, from {users:,} users.",

@@ -1,11 +1,12 @@
-"""Merge (paper 2.5): the whole tier rule, protection, caps and eviction, and the fold of the log.
+"""Merge (paper 2.5): the counting of evidence, caps and eviction, and the fold of the log.
 
-`resolve` turns an honest proposal into a diff of effective changes: this is where the rule and its limits
-speak. `merge` applies a diff to a skill and knows no limit, so that the log alone gives every skill back, also
-after the limits were changed (invariant 1).
+`resolve_counts` turns a choice into a diff of effective changes: here the rule and its limits speak. `resolve`,
+the paper's own tier rule, is kept to compare. `merge` applies a diff to a skill and knows no limit, so that the log
+alone gives every skill back, also after the limits were changed (invariant 1).
 """
 
 from operators.merge.commands import resolve_command
+from operators.merge.counting import resolve_counts, resolve_visit
 from operators.merge.diffs import next_diff
 from operators.merge.folding import OutOfOrder, fold, holds, merge, start
 from operators.merge.incremental import resolve
@@ -24,6 +25,8 @@ __all__ = [
     "next_diff",
     "resolve",
     "resolve_command",
+    "resolve_counts",
     "resolve_replacement",
+    "resolve_visit",
     "start",
 ]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from operators.attributes import attribute_id
+from operators.evidence import counts_of, least
 from operators.evolve.validate import named, refusal
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
@@ -24,6 +25,7 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     Source,
+    Tier,
 )
 
 
@@ -130,13 +132,16 @@ def _remove(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits
 def _set_tier(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
     if command.tier is line.tier:
         return _refuse(line.attribute_id, ChangeKind.SET, Refusal.ALREADY_SO)
+    tier = command.tier or Tier.LOW
+    _, expected = counts_of(line)
     return _Answer(
         (
             Change(
                 kind=ChangeKind.SET,
                 attribute_id=line.attribute_id,
                 before=line.tier,
-                after=command.tier,
+                after=tier,
+                counts=(least(tier, expected), expected),
                 reason=command.reason,
             ),
         )
@@ -167,6 +172,7 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
         dimension=said.dimension,
         value=said.value,
         tier=said.tier,
+        taken=least(said.tier),
         source=Source.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),

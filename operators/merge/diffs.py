@@ -11,6 +11,7 @@ from schemas import (
     Evidence,
     Fact,
     ForgetRequest,
+    Interaction,
     PolicySkill,
     SkillCommand,
     SkillDiff,
@@ -19,7 +20,9 @@ from schemas import (
 )
 
 
-def next_diff(skill: PolicySkill, event: Contrast | SkillCommand | ForgetRequest, **found: Any) -> SkillDiff:
+def next_diff(
+    skill: PolicySkill, event: Contrast | Interaction | SkillCommand | ForgetRequest, **found: Any
+) -> SkillDiff:
     """The diff that leads from this version to the next; the first one carries the seed."""
     return SkillDiff(
         event_id=event.event_id,
@@ -29,6 +32,7 @@ def next_diff(skill: PolicySkill, event: Contrast | SkillCommand | ForgetRequest
         base_version=skill.version,
         version=skill.version + 1,
         seed=skill.attributes if skill.version == 0 else None,
+        seeded_from=skill.applied if skill.version == 0 else (),
         rewritten=skill.rewritten,
         **found,
     )

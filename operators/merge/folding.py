@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from operators.applied import is_applied, remember, with_applied
+from operators.evidence import MOST, kept
 from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
@@ -15,6 +16,8 @@ from schemas import (
     PolicySkill,
     Position,
     SkillDiff,
+    Source,
+    Tally,
 )
 
 
@@ -46,7 +49,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         )
     now = skill.contrasts + diff.is_contrast
     lines = diff.seed if diff.seed is not None else skill.attributes
-    attributes = apply_changes(lines, diff.changes, diff.evidence, now)
+    attributes = apply_changes(counted(lines, diff.tally), diff.changes, diff.evidence, now)
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
@@ -57,7 +60,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "strategy": strategy_of(attributes),
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
-            "applied": with_applied(skill.applied, diff.source),
+            "applied": with_applied(diff.seeded_from or skill.applied, diff.source),
             "last_diff": diff,
             "rewritten": diff.rewritten,
             "chain": diff.chain,
@@ -90,6 +93,26 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
+def counted(lines: Sequence[Attribute], tally: Tally | None) -> Sequence[Attribute]:
+    """The lines with the counts that an event leaves them, their tiers as before."""
+    if tally is None:
+        return lines
+    return tuple(_counted(line, tally) for line in lines)
+
+
+def _counted(line: Attribute, tally: Tally) -> Attribute:
+    name = line.attribute_id
+    taken, expected = tally.begun.get(name) or (line.taken, line.expected)
+    if line.source is not Source.STATED:
+        taken, expected = kept(taken, tally.forget), kept(expected, tally.forget)
+    more = tally.lines.get(name)
+    if more is not None:
+        taken, expected = min(taken + more[0], MOST), min(expected + more[1], MOST)
+    if taken == line.taken and expected == line.expected:
+        return line
+    return line.model_copy(update={"taken": taken, "expected": expected})
+
+
 def apply_changes(
     lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int
 ) -> tuple[Attribute, ...]:
@@ -108,6 +131,13 @@ def apply_changes(
     return tuple(held.values())
 
 
+def _set(line: Attribute, change: Change) -> dict[str, int]:
+    """The counts of a line that a person set; none before there were counts."""
+    if change.counts is None:
+        return {}
+    return {"taken": change.counts[0], "expected": change.counts[1], "support": max(line.support, change.after or 0)}
+
+
 def _changed(line: Attribute, change: Change, evidence: Evidence, now: int) -> Attribute:
     match change.kind:
         case ChangeKind.REINFORCED:
@@ -123,7 +153,7 @@ def _changed(line: Attribute, change: Change, evidence: Evidence, now: int) -> A
         case ChangeKind.WEAKENED:
             update = {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case ChangeKind.SET:
-            update = {"tier": change.after, "contradictions": 0}
+            update = {"tier": change.after, "contradictions": 0, **_set(line, change)}
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
             update = {"pinned": change.kind is ChangeKind.PINNED}
         case _:

@@ -13,10 +13,11 @@ class MergeLimits:
         discoveries: most new lines per event.
         attributes: most lines in a skill.
         characters: the size of a skill as rendered.
-        seed_characters: the part of it that a seed may fill, so that protected lines never crowd out all others.
+        seed_characters: the part of it that a seed may fill.
         pinned: most pinned lines.
         global_patience: a line of the global skill is left behind when this many of the user's own contrasts have
             not confirmed it.
+        verdict_weight: what a model's verdict on a line adds to its counts, as a part of a choice.
     """
 
     protect_contradictions: int = 2
@@ -24,9 +25,10 @@ class MergeLimits:
     discoveries: int = 3
     attributes: int = 40
     characters: int = 1_500
-    seed_characters: int = 800
+    seed_characters: int = 1_500
     pinned: int = 4
     global_patience: int = 5
+    verdict_weight: float = 0.5
 
 
 DEFAULT_LIMITS = MergeLimits()

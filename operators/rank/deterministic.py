@@ -2,45 +2,24 @@
 
 The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
 many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
-tiers would silence the skill. So only the instruction is a tier of its own; what the community says and what the skill
-says are brought to one scale, standard scores inside the list, and added: docs/decisions/0015-weighing-in-a-ranking.md.
+tiers would silence the skill. So only the instruction is a tier of its own; what the community says, in standard scores
+inside the list, and what the skill's evidence says are added: docs/decisions/0015-weighing-in-a-ranking.md.
 """
 
 import math
 import random
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.attributes import fact_id
+from operators.evidence import strength
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.words import words
-from schemas import Attribute, Facet, ItemFacts, Kind, Tier
+from schemas import Attribute, Facet, ItemFacts, Kind
 
-TIER_WEIGHT = {Tier.LOW: 1.0, Tier.MEDIUM: 3.0, Tier.HIGH: 6.0}
-GUESSED = frozenset({"meal", "mood", "rating"})
-"""Dimensions that a parser guesses from words or that most items share: their lines count a fifth."""
-GUESSED_WEIGHT = 0.2
-
-
-@dataclass(frozen=True)
-class RankWeights:
-    """What counts how much, in standard deviations inside the list; docs/quality.md says how found.
-
-    Attributes:
-        companions: what others took together with what this user took.
-        popularity: how many took the candidate at all.
-        facets: the attributes that the neighbourhood's facets name.
-        skill: the lines of the skill.
-    """
-
-    companions: float = 0.7
-    popularity: float = 0.3
-    facets: float = 0.1
-    skill: float = 1.0
-
-
-DEFAULT_WEIGHTS = RankWeights()
 _TINY = 1e-9
+
+
 @dataclass(frozen=True)
 class Score:
     """One candidate's score: compared by instruction, then by the sum of the other two.
@@ -48,7 +27,7 @@ class Score:
     Attributes:
         instruction: how much of what was asked for the candidate has.
         facets: what the community says for it, in standard deviations of the list, weighed.
-        skill: what the skill's lines say for it, likewise.
+        skill: what the skill's lines say for it, weighed.
     """
 
     instruction: float
@@ -99,7 +78,7 @@ def rank(
             strict=True,
         )
     ]
-    skill = _standard(_liked(candidates, attributes), weights.skill)
+    skill = _liked(candidates, attributes, weights)
     scored = [
         (item, Score(_instructed(item, asked), said, liked))
         for item, said, liked in zip(candidates, community, skill, strict=True)
@@ -139,17 +118,14 @@ def _named(candidates: Sequence[ItemFacts], facets: Mapping[str, float]) -> list
     return [math.fsum(facets.get(name, 0.0) for name in _ids(item)) for item in candidates]
 
 
-def _liked(candidates: Sequence[ItemFacts], attributes: Sequence[Attribute]) -> list[float]:
-    """What the lines count in this list: what most candidates share tells them apart the least."""
-    having = Counter(name for item in candidates for name in _ids(item))
-    weights = {
-        line.attribute_id: TIER_WEIGHT[line.tier]
-        * (GUESSED_WEIGHT if line.dimension in GUESSED else 1.0)
-        * math.log((len(candidates) + 1) / having[line.attribute_id])
+def _liked(candidates: Sequence[ItemFacts], attributes: Sequence[Attribute], weights: RankWeights) -> list[float]:
+    """What the lines say for each candidate: how much oftener than expected its facts were taken, by what decides."""
+    said = {
+        line.attribute_id: weights.skill * weights.of(line.dimension) * strength(line)
         for line in attributes
-        if line.kind is not Kind.PATTERN and having[line.attribute_id]
+        if line.kind is not Kind.PATTERN
     }
-    return [math.fsum(weights.get(name, 0.0) for name in _ids(item)) for item in candidates]
+    return [math.fsum(said.get(name, 0.0) for name in _ids(item)) for item in candidates]
 
 
 def _instructed(item: ItemFacts, asked: frozenset[str]) -> float:

@@ -1,44 +1,31 @@
 """The statistical prior: counts over a user's interactions, and the skill that they start with (paper 2.3, App. E)."""
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from operators.applied import remember, with_applied
 from operators.attributes import attribute_id, fact_id, from_fact
-from schemas import MAX_FACTS, Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
+from operators.evidence import FORGET, MOST, first_expected, kept, tier_of, weight
+from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
 
 RECENT = 15
-NEWEST = 3
 RECENT_IDS = 32
 
 
 @dataclass(frozen=True)
 class PriorLimits:
-    """The thresholds of StatInit, ours to decide (the paper leaves the frequency-to-tier map open).
+    """The bounds of StatInit, ours to decide (the paper leaves the frequency-to-tier map open).
 
     Attributes:
-        newest_weight, recent_weight, older_weight: what an interaction counts: the last 3, the 4th to the 15th,
-            and older ones (App. D).
-        high_strength, medium_strength: from which strength a value is high or medium; see `statinit`.
-        high_count, medium_count: from how many interactions. One is enough for low.
-        per_dimension: most attributes of one dimension.
-        total: most attributes of a prior; leaves room in a skill for what is discovered.
+        total: most attributes of a prior.
         values_per_dimension: most counters kept per dimension for interactions older than the last 15.
         dimensions: most dimensions with such counters; a generic item's keys are its own, and new ones never end.
         pattern_interactions: interactions needed before behaviour is called a pattern.
     """
 
-    newest_weight: float = 1.8
-    recent_weight: float = 1.0
-    older_weight: float = 0.6
-    high_strength: float = 0.45
-    medium_strength: float = 0.2
-    high_count: int = 3
-    medium_count: int = 2
-    per_dimension: int = 10
-    total: int = 32
+    total: int = 40
     values_per_dimension: int = 48
     dimensions: int = 24
     pattern_interactions: int = 5
@@ -99,84 +86,105 @@ def _age(
     return counts, totals
 
 
-@dataclass(frozen=True)
-class _Weights:
-    weight: Counter[str]
-    count: Counter[str]
+@dataclass
+class _Line:
+    """What is counted of a fact while visits are replayed."""
+
+    fact: Fact
+    taken: int
+    expected: int
+    support: int
+    last: int
 
 
-def _weigh(profile: Profile, limits: PriorLimits) -> dict[str, _Weights]:
-    weights: dict[str, _Weights] = {}
-    spelled: dict[str, str] = {}
-
-    def one(dimension: str, value: str) -> str:
-        """The first of the spellings that are one attribute."""
-        return spelled.setdefault(attribute_id(Kind.PREFERENCE, dimension, value), value)
-
-    def of(dimension: str) -> _Weights:
-        if dimension not in weights:
-            weights[dimension] = _Weights(Counter(), Counter())
-        return weights[dimension]
-
-    for dimension, values in profile.older.items():
-        held = of(dimension)
-        for value, times in values.items():
-            held.weight[one(dimension, value)] += limits.older_weight * times  # type: ignore[assignment]
-            held.count[one(dimension, value)] += times
-    for age, facts in enumerate(reversed(profile.recent)):
-        worth = limits.newest_weight if age < NEWEST else limits.recent_weight
-        for fact in facts:
-            held = of(fact.dimension)
-            held.weight[one(fact.dimension, fact.value)] += worth  # type: ignore[assignment]
-            held.count[one(fact.dimension, fact.value)] += 1
-    return weights
-
-
-def _tier(strength: float, count: int, limits: PriorLimits) -> Tier:
-    if strength >= limits.high_strength and count >= limits.high_count:
-        return Tier.HIGH
-    if strength >= limits.medium_strength and count >= limits.medium_count:
-        return Tier.MEDIUM
-    return Tier.LOW
-
-
-def statinit(profile: Profile | None, limits: PriorLimits = PriorLimits()) -> tuple[Attribute, ...]:
+def statinit(
+    profile: Profile | None, usual: Mapping[str, int] | None = None, limits: PriorLimits = PriorLimits()
+) -> tuple[Attribute, ...]:
     """The attributes that a user's statistics give, strongest first; none for a user without history.
 
-    A value's tier follows from its strength and from how often it was met, so that one lucky choice is never more
-    than low. Strength is the value's part, from 0 to 1, of the dimension's vector of recency-weighted counts: the
-    cosine between what the user takes and an item with this value alone. Unlike a share it does not fall with every
-    further value that items have, so that one set of thresholds serves dimensions of one value and of many.
+    The visits are counted by the step that counts choices (`operators.evidence`); without a list, what is usual takes
+    the place of what was shown. Of visits before the last 15 only counts are known: they are taken to be spread evenly.
+
+    Args:
+        profile: the user's counts.
+        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id; without, nothing is
+            to be expected of anybody.
+        limits: of the prior.
     """
     if profile is None or not profile.interactions:
         return ()
-    found: list[tuple[float, Attribute]] = []
-    weighed = _weigh(profile, limits)
-    for dimension, weights in weighed.items():
-        ranked = sorted(weights.weight, key=lambda value: (-weights.weight[value], value))
-        length = math.hypot(*weights.weight.values())
-        for value in ranked[: limits.per_dimension]:
-            strength = weights.weight[value] / length
-            tier = _tier(strength, weights.count[value], limits)
+    common = usual or {}
+    lines = _older(profile, common)
+    before = profile.interactions - len(profile.recent)
+    for place, facts in enumerate(profile.recent):
+        _visit(lines, facts, common, before + place)
+    order = sorted(lines.items(), key=lambda each: (-each[1].taken, -each[1].last, -common.get(each[0], 0), each[0]))
+    found = [_attribute(line) for _, line in order[: limits.total]]
+    found.sort(key=lambda line: (-line.tier, -weight(line.taken, line.expected), line.attribute_id))
+    return (*found, *_patterns(profile, limits))
+
+
+def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
+    """The lines that the visits before the last 15 leave."""
+    lines: dict[str, _Line] = {}
+    for dimension, values in profile.older.items():
+        visits = profile.older_known.get(dimension, 0)
+        remembered = _remembered(visits)
+        for value, times in values.items():
             fact = Fact(dimension=dimension, value=value)
-            found.append((strength, from_fact(fact, tier, Source.PRIOR, support=weights.count[value])))
-    found.sort(key=lambda pair: (-pair[1].tier, -pair[0], pair[1].attribute_id))
-    lines = [attribute for _, attribute in found[: limits.total]]
-    return (*lines, *_patterns(profile, weighed, limits))
+            name, taken = fact_id(fact), remembered * min(times, visits) // max(visits, 1)
+            known = lines.get(name)
+            if known is None:
+                lines[name] = _Line(fact, taken, usual.get(name, 0) * remembered // ONE, times, 0)
+            else:
+                # Another spelling of the same attribute.
+                known.taken, known.support = min(known.taken + taken, remembered), known.support + times
+    return lines
 
 
-def _patterns(profile: Profile, weighed: Mapping[str, _Weights], limits: PriorLimits) -> Iterator[Attribute]:
+@lru_cache(maxsize=256)
+def _remembered(visits: int) -> int:
+    """What so many visits in a row leave of a count that each of them raises."""
+    count = 0
+    for _ in range(min(visits, 16 * FORGET)):
+        count = kept(count) + ONE
+    return count
+
+
+def _visit(lines: dict[str, _Line], facts: Sequence[Fact], usual: Mapping[str, int], before: int) -> None:
+    for name, line in lines.items():
+        line.taken, line.expected = kept(line.taken), kept(line.expected) + usual.get(name, 0)
+    for fact in facts:
+        name = fact_id(fact)
+        known = lines.get(name)
+        if known is None:
+            share = usual.get(name, 0)
+            lines[name] = _Line(fact, ONE, first_expected(share, share, before), 1, before + 1)
+        else:
+            known.taken, known.support, known.last = known.taken + ONE, known.support + 1, before + 1
+
+
+def _attribute(line: _Line) -> Attribute:
+    taken, expected = min(line.taken, MOST), min(line.expected, MOST)
+    tier = tier_of(taken, expected, Source.PRIOR, line.support)
+    return from_fact(line.fact, tier, Source.PRIOR, counts=(taken, expected), support=line.support)
+
+
+def _patterns(profile: Profile, limits: PriorLimits) -> Iterator[Attribute]:
     """How the user balances the familiar and the new (paper 2.3, Behavioral Patterns)."""
-    for dimension, weights in weighed.items():
-        if dimension not in ("genre", "category") or profile.interactions < limits.pattern_interactions:
+    if profile.interactions < limits.pattern_interactions:
+        return
+    plural = {"genre": "genres", "category": "categories"}
+    for dimension, kinds in plural.items():
+        met = Counter(profile.older.get(dimension, {}))
+        met.update(fact.value for facts in profile.recent for fact in facts if fact.dimension == dimension)
+        if not met:
             continue
-        total = sum(weights.weight.values())
-        top = sum(sorted(weights.weight.values())[-3:])
-        plural = {"genre": "genres", "category": "categories"}[dimension]
-        if top >= 0.7 * total:
-            yield pattern("exploration", f"stays with favourite {plural}", profile.interactions)
-        elif top <= 0.45 * total:
-            yield pattern("exploration", f"explores many {plural}", profile.interactions)
+        top = sum(times for _, times in met.most_common(3))
+        if top >= 0.7 * met.total():
+            yield pattern("exploration", f"stays with favourite {kinds}", profile.interactions)
+        elif top <= 0.45 * met.total():
+            yield pattern("exploration", f"explores many {kinds}", profile.interactions)
         return
 
 

@@ -21,8 +21,11 @@ from operators.merge import (
     merge,
     resolve,
     resolve_command,
+    resolve_counts,
     resolve_replacement,
+    resolve_visit,
 )
+from operators.options import EvolveMode
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.seals import sealed
@@ -31,13 +34,26 @@ from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
-from schemas import Contrast, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
+from schemas import (
+    Contrast,
+    Interaction,
+    ItemFacts,
+    Memory,
+    PolicySkill,
+    Position,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    SlimSkill,
+)
 
 
 class Outcome(StrEnum):
     """What became of a choice or a command; a metric's label."""
 
     EVOLVED = "evolved"
+    COUNTED = "counted"
+    """An interaction: of a skill that has begun, else of what it will begin with."""
     COMMANDED = "commanded"
     FROZEN = "frozen"
     REPEATED = "repeated"
@@ -53,12 +69,14 @@ class State:
         receipt: what of this person was forgotten.
         memory: what they took.
         shares: which share of the domain's users holds an attribute; what many have comes later in a slim skill.
+        usual: the population's share of what was taken that has a fact, in 1/1024: what is to be expected of anybody.
     """
 
     skill: PolicySkill
     receipt: Receipt | None = None
     memory: Memory | None = None
     shares: Mapping[str, float] | None = None
+    usual: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,6 +141,7 @@ class Evolve:
         chain_key: the secret of all seals, empty for none; None for no seals.
         graph: of the user-item graph; None where choices are not remembered.
         vouching: what a slim skill may say.
+        mode: how a choice changes a skill.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -132,6 +151,7 @@ class Evolve:
     chain_key: bytes | None = None
     graph: GraphLimits | None = None
     vouching: Vouching = VOUCHING
+    mode: EvolveMode = EvolveMode.COUNTS
 
     def begin(
         self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
@@ -182,8 +202,37 @@ class Evolve:
         if isinstance(answer, Replacement):
             diff = resolve_replacement(skill, answer, contrast, source, self.limits, self.privacy)
         else:
-            diff = resolve(skill, validate(answer, skill, contrast, self.privacy), contrast, source, self.limits)
+            validated = validate(answer, skill, contrast, self.privacy)
+            if self.mode is EvolveMode.COUNTS:
+                diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits)
+            else:
+                diff = resolve(skill, validated, contrast, source, self.limits)
         return self._evolved(Outcome.EVOLVED, state, diff)
+
+    def visit(self, state: State, visit: Interaction, item: ItemFacts, source: Position | None = None) -> Effects:
+        """What an item taken without a list does to a skill that has begun.
+
+        Before the first choice there is nothing to do: the skill will begin with it.
+
+        Args:
+            state: what is known of the user, the interaction's part in their profile included.
+            visit: the event.
+            item: what a parser finds in the item, without what is private.
+            source: where the event stands.
+        """
+        skill = state.skill
+        moments = (visit.occurred_at,) if source is None else (visit.occurred_at, source.moment)
+        known = what_remains(item, visit.user_id, visit.domain, state.receipt, *moments)
+        if known is None:
+            return Effects(Outcome.FORGOTTEN, skill)
+        if not skill.version or self.mode is not EvolveMode.COUNTS:
+            return Effects(Outcome.COUNTED, skill)
+        if holds(skill, visit.event_id, source):
+            return Effects(Outcome.REPEATED, skill)
+        if self.passes_over(skill):
+            return Effects(Outcome.FROZEN, skill)
+        diff = resolve_visit(skill, visit, known, source, state.usual, self.limits)
+        return self._evolved(Outcome.COUNTED, state, diff)
 
     def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
         """What a person's command does to a skill, unless it is forgotten or was carried out already."""

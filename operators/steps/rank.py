@@ -7,7 +7,7 @@ from datetime import datetime
 from operators.neighbourhood import Neighbourhood
 from operators.options import Preset, RankSkill
 from operators.rank import facet_weights, rank
-from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.tokens import count_tokens

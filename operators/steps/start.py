@@ -1,6 +1,6 @@
 """Where a user's skill begins (paper 2.3, dual-level initialization)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
@@ -28,18 +28,30 @@ class Start:
     from_history: bool = True
     from_template: bool = True
 
-    def seed(self, domain: str, profile: Profile | None, template: Sequence[Attribute] = ()) -> tuple[Attribute, ...]:
+    def seed(
+        self,
+        domain: str,
+        profile: Profile | None,
+        template: Sequence[Attribute] = (),
+        usual: Mapping[str, int] | None = None,
+    ) -> tuple[Attribute, ...]:
         """What the user's history gives; without one, the domain's template."""
         lines: Sequence[Attribute]
         if profile is not None and profile.interactions:
-            lines = statinit(profile, self.prior_limits) if self.from_history else ()
+            lines = statinit(profile, usual, self.prior_limits) if self.from_history else ()
         else:
             lines = template if self.from_template else ()
         kept = tuple(a for a in lines if self.privacy.refuses(domain, a.dimension, a.value) is None)
         return fit_seed(kept, self.limits)
 
     def skill(
-        self, user_id: str, domain: str, event: Event, profile: Profile | None, template: Sequence[Attribute] = ()
+        self,
+        user_id: str,
+        domain: str,
+        event: Event,
+        profile: Profile | None,
+        template: Sequence[Attribute] = (),
+        usual: Mapping[str, int] | None = None,
     ) -> PolicySkill:
         """The user's skill before their first choice: the seed, at version 0.
 
@@ -49,5 +61,10 @@ class Start:
             event: what is in hand; the skill carries its id and its time.
             profile: what is counted of the user's interactions; None if nothing is.
             template: lines of the domain's global skill.
+            usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
         """
-        return start(user_id, domain, self.seed(domain, profile, template), event)
+        skill = start(user_id, domain, self.seed(domain, profile, template, usual), event)
+        if profile is None:
+            return skill
+        # Visits that the seed counts are not counted again.
+        return skill.model_copy(update={"applied": profile.applied})

@@ -88,12 +88,13 @@ class Vouching:
         return shape_of(dimension.replace("_", " ")) is Shape.PHRASE
 
     def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
-        """The lines for which something vouches, in their order."""
+        """The lines that say something and for which something vouches, in their order."""
         # Nearly every line vouches for itself by its shape: of those nobody counts the items.
         return [
             line
             for line in lines
-            if (self.by_shape and _by_itself(line.dimension, line.value) is None) or self.of_line(line) is None
+            if line.tier
+            and ((self.by_shape and _by_itself(line.dimension, line.value) is None) or self.of_line(line) is None)
         ]
 
     def of_items(self, items: Sequence[ItemFacts]) -> tuple[ItemFacts, ...]:

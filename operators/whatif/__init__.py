@@ -6,7 +6,7 @@ which they were worked on; `replay` folds both sides; `place` and `paired` measu
 
 from operators.whatif.paired import Difference, Tally, sign_test
 from operators.whatif.place import MEASURES, place
-from operators.whatif.replay import Lines, Moment, Side, replay
+from operators.whatif.replay import Lines, Moment, Side, Usual, replay
 from operators.whatif.series import Held, HeldCommand, Series, Step, series
 from operators.whatif.share import fingerprint, in_share, is_behind
 
@@ -21,6 +21,7 @@ __all__ = [
     "Side",
     "Step",
     "Tally",
+    "Usual",
     "fingerprint",
     "in_share",
     "is_behind",

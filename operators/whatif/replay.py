@@ -1,6 +1,6 @@
 """Both sides folded over the same events: the live one by its log, the other one by learning anew."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.evolve import ReasonerUnavailable
@@ -13,6 +13,9 @@ from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillDiff
 Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
 """Which lines of a skill rank the candidates of a choice."""
 
+Usual = Callable[[str], Mapping[str, int] | None]
+"""By domain, the population's share of what was taken that has a fact."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -22,11 +25,13 @@ class Side:
         step: how it learns.
         reason: who proposes.
         lines: which of its lines rank.
+        usual: by domain, what is to be expected of anybody, in 1/1024.
     """
 
     step: Evolve
     reason: Reason
     lines: Lines = lambda skill, _: skill.attributes
+    usual: Usual = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,13 @@ async def replay(told: Series, live_lines: Lines, other: Side) -> AsyncIterator[
 async def _step(step: Step, before: Moment, live_lines: Lines, other: Side) -> Moment:
     was_live, was_other = before.live, before.other
     now_live = was_live if step.diff is None else merge(was_live, step.diff)
-    state = State(was_other)
+    if step.visit is not None:
+        # The item is not at hand: what was counted of it is.
+        counted = step.visit.model_copy(
+            update={"base_version": was_other.version, "version": was_other.version + 1, "seed": None}
+        )
+        return Moment(now_live, merge(was_other, counted), live_diff=step.diff, diff=counted)
+    state = State(was_other, usual=other.usual(was_other.domain))
     if step.command is not None:
         effects = other.step.command(state, step.command.command, step.source)
         return Moment(now_live, effects.skill, live_diff=step.diff, diff=effects.diff)

@@ -51,6 +51,12 @@ class Step:
     command: HeldCommand | None = None
 
     @property
+    def visit(self) -> SkillDiff | None:
+        """What was counted of an item that was taken without a list, if the event was that."""
+        is_visit = self.diff is not None and self.diff.tally is not None and not self.diff.is_contrast
+        return self.diff if is_visit else None
+
+    @property
     def source(self) -> Position | None:
         """Where the event stands: as the live side had it, where it learned from it."""
         if self.diff is not None and self.diff.source is not None:
@@ -137,4 +143,4 @@ def _passed(waiting: dict[str, Held], learned: set[str]) -> Iterator[Step]:
 
 
 def _is_missing(step: Step) -> bool:
-    return step.held is None and step.command is None
+    return step.held is None and step.command is None and step.visit is None

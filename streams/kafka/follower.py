@@ -3,12 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, no_group
+from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
 READY_SECONDS = 30.0
@@ -63,7 +64,7 @@ class Follower:
             )
         )
         try:
-            partitions = self._partitions(consumer, name)
+            partitions = partitions_of(consumer, name, self._stop)
             self._unread = set(partitions)
             consumer.assign([TopicPartition(name, partition, OFFSET_BEGINNING) for partition in partitions])
             while not self._stop.is_set():
@@ -74,25 +75,23 @@ class Follower:
         finally:
             consumer.close()
 
-    def _partitions(self, consumer: Consumer, name: str) -> list[int]:
-        while not self._stop.is_set():
-            try:
-                found = consumer.list_topics(name, timeout=5).topics[name]
-            except Exception:  # the broker may still be starting; start() has the deadline
-                time.sleep(0.2)
-                continue
-            if found.error is None and found.partitions:
-                return sorted(found.partitions)
-            time.sleep(0.2)
-        return []
-
     def _on_message(self, message: Message) -> None:
         error = message.error()
         if error is None:
             self._take(message.key() or b"", message.value())
         elif error.code() == KafkaError._PARTITION_EOF:
-            self._unread.discard(_int(message.partition()))
+            self._unread.discard(int_of(message.partition()))
 
 
-def _int(value: Any) -> int:
-    return int(value)
+def partitions_of(consumer: Consumer, topic: str, is_over: threading.Event) -> list[int]:
+    """The partitions of a topic, asked for until the broker knows it; none once it is over."""
+    while not is_over.is_set():
+        try:
+            found = consumer.list_topics(topic, timeout=5).topics[topic]
+        except Exception:  # the broker may still be starting; whoever starts a follower has a deadline
+            time.sleep(0.2)
+            continue
+        if found.error is None and found.partitions:
+            return sorted(found.partitions)
+        time.sleep(0.2)
+    return []

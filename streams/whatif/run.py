@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from operators.chain import unsealed
+from operators.evidence import fixed
 from operators.merge import OutOfOrder
 from operators.whatif import Lines, Moment, Series, Side, replay, series
 from schemas import PolicySkill, SkillDiff, encode
@@ -61,10 +62,12 @@ def replay_all(
     """
     report = Report(name, dict(knobs.changed), out)
     # Slim skills are chosen by it, as in the workers.
-    shares = {domain: skill.shares for domain, skill in read_published(settings).items()}
+    published = read_published(settings)
+    shares = {domain: skill.shares for domain, skill in published.items()}
+    usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
     with Scanner(settings) as scanner:
         reader = Reader(scanner, chosen)
-        run = _Run(settings, knobs, shares, report, tell)
+        run = _Run(settings, knobs, shares, usual, report, tell)
         with SideFile(out, name) as file:
             asyncio.run(run.all(reader, file, partial(_run_row, settings, chosen, report)))
             if not report.tally.choices:
@@ -82,11 +85,12 @@ class _Run:
         settings: Settings,
         knobs: Knobs,
         shares: Mapping[str, Mapping[str, float]],
+        usual: Mapping[str, Mapping[str, int]],
         report: Report,
         tell: Tell,
     ) -> None:
         self._settings, self._knobs, self._shares, self._report, self._tell = settings, knobs, shares, report, tell
-        self._other: Side = side_of(knobs, shares.get)
+        self._other: Side = side_of(knobs, shares.get, usual=usual.get)
         self._live_lines: Lines = partial(lines_that_rank, settings, shares.get)
         self._passes_over = evolve_of(settings).passes_over
         self._done = self._known = 0

@@ -46,12 +46,13 @@ def create(settings: Settings) -> Pipeline:
         shadow_skills=_table(app, settings, "shadow-skills"),
         global_skills=GlobalSkills(settings),
     )
-    prior.attach(pipeline)
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
-    reasoning = Reasoning(reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings))
-    evolve.attach(pipeline, reasoning, shadow_of(pipeline))
+    reasoning = Reasoning(
+        reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings), settings.evolve_mode
+    )
+    prior.attach(pipeline, evolve.attach(pipeline, reasoning, shadow_of(pipeline)))
     return pipeline
 
 
@@ -80,7 +81,6 @@ def _app(settings: Settings, datadir: Path) -> faust.App:
         broker_commit_interval=settings.commit_seconds,
         # Faust counts time without a fetch, and never comes back from it: our own watchdog looks at progress.
         broker_max_poll_interval=NEVER_SECONDS,
-        stream_buffer_maxsize=256,
         stream_wait_empty=True,
         consumer_max_fetch_size=REQUEST_BYTES,
         consumer_auto_offset_reset="earliest",

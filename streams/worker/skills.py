@@ -1,10 +1,10 @@
 """A user's skill as it is now, or what they start from."""
 
-from schemas import Contrast, PolicySkill, Profile, RankRequest, SkillCommand, compound_key
+from schemas import Contrast, Interaction, PolicySkill, Profile, RankRequest, SkillCommand, compound_key
 from streams.worker.pipeline import Pipeline
 
 
-def newest(pipeline: Pipeline, record: Contrast | SkillCommand | RankRequest) -> PolicySkill:
+def newest(pipeline: Pipeline, record: Contrast | Interaction | SkillCommand | RankRequest) -> PolicySkill:
     """The user's skill; before their first choice the seed, at version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)
@@ -12,4 +12,5 @@ def newest(pipeline: Pipeline, record: Contrast | SkillCommand | RankRequest) ->
     if skill is not None:
         return skill
     profile = pipeline.read(pipeline.profiles, key, Profile)
-    return pipeline.start.skill(user_id, domain, record, profile, pipeline.global_skills.template(domain))
+    told = pipeline.global_skills
+    return pipeline.start.skill(user_id, domain, record, profile, told.template(domain), told.usual(domain))

@@ -177,7 +177,7 @@ def test_the_future_does_not_keep_its_place(harness: Harness) -> None:
 
 @pytest.mark.seldom
 def test_a_burst_on_one_topic_does_not_hold_up_the_one_it_waits_for(harness: Harness) -> None:
-    """Repair 6: one fetch brings all rankings and a few of the selections that they wait for.
+    """One fetch brings all rankings and a few of the selections that they wait for.
 
     Beyond the rings, 256 rankings are in flight and 256 in the buffer. If delivery waited for room in it, each one
     more would take half a minute, and be lost.

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 from operators.evolve import RulesReasoner
 from operators.merge import DEFAULT_LIMITS, MergeLimits
+from operators.options import EvolveMode
 from operators.whatif import fingerprint
 from streams.exceptions import StreamsError
 from streams.settings import Settings
@@ -40,6 +41,7 @@ BOUNDS: Final = {
     "merge.characters": (100, 20_000),
     "merge.pinned": (0, 64),
     "merge.global_patience": (0, 10_000),
+    "merge.verdict_weight": (0, 16),
     "rules.common_share": (0, 1),
     "rules.discoveries": (0, 64),
     "rules.near_misses": (1, 200),
@@ -47,6 +49,8 @@ BOUNDS: Final = {
 }
 """The numbers that are no settings, and what they may be: skills of more than 64 lines cannot be written."""
 NAMES: Final = (*SETTINGS, *BOUNDS)
+OF_TIERS: Final = ("merge.protect_contradictions", "merge.weaken_window", "merge.discoveries")
+"""What only the paper's own rule asks for, as do all numbers of the rules; counts have no use for it."""
 
 _Group = TypeVar("_Group", MergeLimits, RulesReasoner)
 
@@ -91,9 +95,15 @@ def knobs_of(settings: Settings, changed: Mapping[str, Any]) -> Knobs:
     if unknown := sorted(set(changed) - set(NAMES)):
         raise BadKnob(f"there is no knob {', '.join(unknown)}; known are {', '.join(NAMES)}")
     own = {name: _none(value) for name, value in changed.items() if name in SETTINGS}
+    # Made anew, not copied, so that the values are checked.
+    settings = Settings(**{**settings.model_dump(), **own}) if own else settings
+    idle = [name for name in changed if name in OF_TIERS or name.startswith("rules.")]
+    if idle and settings.evolve_mode is EvolveMode.COUNTS:
+        raise BadKnob(
+            f"{', '.join(sorted(idle))} changes nothing with evolve_mode=counts: set evolve_mode=incremental too"
+        )
     return Knobs(
-        # Made anew, not copied, so that the values are checked.
-        Settings(**{**settings.model_dump(), **own}) if own else settings,
+        settings,
         _changed(DEFAULT_LIMITS, "merge", changed),
         _changed(RulesReasoner(), "rules", changed),
         dict(changed),

@@ -4,10 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, Replacement, Replacer, RulesReplacer
-from operators.whatif import Side
+from operators.evolve import (
+    Proposal,
+    Reasoner,
+    ReasonerUnavailable,
+    Replacement,
+    Replacer,
+    RulesReplacer,
+    without_model,
+)
+from operators.options import EvolveMode
+from operators.whatif import Side, Usual
 from schemas import Attribute, Contrast, PolicySkill, ReasonedBy
-from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
+from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.steps import evolve_of, rank_of
 from streams.whatif.arms.knobs import Knobs
 
@@ -15,13 +24,16 @@ Shares = Callable[[str], Mapping[str, float] | None]
 """Which share of a domain's users holds an attribute."""
 
 
-def side_of(knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: bool = True) -> Side:
+def side_of(
+    knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: bool = True, usual: Usual = lambda _: None
+) -> Side:
     """An arm with these knobs, and with an LLM client of its own: no failure of it is anybody else's.
 
     Args:
         knobs: its configuration.
         shares: tells what distinguishes, for slim skills that rank.
         purpose: what the arm is for, in the metrics of LLM calls.
+        usual: by domain, what is to be expected of anybody.
         fallback: rules answer in the stead of a model that does not, where `on_llm_failure` says so. Else nobody does.
 
     Raises:
@@ -33,6 +45,7 @@ def side_of(knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: 
         evolve_of(settings, knobs.limits),
         asked.rewrite if anew else asked.reason,
         partial(lines_that_rank, settings, shares),
+        usual,
     )
 
 
@@ -51,7 +64,8 @@ class _Asked:
 
     def __post_init__(self) -> None:
         self._rules_replacer = RulesReplacer(common_share=self.knobs.rules.common_share)
-        self._reasoner: Reasoner = self.knobs.rules
+        self._without_model = without_model(self.knobs.settings.evolve_mode, self.knobs.rules)
+        self._reasoner: Reasoner = self._without_model
         self._replacer: Replacer = self._rules_replacer
         if self.knobs.settings.reasoner is ReasonerName.LLM:
             # The openai client is an optional extra, and slow to import.
@@ -65,7 +79,9 @@ class _Asked:
         except ReasonerUnavailable as error:
             if not self.fallback:
                 raise
-            return replace(self.knobs.rules.propose(contrast, skill), reasoned_by=_instead(error))
+            return replace(
+                self._without_model.propose(contrast, skill), reasoned_by=_instead(error, self._without_model.name)
+            )
 
     async def rewrite(self, contrast: Contrast, skill: PolicySkill) -> Replacement:
         try:
@@ -73,8 +89,8 @@ class _Asked:
         except ReasonerUnavailable as error:
             if not self.fallback:
                 raise
-            return replace(self._rules_replacer.rewrite(contrast), reasoned_by=_instead(error))
+            return replace(self._rules_replacer.rewrite(contrast), reasoned_by=_instead(error, "rules"))
 
 
-def _instead(error: ReasonerUnavailable) -> ReasonedBy:
-    return ReasonedBy(reasoner="rules", fallback=str(error)[:200])
+def _instead(error: ReasonerUnavailable, name: str) -> ReasonedBy:
+    return ReasonedBy(reasoner=name, fallback=str(error)[:200])

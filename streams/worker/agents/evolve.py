@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from operators.options import EvolveMode
 from operators.render import characters
 from operators.steps import Reason
 from operators.steps.evolve import Outcome, State, Version
@@ -14,6 +15,8 @@ from operators.vouch import Vouching
 from schemas import (
     Contrast,
     ForgetRequest,
+    Interaction,
+    ItemFacts,
     Memory,
     PolicySkill,
     Position,
@@ -25,7 +28,6 @@ from schemas import (
     diff_key,
     encode,
 )
-from streams.settings import EvolveMode
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.forgetting import Forgetting, LogIncomplete
@@ -38,9 +40,11 @@ from streams.worker.runtime.sent import Newest, Sent
 from streams.worker.skills import newest
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> None:
+def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> "Evolve":
     """Add the agent to the worker, with the shadow arm if there is one."""
-    Evolve(pipeline, reasoning, shadow).intake.attach()
+    agent = Evolve(pipeline, reasoning, shadow)
+    agent.intake.attach()
+    return agent
 
 
 class Evolve:
@@ -67,6 +71,26 @@ class Evolve:
         }
         self.intake = Intake(pipeline, "evolve", handlers, settings.in_flight)
 
+    async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> str:
+        """What an interaction, once it is in the profile, does to a skill that has begun; its outcome's word.
+
+        Called by another agent, so that all versions of a skill still come into the world here, one after the other.
+        """
+        async with self._one_at_a_time(visit.user_id):
+            receipt = self._pipeline.receipt(visit.user_id)
+            state = self._read(visit, receipt)
+            effects = self._step.visit(state, visit, item, position)
+            if effects.version is not None:
+                await self._complete(event, state)
+                await self._apply(event, effects.version)
+                if self._shadow is not None:
+                    self._shadow.visit(event, visit, item, position, receipt)
+        return effects.outcome.value
+
+    def _one_at_a_time(self, user_id: str) -> asyncio.Lock:
+        """The lock under which versions of a person's skills are made; nobody is asked anything while it is held."""
+        return self._pipeline.lock("skills", user_id.encode())
+
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
         pipeline = self._pipeline
         key = compound_key(contrast.user_id, contrast.domain)
@@ -78,7 +102,8 @@ class Evolve:
             await remember(pipeline, event, begun.remembered)
         if begun.contrast is None:
             return Outcome.FORGOTTEN.value
-        await self._complete(event, state)
+        async with self._one_at_a_time(contrast.user_id):
+            await self._complete(event, self._read(contrast))
         outcome = begun.outcome or await self._learn(event, begun.contrast, state.skill, position)
         if self._shadow is not None:
             # When all of the live skill is out; it waits for nothing of this.
@@ -91,22 +116,28 @@ class Evolve:
         except GivenUp as error:
             await self.intake.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
-        effects = self._step.finish(self._read(contrast), contrast, answer, position)
-        await self._apply(event, effects.version)
+        async with self._one_at_a_time(contrast.user_id):
+            effects = self._step.finish(self._read(contrast), contrast, answer, position)
+            await self._apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
         return effects.outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:
-        state = self._read(command, self._pipeline.receipt(command.user_id))
-        effects = self._step.command(state, command, position)
-        if effects.outcome is not Outcome.FORGOTTEN:
-            await self._complete(event, state)
-        await self._apply(event, effects.version)
+        async with self._one_at_a_time(command.user_id):
+            state = self._read(command, self._pipeline.receipt(command.user_id))
+            effects = self._step.command(state, command, position)
+            if effects.outcome is not Outcome.FORGOTTEN:
+                await self._complete(event, state)
+            await self._apply(event, effects.version)
         if self._shadow is not None and effects.outcome is Outcome.COMMANDED:
             self._shadow.command(event, command, position, state.receipt)
         return effects.outcome.value
 
     async def _on_forget_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
+        async with self._one_at_a_time(request.user_id):
+            return await self._forget(event, request, position)
+
+    async def _forget(self, event: Any, request: ForgetRequest, position: Position) -> str:
         pipeline = self._pipeline
         if request.domain is not None:
             skill = pipeline.read(pipeline.skills, compound_key(request.user_id, request.domain), PolicySkill)
@@ -119,11 +150,15 @@ class Evolve:
             return "given-up"
 
     def _read(
-        self, record: Contrast | SkillCommand, receipt: Receipt | None = None, memory: Memory | None = None
+        self,
+        record: Contrast | Interaction | SkillCommand,
+        receipt: Receipt | None = None,
+        memory: Memory | None = None,
     ) -> State:
         """The user's skill as it is now, with what else a step goes by."""
-        shares = self._pipeline.global_skills.shares(record.domain)
-        return State(newest(self._pipeline, record), receipt, memory, shares)
+        told = self._pipeline.global_skills
+        known = newest(self._pipeline, record), receipt, memory
+        return State(*known, told.shares(record.domain), told.usual(record.domain))
 
     async def _apply(self, event: Any, version: Version | None) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""

@@ -1,17 +1,18 @@
-"""Agent `prior`: interactions into the profiles table, from which StatInit seeds skills (paper 2.3)."""
+"""Agent `prior`: interactions into the profiles, from which StatInit seeds skills, and to begun skills (paper 2.3)."""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from operators.steps.prior import Prior, State
+from operators.steps.prior import Outcome, Prior, State
 from schemas import Interaction, Memory, Position, Profile, compound_key
+from streams.worker.agents.evolve import Evolve
 from streams.worker.graph import remember
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.intake import Intake
 
 
-def attach(pipeline: Pipeline) -> None:
-    """Add the agent to the worker."""
+def attach(pipeline: Pipeline, evolve: Evolve) -> None:
+    """Add the agent to the worker; `evolve` writes the skills that have begun."""
     prior = Prior(pipeline.prior_limits, pipeline.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
@@ -28,6 +29,9 @@ def attach(pipeline: Pipeline) -> None:
             await remember(pipeline, event, effects.remembered)
             if effects.profile is not None:
                 await pipeline.write(pipeline.profiles, event, key, effects.profile)
+        # Outside of the locks: forgetting takes them while it holds the skills'.
+        if effects.outcome is not Outcome.FORGOTTEN:
+            await evolve.visit(event, interaction, item, position)
         return effects.outcome.value
 
     Intake(pipeline, "prior", {Interaction.TOPIC: on_interaction}).attach()

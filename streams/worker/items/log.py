@@ -5,13 +5,15 @@ import threading
 import time
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Protocol
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from schemas import ItemMemory
 from streams.exceptions import BrokerUnreachable
 from streams.kafka.clients import client_config, no_group
+from streams.kafka.follower import partitions_of
+from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
 logger = logging.getLogger("sager.worker")
@@ -101,7 +103,7 @@ class ItemLog:
         config = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
         consumer = Consumer(client_config(self._settings, **no_group("items"), **config))
         try:
-            partitions = self._partitions(consumer)
+            partitions = partitions_of(consumer, self._name, self._stop)
             self._unread = set(partitions)
             consumer.assign([self._where(partition) for partition in partitions])
             while not self._stop.is_set():
@@ -117,18 +119,6 @@ class ItemLog:
     def _where(self, partition: int) -> TopicPartition:
         position = self._reader.position(partition)
         return TopicPartition(self._name, partition, OFFSET_BEGINNING if position is None else position)
-
-    def _partitions(self, consumer: Consumer) -> list[int]:
-        while not self._stop.is_set():
-            try:
-                found = consumer.list_topics(self._name, timeout=5).topics[self._name]
-            except Exception:  # the broker may still be starting; start() has the deadline
-                time.sleep(0.2)
-                continue
-            if found.error is None and found.partitions:
-                return sorted(found.partitions)
-            time.sleep(0.2)
-        return []
 
     def _read_again(self, consumer: Consumer) -> None:
         """Go to where each partition is that somebody waits for.
@@ -154,10 +144,10 @@ class ItemLog:
             error = message.error()
             if error is None:
                 self._reader.take(
-                    _int(message.partition()), _int(message.offset()), message.key() or b"", _raw(message)
+                    int_of(message.partition()), int_of(message.offset()), message.key() or b"", _raw(message)
                 )
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._on_end(_int(message.partition()))
+                self._on_end(int_of(message.partition()))
         self._reader.settle()
         self._heard = time.monotonic()
 
@@ -171,7 +161,3 @@ class ItemLog:
 def _raw(message: Message) -> bytes | None:
     value: bytes | None = message.value()
     return value
-
-
-def _int(value: Any) -> int:
-    return int(value)

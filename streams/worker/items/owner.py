@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from operators.propagate import NOBODY_ASKS
 from operators.steps.propagate import forget, step
 from schemas import ItemMemory, Touch, compound_key
-from streams.kafka.packed_items import holds, name_bytes, pack
+from streams.kafka.packed_items import pack
 from streams.worker.items.shared import FORGOTTEN
 from streams.worker.pipeline import Pipeline
 from streams.worker.runtime.ordered import Stale
@@ -26,8 +26,6 @@ logger = logging.getLogger("sager.worker")
 
 AT_ONCE = 200
 """Items that are packed and on their way at once."""
-LOOK_INTO = 5_000
-"""Values that are searched before others have their turn."""
 
 
 class Owner:
@@ -63,8 +61,7 @@ class Owner:
         await self._items.reach_end(self.partition)
         self._dirty |= self._items.old(self.partition)
         for key in self._dirty:
-            held = self._items.held(key, self.partition)
-            self._newer[key] = None if held is None else held.item
+            self._newer[key] = self._item(key)
 
     @property
     def waiting(self) -> int:
@@ -78,7 +75,7 @@ class Owner:
             Stale: this owner was let go meanwhile.
         """
         self._check_kept()
-        effects = step(self._held, touch, datetime.now(UTC))
+        effects = step(lambda item_id, domain: self._item(compound_key(item_id, domain)), touch, datetime.now(UTC))
         for item in effects.items:
             key = compound_key(item.item_id, item.domain)
             self._newer[key] = item
@@ -108,8 +105,8 @@ class Owner:
         self._events.clear()
         return left
 
-    def _held(self, item_id: str, domain: str) -> ItemMemory | None:
-        key = compound_key(item_id, domain)
+    def _item(self, key: bytes) -> ItemMemory | None:
+        """An item as it is now: as it was changed here, or as it is on the log."""
         if key in self._newer:
             return self._newer[key]
         known = self._items.held(key, self.partition)
@@ -194,7 +191,7 @@ class Owner:
         async with self._writing:
             self._check_kept()
             for key in await self._keys_with(touch.taker):
-                item = self._held_by_key(key)
+                item = self._item(key)
                 without = None if item is None else forget(item, touch)
                 if without is not None:
                     self._newer[key] = without if without.takers else None
@@ -207,22 +204,12 @@ class Owner:
         await self.flush()
         return "forgotten"
 
-    def _held_by_key(self, key: bytes) -> ItemMemory | None:
-        if key in self._newer:
-            return self._newer[key]
-        known = self._items.held(key, self.partition)
-        return None if known is None else known.item
-
     async def _keys_with(self, neighbour: str) -> list[bytes]:
         """Keys of the items that have this taker, on the log or in what is newer."""
-        sought, store = name_bytes(neighbour), self._items.store
-        found = [
+        newer = [
             key for key, item in self._newer.items() if item and any(t.neighbour == neighbour for t in item.takers)
         ]
-        for some in _in_parts(store.keys(self.partition), LOOK_INTO):
-            found += [key for key in some if holds(store.get(self.partition, key) or b"", sought)]
-            await asyncio.sleep(0)
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*newer, *await self._items.holding(self.partition, neighbour)]))
 
 
 def _in_parts(keys: Sequence[bytes], most: int) -> Iterator[Sequence[bytes]]:

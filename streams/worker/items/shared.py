@@ -15,7 +15,7 @@ from operators.propagate import GraphLimits, item_of_old, neighbour_of
 from schemas import BadRecord, ItemMemory, Memory, compound_key
 from schemas.topics import RETIRED
 from streams.kafka.clients import partition_of, reach
-from streams.kafka.packed_items import PACKED, epoch_of, pack, unpack
+from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
 from streams.lru import LruCache
 from streams.settings import Settings, Store
 from streams.worker import metrics
@@ -24,6 +24,8 @@ from streams.worker.items.store import ItemStore, MemoryItems, RocksItems
 
 FORGOTTEN = b'["forgotten"]'
 """The key under which a partition's owner says what it has forgotten: no item's, which have two parts."""
+LOOK_INTO = 5_000
+"""Values that are searched before others have their turn."""
 GATHERED = 4_000
 """Items that are kept unpacked, with what is counted of them."""
 ANSWERS = 10_000
@@ -119,6 +121,16 @@ class Items:
         reached = self._log.reach_end(partition)
         while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
+
+    async def holding(self, partition: int, neighbour: str) -> list[bytes]:
+        """The keys of a partition's items that have this taker on the log."""
+        sought, found = name_bytes(neighbour), []
+        for number, key in enumerate(self.store.keys(partition), 1):
+            if holds(self.store.get(partition, key) or b"", sought):
+                found.append(key)
+            if number % LOOK_INTO == 0:
+                await asyncio.sleep(0)
+        return found
 
     def has_forgotten(self, partition: int, request: str) -> bool:
         """Whether a partition's owner has said that it carried out this request."""

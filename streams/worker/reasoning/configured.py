@@ -1,7 +1,8 @@
 """Reasoner, replacer and models, as the settings name them. A model's client is imported only when one is named."""
 
-from operators.evolve import Reasoner, Replacer, RulesReasoner, RulesReplacer
-from streams.settings import By, EvolveMode, RankerName, ReasonerName, Settings
+from operators.evolve import Reasoner, Replacer, RulesReplacer, without_model
+from operators.options import EvolveMode
+from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.worker.reasoning.models import Models
 
 
@@ -12,7 +13,7 @@ def reasoner_of(settings: Settings) -> Reasoner:
         MissingExtra: it needs an optional part that is not installed.
     """
     if settings.reasoner is ReasonerName.RULES:
-        return RulesReasoner()
+        return without_model(settings.evolve_mode)
     # The openai client is an optional extra, and slow to import.
     from streams.worker.reasoning.llm import llm_reasoner  # noqa: PLC0415
 
@@ -25,7 +26,7 @@ def replacer_of(settings: Settings) -> Replacer | None:
     Raises:
         MissingExtra: it needs an optional part that is not installed.
     """
-    if settings.evolve_mode is EvolveMode.INCREMENTAL:
+    if settings.evolve_mode is not EvolveMode.REPLACE:
         return None
     if settings.reasoner is ReasonerName.RULES:
         return RulesReplacer()

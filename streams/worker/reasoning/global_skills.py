@@ -7,6 +7,7 @@ end, and a GlobalTable is recovered anew at every rebalance.
 from collections.abc import Mapping
 from typing import cast
 
+from operators.evidence import fixed
 from schemas import Attribute, BadRecord, GlobalSkill, Source, Tier, decode
 from streams.kafka.follower import Follower
 from streams.settings import Settings
@@ -17,6 +18,7 @@ class GlobalSkills:
 
     def __init__(self, settings: Settings) -> None:
         self._held: dict[bytes, GlobalSkill] = {}
+        self._usual: dict[bytes, dict[str, int]] = {}
         self._follower = Follower(settings, GlobalSkill.TOPIC, self.take)
 
     def start(self) -> None:
@@ -31,6 +33,7 @@ class GlobalSkills:
         """Hold a record of the topic; one that cannot be read is the materializer's to report."""
         if value is None:
             self._held.pop(key, None)
+            self._usual.pop(key, None)
             return
         try:
             skill = decode(GlobalSkill, value)
@@ -38,6 +41,7 @@ class GlobalSkills:
             return
         if skill.domain.encode() == key:
             self._held[key] = skill
+            self._usual[key] = fixed(skill.usual)
 
     def template(self, domain: str) -> tuple[Attribute, ...]:
         """What users without history start from (paper 2.3)."""
@@ -48,6 +52,10 @@ class GlobalSkills:
         """Which share of the domain's users holds an attribute, by its id; what many have distinguishes nobody."""
         skill = self._held.get(domain.encode())
         return skill.shares if skill else {}
+
+    def usual(self, domain: str) -> Mapping[str, int]:
+        """In which share of what the domain's users took the item has a fact, in 1/1024, by the attribute's id."""
+        return self._usual.get(domain.encode(), {})
 
     def popularity(self, domain: str) -> Mapping[str, int]:
         """How many of the domain's users took an item lately, for the items that most took."""
@@ -62,6 +70,8 @@ def _as_template(line: Attribute) -> Attribute:
             "source": Source.GLOBAL,
             "tier": min(line.tier, Tier.MEDIUM),
             "support": 0,
+            "taken": 0,
+            "expected": 0,
             "contradictions": 0,
             "confirmed_at": 0,
             "weakened_at": None,

@@ -16,9 +16,10 @@ from operators.evolve import (
     ReasonerUnavailable,
     Replacement,
     Replacer,
-    RulesReasoner,
     RulesReplacer,
+    without_model,
 )
+from operators.options import EvolveMode
 from schemas import Contrast, PolicySkill, ReasonedBy
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
@@ -55,6 +56,7 @@ class Reasoning:
         on_failure: what to do when they are unavailable.
         touch: called again and again while waiting, so that waiting is not taken for being stuck.
         replacer: who writes skills anew; None where skills evolve by diffs.
+        mode: how a choice changes a skill.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class Reasoning:
         on_failure: OnLlmFailure,
         touch: Callable[[], None] = lambda: None,
         replacer: Replacer | None = None,
+        mode: EvolveMode = EvolveMode.COUNTS,
     ) -> None:
         self.reasoner = reasoner
         self.on_failure = on_failure
         self.touch = touch
         self.replacer = replacer
+        self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -79,7 +83,7 @@ class Reasoning:
         """
 
         def by_rules(told: ReasonedBy) -> Proposal:
-            return replace(RulesReasoner().propose(contrast, skill), reasoned_by=told)
+            return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
 
         return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
 
@@ -108,7 +112,7 @@ class Reasoning:
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
                     raise GivenUp(str(error)) from error
                 if self.on_failure is OnLlmFailure.RULES:
-                    return by_rules(ReasonedBy(reasoner=RulesReasoner.name, fallback=str(error)[:200]))
+                    return by_rules(ReasonedBy(reasoner=self._without_model.name, fallback=str(error)[:200]))
                 failure = error
             self._waiting += 1
             try:

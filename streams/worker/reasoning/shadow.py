@@ -19,6 +19,8 @@ from operators.steps.evolve import Outcome, State
 from operators.whatif import Lines, Side, in_share, is_behind, place
 from schemas import (
     Contrast,
+    Interaction,
+    ItemFacts,
     PolicySkill,
     Position,
     Receipt,
@@ -55,8 +57,9 @@ def shadow_of(pipeline: Pipeline) -> "Shadow | None":
         return None
     knobs = knobs_of(settings, settings.shadow_set)
     # No rules in a model's stead: the arm would be another one than it says.
-    side = side_of(knobs, pipeline.global_skills.shares, "shadow", fallback=False)
-    return Shadow(pipeline, side, partial(lines_that_rank, settings, pipeline.global_skills.shares), knobs.fingerprint)
+    told = pipeline.global_skills
+    side = side_of(knobs, told.shares, "shadow", fallback=False, usual=told.usual)
+    return Shadow(pipeline, side, partial(lines_that_rank, settings, told.shares), knobs.fingerprint)
 
 
 class Forgotten(Exception):
@@ -98,6 +101,10 @@ class Shadow:
     def command(self, event: Any, command: SkillCommand, position: Position, known: Receipt | None) -> None:
         """Carry a person's command out on the shadow too; at once back. `known`: what of them was forgotten by then."""
         self._offer(command.user_id, partial(self._on_command, event, command, position, known))
+
+    def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position, known: Receipt | None) -> None:
+        """Count an item taken without a list on the shadow too; at once back."""
+        self._offer(visit.user_id, partial(self._on_visit, event, visit, item, position, known))
 
     def _offer(self, user_id: str, work: Callable[[], Awaitable[str]]) -> None:
         if not in_share(user_id, self._name, self._share):
@@ -156,7 +163,7 @@ class Shadow:
             answer = await self._side.reason(contrast, skill)
         except ReasonerUnavailable:
             return "unavailable"
-        effects = self._side.step.finish(State(skill), contrast, answer, position)
+        effects = self._side.step.finish(self._state(skill), contrast, answer, position)
         await self._write(event, effects.skill, live, known)
         return "learned"
 
@@ -171,7 +178,23 @@ class Shadow:
             await self._hold(event, state.model_copy(update={"skill": effects.skill}), known)
         return effects.outcome.value
 
-    def _read(self, record: Contrast | SkillCommand) -> ShadowSkill | None:
+    async def _on_visit(
+        self, event: Any, visit: Interaction, item: ItemFacts, position: Position, known: Receipt | None
+    ) -> str:
+        if self._pipeline.receipt(visit.user_id) != known:
+            raise Forgotten
+        state = self._read(visit)
+        if state is None:
+            return "not-followed"
+        effects = self._side.step.visit(self._state(state.skill), visit, item, position)
+        if effects.version is not None:
+            await self._hold(event, state.model_copy(update={"skill": effects.skill}), known)
+        return effects.outcome.value
+
+    def _state(self, skill: PolicySkill) -> State:
+        return State(skill, usual=self._side.usual(skill.domain))
+
+    def _read(self, record: Contrast | Interaction | SkillCommand) -> ShadowSkill | None:
         """What this arm holds of the user; what another one held before counts as nothing."""
         key = compound_key(record.user_id, record.domain)
         state = self._pipeline.read(self._pipeline.shadow_skills, key, ShadowSkill)

@@ -18,10 +18,7 @@ tests/integration/test_repairs.py.
 5. Faust's producer costs more than a choice's operators, and is idempotent only together with its exactly-once mode,
    which is not fit for use (faust-streaming #136, #177, #323). It never starts: what a worker writes goes through its
    outlet, tables' changelogs included.
-6. Once a stream's buffer is full, Faust's delivery waits for room in it, and all other streams get nothing: a burst
-   on one topic stops all of them, and two that wait for each other's topic stand still. A buffer is never called
-   full: Faust no longer fetches its partitions, takes what it has fetched already, and goes on with the others.
-7. Faust's livelock detector only logs, and what it logs is wrong: it takes a partition whose stream had nothing to do
+6. Faust's livelock detector only logs, and what it logs is wrong: it takes a partition whose stream had nothing to do
    since the worker started for one that stands still, and says so for every partition every few seconds for ever, a
    thousand lines a minute. Asked between two positions, while a seek is under way, it dies of an assertion in aiokafka
    and takes the worker with it. It is off: our own watchdog looks for lag without progress, and acts on it.
@@ -37,7 +34,6 @@ import aiokafka
 import faust
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
-from mode.utils.queues import ThrowableQueue
 from yarl import URL
 
 from streams.worker.runtime.membership import Membership, watch
@@ -51,7 +47,7 @@ SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
-    """Repairs 3 and 7: a partition without a committed offset is read again from its beginning."""
+    """Repairs 3 and 6: a partition without a committed offset is read again from its beginning."""
 
     async def on_start(self) -> None:
         """Start the consumer and watch its group membership."""
@@ -68,10 +64,10 @@ class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
         return committed
 
     def verify_event_path(self, now: float, tp: Any) -> None:
-        """Repair 7: Faust's livelock detector is off."""
+        """Repair 6: Faust's livelock detector is off."""
 
     def verify_recovery_event_path(self, now: float, tp: Any) -> None:
-        """Repair 7: off during recovery too."""
+        """Repair 6: off during recovery too."""
 
 
 class SeekingConsumer(ReadingConsumer, AbsorbingConsumer):
@@ -171,17 +167,6 @@ class TrueEndTransport(driver.Transport):
     Producer = IdleProducer
 
 
-class RoomyQueue(ThrowableQueue[Any]):
-    """Repair 6: a stream's buffer that pauses its own partitions when it is full and never blocks other streams.
-
-    It exceeds its size by at most one fetch, which is in memory at that time in any case.
-    """
-
-    def full(self) -> bool:
-        """Never: a put does not wait. From four fifths of its size on, its partitions are paused."""
-        return False
-
-
 class RepairedApp(faust.App):
     """A Faust app that reads everything from Apache Kafka."""
 
@@ -190,16 +175,6 @@ class RepairedApp(faust.App):
 
     def _new_transport(self) -> driver.Transport:
         return SeekingTransport(self.conf.broker_consumer, self)
-
-    def FlowControlQueue(  # noqa: N802 - Faust's own name
-        self, maxsize: int | None = None, *, clear_on_resume: bool = False
-    ) -> RoomyQueue:
-        """A stream's buffer."""
-        return RoomyQueue(
-            maxsize=maxsize or self.conf.stream_buffer_maxsize,
-            flow_control=self.flow_control,
-            clear_on_resume=clear_on_resume,
-        )
 
 
 class EmbeddedApp(RepairedApp):

@@ -7,7 +7,7 @@ from typing import ClassVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.neighbourhood import Gathered, near, signal_to
+from operators.neighbourhood import Gathered, near
 from operators.propagate import (
     GraphLimits,
     item_of_old,
@@ -197,8 +197,8 @@ class TestSignals:
     def test_below_the_floor_nothing_is_told(self) -> None:
         known = gathered(memory_of("ann", "dune"), memory_of("bea", "dune"), item_id="dune")
 
-        assert signal_to(known, neighbour_of("ann"), PAIR) is None
-        assert signal_to(known, neighbour_of("cas"), PAIR) is not None
+        assert Gathered(known, PAIR).tell(neighbour_of("ann")) is None
+        assert Gathered(known, PAIR).tell(neighbour_of("cas")) is not None
 
     def test_companions_and_tastes_need_the_floor_each(self) -> None:
         known = gathered(
@@ -208,7 +208,7 @@ class TestSignals:
             item_id="dune",
         )
 
-        signal = signal_to(known, neighbour_of("ann"), PAIR)
+        signal = Gathered(known, PAIR).tell(neighbour_of("ann"))
 
         assert signal is not None
         assert signal.companions == {"emma": 2}
@@ -218,7 +218,7 @@ class TestSignals:
         late = with_taken(memory_of("bea", "dune"), "bea", "books", item("dune"), START + timedelta(hours=7), "x")
         known = gathered(late, memory_of("cas", "dune"), item_id="dune")
 
-        signal = signal_to(known, neighbour_of("ann"), PAIR)
+        signal = Gathered(known, PAIR).tell(neighbour_of("ann"))
 
         assert signal is not None
         assert {one.at for one in signal.crowd} == {START}
@@ -232,7 +232,7 @@ class TestSignals:
         name = neighbour_of(f"u{reader}")
         others = [taker for taker in known.takers if taker.neighbour != name]
 
-        signal = signal_to(known, name, GraphLimits(floor=floor))
+        signal = Gathered(known, GraphLimits(floor=floor)).tell(name)
 
         if signal is None:
             assert len(others) < floor

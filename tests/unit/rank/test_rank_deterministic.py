@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.rank import facet_weights, rank
-from operators.rank.deterministic import DEFAULT_WEIGHTS, RankWeights
+from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Facet, ItemFacts, Tier
 from tests.builders import an_attribute, id_of, item_facts
 

@@ -15,7 +15,6 @@ from streams.worker import app as worker_app
 from streams.worker.runtime.recovery import QuietTableManager
 from streams.worker.runtime.repairs import (
     IdleProducer,
-    RoomyQueue,
     SeekingConsumerThread,
     TrueEndConsumerThread,
 )
@@ -43,30 +42,6 @@ async def test_fausts_own_producer_connects_to_nothing(tmp_path: Path) -> None:
     assert producer._producer is None
 
 
-async def test_a_buffer_that_is_full_makes_nobody_wait_and_is_fetched_for_no_more(tmp_path: Path) -> None:
-    """Repair 6: Faust's own is called full, and whoever delivers to all streams waits for this one."""
-    app = app_of(tmp_path)
-    queue, told = app.FlowControlQueue(maxsize=10), []
-    fausts = faust.App("other", broker="kafka://127.0.0.1:1").FlowControlQueue(maxsize=10)
-
-    for number in range(25):
-        for each in (queue, fausts):
-            each.put_nowait_enhanced(
-                number, on_pressure_high=lambda: told.append("stop"), on_pressure_drop=resume_of(told)
-            )
-
-    assert isinstance(queue, RoomyQueue)
-    assert (queue.full(), fausts.full()) == (False, True)
-    assert "stop" in told
-    app.flow_control.resume()
-    assert [queue.get_nowait() for _ in range(25)] == list(range(25)), "nothing is lost, and all in order"
-    assert "go on" in told
-
-
-def resume_of(told: list[str]) -> Any:
-    return lambda: told.append("go on")
-
-
 TP_OF_NOBODY = TP("t.contrasts", 0)
 
 
@@ -88,7 +63,7 @@ def idle_for_minutes(thread_class: Any, app: faust.App) -> Any:
 async def test_an_idle_worker_logs_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, repaired: type[Any]
 ) -> None:
-    """Repair 7: Faust logs an error about each partition every few seconds, for ever."""
+    """Repair 6: Faust logs an error about each partition every few seconds, for ever."""
     app = app_of(tmp_path)
     app.topics.acks_enabled_for = lambda _: True
     driver.AIOKafkaConsumerThread.verify_event_path(
@@ -106,7 +81,7 @@ async def test_an_idle_worker_logs_nothing(
 
 @pytest.mark.parametrize("repaired", [SeekingConsumerThread, TrueEndConsumerThread])
 async def test_a_partition_between_two_positions_does_not_end_the_worker(tmp_path: Path, repaired: type[Any]) -> None:
-    """Repair 7: while a seek is under way, aiokafka asserts that there is a position, and there is none."""
+    """Repair 6: while a seek is under way, aiokafka asserts that there is a position, and there is none."""
 
     class Seeking:
         timestamp, highwater = 600_000.0, 7

@@ -1,0 +1,168 @@
+"""Evidence: what was taken, and what was to be expected of somebody who chooses blindly (paper 2.5, in two counts).
+
+The paper contrasts what was chosen with what was left. A line keeps that as two integers, in 1/1024 of a choice:
+`taken`, how often what it says was taken, and `expected`, the sum of the shares of the shown items that had it. What
+everybody has is taken often and expected as often, and says nothing. The older a choice, the less it counts: each one
+takes a sixteenth of both counts away first. Priors, visits and choices are all counted by this step.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from math import log
+
+from operators.attributes import fact_ids
+from schemas import ONE, Attribute, ItemFacts, Source, Tier
+
+FORGET = 16
+"""A sixteenth of each count is forgotten per choice: half of it after eleven."""
+HORIZON = 6
+"""A line is taken to have been offered as usual in the last six choices before its discovery, at most."""
+CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
+"""From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent."""
+MOST = 1_024 * ONE
+_EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A list, counted.
+
+    Attributes:
+        taken: attribute ids of the chosen item's facts, in the parser's order.
+        shares: the share of all shown items, the chosen one included, that have a fact, in 1/1024.
+    """
+
+    taken: tuple[str, ...]
+    shares: Mapping[str, int]
+
+    @classmethod
+    def of(cls, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> "Shown":
+        """What a choice from a list shows."""
+        taken = tuple(dict.fromkeys(fact_ids(chosen.facts)))
+        having = Counter(chain(taken, chain.from_iterable(set(fact_ids(item.facts)) for item in unchosen)))
+        items = 1 + len(unchosen)
+        return cls(taken, {name: times * ONE // items for name, times in having.items()})
+
+
+def kept(count: int, forget: int = FORGET) -> int:
+    """What a choice leaves of a count.
+
+    >>> kept(1_024), kept(0), kept(1_024, forget=0)
+    (960, 0, 1024)
+    """
+    return count - count // forget if forget else count
+
+
+def first_expected(usual: int, share: int, before: int) -> int:
+    """How often a newly discovered fact was to be expected, before anybody counted it and in this list, in 1/1024.
+
+    Args:
+        usual: the population's share of what was taken that has it, in 1/1024.
+        share: the share of this list that has it, in 1/1024.
+        before: the person's choices and visits so far.
+    """
+    return min(usual * min(before, HORIZON) + share, MOST)
+
+
+def tier_of(taken: int, expected: int, source: Source, support: int) -> Tier:
+    """The tier as a view of the counts.
+
+    A line that was earned rises by one tier per choice that takes it, however surprising that is (paper 2.5): low with
+    the first, medium with the second, high with the third. What a person stated stays at low at least.
+
+    >>> tier_of(1_024, 100, Source.DISCOVERED, 1), tier_of(3_000, 300, Source.DISCOVERED, 3)
+    (<Tier.LOW: 1>, <Tier.HIGH: 3>)
+    >>> tier_of(3_000, 3_000, Source.PRIOR, 5)
+    <Tier.SILENT: 0>
+    """
+    found = Tier.SILENT
+    for tier, parts, of in CUTS:
+        if (taken + ONE) * of >= parts * (expected + ONE):
+            found = tier
+    if source in _EARNED:
+        return min(found, Tier(min(support, Tier.HIGH)))
+    return max(found, Tier.LOW) if source is Source.STATED else found
+
+
+def least(tier: Tier, expected: int = 0) -> int:
+    """The least that must have been taken for a tier: what a person's or a template's word is worth.
+
+    >>> least(Tier.HIGH), least(Tier.HIGH, expected=1_024), least(Tier.SILENT)
+    (1536, 4096, 0)
+    """
+    for of_tier, parts, of in CUTS:
+        if of_tier is tier:
+            return min(-(-(expected + ONE) * parts // of) - ONE, MOST)
+    return 0
+
+
+def is_counted(line: Attribute) -> bool:
+    """Whether a line has counts; one from before counts, or of a template, has only its tier."""
+    return bool(line.taken or line.expected)
+
+
+def counts_of(line: Attribute) -> tuple[int, int]:
+    """A line's counts; of one without any, the least that gives its tier."""
+    return (line.taken, line.expected) if is_counted(line) else (least(line.tier), 0)
+
+
+def strength(line: Attribute) -> float:
+    """How much a line says for an item that has it: 0 or more, about 0.4 for medium and 0.9 for high.
+
+    A pinned line says what its tier says, however little it was taken since.
+    """
+    taken, expected = counts_of(line)
+    if line.pinned:
+        taken = max(taken, least(line.tier, expected))
+    return weight(taken, expected)
+
+
+@lru_cache(maxsize=65_536)
+def weight(taken: int, expected: int) -> float:
+    """The logarithm of how much oftener than expected something was taken; never negative (invariant 5).
+
+    >>> weight(1_024, 1_024), round(weight(3_072, 0), 3), weight(0, 5_000)
+    (0.0, 1.386, 0.0)
+    """
+    return max(0.0, log((taken + ONE) / (expected + ONE)))
+
+
+def in_words(taken: int, expected: int) -> str:
+    """Counts as a person reads them.
+
+    >>> in_words(6 * 1_024, 2_150)
+    'lately taken 6 times where 2.1 were to be expected'
+    """
+    return f"lately taken {_number(taken)} times where {_number(expected)} were to be expected"
+
+
+def _number(count: int) -> str:
+    return f"{count / ONE:.1f}".removesuffix(".0")
+
+
+def fixed(shares: Mapping[str, float]) -> dict[str, int]:
+    """Shares from 0 to 1 in 1/1024.
+
+    >>> fixed({"a": 0.25})
+    {'a': 256}
+    """
+    return {name: int(share * ONE) for name, share in shares.items()}
+
+
+def weakest_first(lines: Iterable[Attribute], usual: Mapping[str, int]) -> list[Attribute]:
+    """The lines in the order in which they are given up.
+
+    Least taken first, then longest unconfirmed, then what is met least.
+    """
+    return sorted(
+        lines,
+        key=lambda line: (
+            counts_of(line)[0],
+            line.confirmed_at,
+            usual.get(line.attribute_id, 0),
+            line.attribute_id,
+        ),
+    )
