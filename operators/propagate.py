@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from operators.applied import remember, with_applied
-from operators.attributes import CREATORS, fact_id
+from operators.attributes import fact_id
 from schemas import (
     MAX_MEMORY_FACTS,
     MAX_OTHERS,
@@ -28,7 +28,6 @@ from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
-    Fact,
     ItemFacts,
     ItemMemory,
     Memory,
@@ -81,7 +80,7 @@ def with_taken(
     taken = Taken(
         item_id=item.item_id,
         title=item.title[:MAX_TITLE_CHARS],
-        facts=_kept(item.facts),
+        facts=item.facts[:MAX_MEMORY_FACTS],
         at=max(at, before.at) if before else at,
         times=before.times + 1 if before else 1,
     )
@@ -96,20 +95,6 @@ def with_taken(
             "applied": applied,
         }
     )
-
-
-def _kept(facts: Sequence[Fact]) -> tuple[Fact, ...]:
-    """The first facts, in their order; a creator of each kind is among them, however late a parser names it."""
-    if len(facts) <= MAX_MEMORY_FACTS:
-        return tuple(facts)
-    creators = {facts[place].dimension: place for place in reversed(range(len(facts))) if _is_creator(facts[place])}
-    named = set(creators.values())
-    others = [place for place in range(len(facts)) if place not in named][: MAX_MEMORY_FACTS - len(named)]
-    return tuple(facts[place] for place in sorted((*named, *others)))
-
-
-def _is_creator(fact: Fact) -> bool:
-    return fact.dimension in CREATORS
 
 
 def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pydantic import Field
 from .base import Event, Model
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
+from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
 from .reasoned import ReasonedBy
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Count, Evidence, Position, Strategy, Tier
 
@@ -63,6 +64,12 @@ class Tally(Model):
     forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
+    habits_forget: int = Field(
+        default=0, ge=0, le=1_024, description="What part of its counts a habit that `habits` names forgets first."
+    )
+    habits: dict[HabitName, HabitAdded] = Field(
+        default_factory=dict, max_length=MAX_HABITS, description="What was added to each question that the list asked."
+    )
 
 
 class Refusal(StrEnum):
@@ -136,6 +143,9 @@ class PolicySkill(Event):
     version: int = Field(default=0, ge=0)
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
+    habits: dict[HabitName, HabitCounts] = Field(
+        default_factory=dict, max_length=MAX_HABITS, description="How they decide, in counts; sure ones are lines too."
+    )
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)

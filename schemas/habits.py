@@ -20,3 +20,7 @@ class HabitCounts(NamedTuple):
     taken: _Parts = 0
     expected: _Parts = 0
     asked: _Parts = 0
+
+
+HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
+"""What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""

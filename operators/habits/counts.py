@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from operators.habits.sides import Sides
-from schemas import HabitCounts
+from schemas import ONE, HabitCounts
 
-ONE: Final = 1024
-"""A choice, in the unit of the counts."""
 FORGET: Final = 64
 """Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste."""
 Added = tuple[int, int]
@@ -39,7 +37,9 @@ def learn(sides: Sides, chosen: int) -> dict[str, Added]:
     return added
 
 
-def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added]) -> dict[str, HabitCounts]:
+def fold(
+    habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = FORGET
+) -> dict[str, HabitCounts]:
     """The counts after a choice: what it asks about fades and grows, all else stays. Exact, by whole numbers.
 
     >>> fold({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})
@@ -47,12 +47,8 @@ def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added]) -> dict[
     """
     folded = dict(habits)
     for axis, (taken, expected) in added.items():
-        before = folded.get(axis, _NONE)
-        folded[axis] = HabitCounts(
-            before.taken - before.taken // FORGET + taken,
-            before.expected - before.expected // FORGET + expected,
-            before.asked - before.asked // FORGET + ONE,
-        )
+        before = [part - part // forget if forget else part for part in folded.get(axis, _NONE)]
+        folded[axis] = HabitCounts(before[0] + taken, before[1] + expected, before[2] + ONE)
     return folded
 
 
@@ -94,3 +90,13 @@ def log_odds(counts: HabitCounts, most: float = 3.0) -> float:
         return 0.0
     odds = (taken + 0.5) / (asked - taken + 0.5)
     return min(most, max(0.0, math.log(odds * (asked - expected + 0.5) / (expected + 0.5))))
+
+
+def in_words(counts: HabitCounts) -> str:
+    """Counts as a person reads them.
+
+    >>> in_words(HabitCounts(18 * ONE, 9_500, 20 * ONE))
+    'lately taken 18 of 20 times where 9.3 were to be expected'
+    """
+    taken, expected, asked = (f"{part / ONE:.1f}".removesuffix(".0") for part in counts)
+    return f"lately taken {taken} of {asked} times where {expected} were to be expected"

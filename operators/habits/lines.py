@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Final
 
 from operators.habits.axes import BY, PLACE_OF, POLES, Pole
-from operators.habits.counts import ONE, nats, proves_less, seen_from
-from schemas import HabitCounts, Tier
+from operators.habits.counts import nats, proves_less, seen_from
+from schemas import ONE, HabitCounts, Tier
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class Sureness:
         most: at most so many habits are lines; those that are stay, and the surest come in.
     """
 
-    appears: float = 9.0
-    rises: float = 16.0
-    falls: float = 11.0
-    vanishes: float = 4.0
+    appears: float = 7.5
+    rises: float = 15.0
+    falls: float = 10.0
+    vanishes: float = 3.5
     asked: int = 8
     most: int = 6
 
@@ -49,12 +49,6 @@ class Sure:
     tier: Tier
     counts: HabitCounts
     proof: float
-
-    @property
-    def reason(self) -> str:
-        """Why, in numbers that a person understands."""
-        taken, expected, asked = (part / ONE for part in self.counts)
-        return f"taken {taken:.1f} times out of {asked:.1f} where {expected:.1f} were to be expected"
 
 
 def lines_of(

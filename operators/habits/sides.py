@@ -1,16 +1,18 @@
 """On which side of every axis each item of a list stands."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from operators.attributes import CREATORS, fact_id, fact_ids
-from operators.habits.axes import AGAIN, BY, DECIDING, KNOWN, MAIN, POSITION, REQUEST
+from operators.attributes import CREATORS, fact_ids
+from operators.evidence import strength
+from operators.habits.axes import AGAIN, BY, DECIDING, KNOWN, MAIN, POLE_OF, POSITION, REQUEST
 from operators.words import words
-from schemas import Contrast, ItemFacts, Measure, Memory
+from schemas import Attribute, Contrast, ItemFacts, Measure
 
 LEAST: Final = 3
 """A list says how somebody decides by a thing only if at least this many of its items have the thing."""
+FAVOURITES: Final = 3
 Side = bool | None
 """True: on the side that counts as taken; False: on the other; None: on neither, or not known."""
 Sides = Mapping[str, Sequence[Side]]
@@ -23,35 +25,41 @@ _FAMILIAR: Final = frozenset({*CREATORS, *MAIN})
 
 @dataclass(frozen=True)
 class Before:
-    """What is known of a user before a choice, as far as habits are about it.
+    """What a skill knows of a user before a choice, as far as habits are about it.
 
     Attributes:
-        items: ids of what they took.
-        values: what the items that they took have of a dimension: every creator, and of the main dimensions the first.
+        items: ids of what they took lately.
+        values: attribute ids of what is familiar, by dimension: every creator of which there is a line, and the three
+            values of a main dimension that were taken most.
+        tastes: how much the lines say for an item, by attribute id.
     """
 
     items: frozenset[str] = frozenset()
-    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    values: Mapping[str, Collection[str]] = field(default_factory=dict)
+    tastes: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, memory: Memory | None) -> "Before":
-        """What a user's memory tells of it; nothing without one."""
-        if memory is None:
-            return _NOTHING
-        values: dict[str, set[str]] = {}
-        for taken in memory.taken:
-            mains: list[str] = []
-            for fact in taken.facts:
-                dimension = fact.dimension
-                if dimension not in _FAMILIAR or dimension in mains:
-                    continue
-                if dimension in MAIN:
-                    mains.append(dimension)
-                values.setdefault(dimension, set()).add(fact_id(fact))
-        return cls(
-            frozenset([taken.item_id for taken in memory.taken]),
-            {dimension: frozenset(names) for dimension, names in values.items()},
-        )
+    def of(cls, lines: Iterable[Attribute]) -> "Before":
+        """What these lines of a skill tell of it."""
+        items: set[str | None] = set()
+        familiar: dict[str, list[Attribute]] = {}
+        tastes: dict[str, float] = {}
+        for line in lines:
+            if line.attribute_id in POLE_OF:
+                continue
+            items.update([one.item_id for one in line.evidence])
+            if line.dimension in _FAMILIAR and line.support:
+                familiar.setdefault(line.dimension, []).append(line)
+            if line.dimension in _DECIDING and (said := strength(line)):
+                tastes[line.attribute_id] = said
+        values = {dimension: _familiar(dimension, known) for dimension, known in familiar.items()}
+        return cls(frozenset(name for name in items if name is not None), values, tastes)
+
+
+def _familiar(dimension: str, lines: list[Attribute]) -> Collection[str]:
+    if dimension in MAIN:
+        lines = sorted(lines, key=lambda line: (-line.taken, line.attribute_id))[:FAVOURITES]
+    return {line.attribute_id for line in lines}
 
 
 _NOTHING = Before()
@@ -62,7 +70,6 @@ def sides_of(
     before: Before = _NOTHING,
     instruction: str = "",
     popularity: Mapping[str, int] | None = None,
-    tastes: Mapping[str, float] | None = None,
     *,
     shown: bool = True,
     ids: Sequence[Sequence[str]] | None = None,
@@ -71,10 +78,9 @@ def sides_of(
 
     Args:
         items: the list, as it was shown.
-        before: what the user took before.
+        before: what the user took before, and how they liked it.
         instruction: the user's own words.
         popularity: how many users took an item lately; for lists whose items do not say how popular they are.
-        tastes: the weights of the skill's lines, by attribute id.
         shown: the order of the items is what the user saw; without it there is no `position`.
         ids: the attribute ids of each item's facts, for callers that have them.
     """
@@ -90,8 +96,8 @@ def sides_of(
         _add(found, _POPULARITY, _split([float(popularity.get(item.item_id, 0)) for item in items]))
     if before.items:
         _add(found, AGAIN, [item.item_id in before.items for item in items])
-    if before.values or tastes:
-        _by_facts(found, items, ids or [fact_ids(item.facts) for item in items], before.values, tastes or {})
+    if before.values or before.tastes:
+        _by_facts(found, items, ids or [fact_ids(item.facts) for item in items], before)
     if asked := words(instruction) if instruction else None:
         _add(found, REQUEST, [_matches(item, asked) for item in items])
     if shown:
@@ -112,11 +118,10 @@ def _by_facts(
     found: dict[str, Sequence[Side]],
     items: Sequence[ItemFacts],
     ids: Sequence[Sequence[str]],
-    known: Mapping[str, frozenset[str]],
-    tastes: Mapping[str, float],
+    before: Before,
 ) -> None:
     """The axes about what items are: familiar or new, and how much of the user's taste they have by dimension."""
-    size = len(items)
+    size, known, tastes = len(items), before.values, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
     scores: dict[str, list[float]] = {}
     for place, (item, names) in enumerate(zip(items, ids, strict=True)):

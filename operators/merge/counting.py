@@ -18,8 +18,10 @@ from operators.evidence import (
     weakest_first,
 )
 from operators.evolve.validate import Validated
+from operators.habits import POLE_OF, is_habit
 from operators.merge.diffs import next_diff
-from operators.merge.folding import counted
+from operators.merge.folding import apply_changes, counted
+from operators.merge.habits import asked, habit_changes, habits_after, in_step, with_habits
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.render import fits
@@ -54,6 +56,7 @@ def resolve_counts(
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
+    popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
     """What a choice from a list does to this skill.
 
@@ -64,12 +67,14 @@ def resolve_counts(
         source: where it stands.
         usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
         limits: of the merge.
+        popularity: how many users took an item lately, for habits of going with them or not.
     """
     proposal = validated.proposal
     judged = proposal if proposal.reasoned_by.model is not None else None
     verdicts = {} if judged is None else _verdicts(judged.reinforced, judged.weakened, limits)
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
-    found.count(contrast.chosen, Shown.of(contrast.chosen, contrast.unchosen), skill.contrasts + 1, verdicts)
+    shown = Shown.of(contrast.chosen, contrast.unchosen)
+    found.count(contrast.chosen, shown, skill.contrasts + 1, verdicts, asked(skill, contrast, popularity))
     return next_diff(
         skill,
         contrast,
@@ -94,7 +99,7 @@ def resolve_visit(
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
     found = _Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
     taken = tuple(dict.fromkeys(fact_ids(item.facts)))
-    found.count(item, Shown(taken, usual or {}), skill.contrasts, {})
+    found.count(item, Shown(taken, usual or {}), skill.contrasts, {}, {})
     return next_diff(
         skill,
         visit,
@@ -128,25 +133,46 @@ class _Counting:
         self.changes: list[Change] = []
         self.refused: list[Refused] = []
 
-    def count(self, chosen: ItemFacts, shown: Shown, now: int, verdicts: Mapping[str, tuple[int, int]]) -> None:
+    def count(
+        self,
+        chosen: ItemFacts,
+        shown: Shown,
+        now: int,
+        verdicts: Mapping[str, tuple[int, int]],
+        asked_of_habits: Mapping[str, tuple[int, int]],
+    ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
         before = self.skill.attributes
-        self.tally = _tally(before, shown, verdicts)
+        self.tally = with_habits(_tally(before, shown, verdicts), asked_of_habits)
         lines = counted(before, self.tally)
         taken = set(shown.taken)
         after = [
-            self._moved(was, line, line.attribute_id in taken, verdicts.get(line.attribute_id, (0, 0))[0] > 0, now)
+            line
+            if is_habit(line)
+            else self._moved(was, line, line.attribute_id in taken, verdicts.get(line.attribute_id, (0, 0))[0] > 0, now)
             for was, line in zip(before, lines, strict=True)
         ]
+        after, habits = self._decided(after, now) if asked_of_habits else (after, [])
         after = self._without_strangers(after, now)
         held = {line.attribute_id for line in before}
         met = self.skill.contrasts + max((line.support for line in before), default=0)
         facts: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(chosen.facts), chosen.facts, strict=True):
-            if name not in held:
+            # What an item says of itself is no habit of who takes it.
+            if name not in held and name not in POLE_OF:
                 facts.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now) for name, fact in facts.items()]
-        self._make_room(after, new)
+        self._make_room(after, [*habits, *new])
+
+    def _decided(self, lines: list[Attribute], now: int) -> tuple[list[Attribute], list[Attribute]]:
+        """The lines without habits that are over, and the habits that are new."""
+        habits = habits_after(self.skill, self.tally)
+        found = habit_changes(self.skill.attributes, habits, self.evidence, now)
+        new = [change.discovered for change in found if change.discovered is not None]
+        moved = [change for change in found if change.discovered is None]
+        self.changes += moved
+        lines = list(in_step(apply_changes(lines, moved, self.evidence, now), habits))
+        return lines, new
 
     def _moved(self, was: Attribute, line: Attribute, is_taken: bool, is_supported: bool, now: int) -> Attribute:
         """A line at the tier that its counts give; the change, where there is one to tell."""
@@ -234,6 +260,8 @@ def _tally(lines: Sequence[Attribute], shown: Shown, verdicts: Mapping[str, tupl
     taken = set(shown.taken)
     for line in lines:
         name = line.attribute_id
+        if name in POLE_OF:
+            continue
         if not is_counted(line) and line.tier is not Tier.SILENT:
             begun[name] = counts_of(line)
         more, less = verdicts.get(name, (0, 0))

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from operators.applied import is_applied, remember, with_applied
 from operators.evidence import MOST, kept
+from operators.habits import POLE_OF
+from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
@@ -49,7 +51,10 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         )
     now = skill.contrasts + diff.is_contrast
     lines = diff.seed if diff.seed is not None else skill.attributes
+    habits = habits_after(skill, diff.tally, diff.changes)
     attributes = apply_changes(counted(lines, diff.tally), diff.changes, diff.evidence, now)
+    if habits:
+        attributes = in_step(attributes, habits)
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
@@ -57,6 +62,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,
+            "habits": habits,
             "strategy": strategy_of(attributes),
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
@@ -94,10 +100,10 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
 
 
 def counted(lines: Sequence[Attribute], tally: Tally | None) -> Sequence[Attribute]:
-    """The lines with the counts that an event leaves them, their tiers as before."""
+    """The lines with the counts that an event leaves them, their tiers as before; habits have counts of their own."""
     if tally is None:
         return lines
-    return tuple(_counted(line, tally) for line in lines)
+    return tuple(line if line.attribute_id in POLE_OF else _counted(line, tally) for line in lines)
 
 
 def _counted(line: Attribute, tally: Tally) -> Attribute:
