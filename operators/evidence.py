@@ -23,6 +23,8 @@ HORIZON = 6
 CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 """From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent."""
 MOST = 1_024 * ONE
+COSTLY = 8 * ONE
+"""A line that lately cost so many places says nothing until it gains again."""
 _EARNED = frozenset({Source.PRIOR, Source.DISCOVERED})
 
 
@@ -67,11 +69,12 @@ def first_expected(usual: int, share: int, before: int) -> int:
     return min(usual * min(before, HORIZON) + share, MOST)
 
 
-def tier_of(taken: int, expected: int, source: Source, support: int) -> Tier:
+def tier_of(taken: int, expected: int, source: Source, support: int, gained: int = 0) -> Tier:
     """The tier as a view of the counts.
 
     A line that was earned rises by one tier per choice that takes it, however surprising that is (paper 2.5): low with
-    the first, medium with the second, high with the third. What a person stated stays at low at least.
+    the first, medium with the second, high with the third. One that keeps costing places falls silent. What a person
+    stated stays at low at least.
 
     >>> tier_of(1_024, 100, Source.DISCOVERED, 1), tier_of(3_000, 300, Source.DISCOVERED, 3)
     (<Tier.LOW: 1>, <Tier.HIGH: 3>)
@@ -83,6 +86,8 @@ def tier_of(taken: int, expected: int, source: Source, support: int) -> Tier:
         if (taken + ONE) * of >= parts * (expected + ONE):
             found = tier
     if source in _EARNED:
+        if gained <= -COSTLY:
+            return Tier.SILENT
         return min(found, Tier(min(support, Tier.HIGH)))
     return max(found, Tier.LOW) if source is Source.STATED else found
 
@@ -114,6 +119,8 @@ def strength(line: Attribute) -> float:
 
     A pinned line says what its tier says, however little it was taken since.
     """
+    if not line.tier:
+        return 0.0
     taken, expected = counts_of(line)
     if line.pinned:
         taken = max(taken, least(line.tier, expected))

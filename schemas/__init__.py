@@ -10,7 +10,7 @@ from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selec
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
 from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from .habits import HabitCounts, HabitName
+from .habits import HabitAdded, HabitCounts, HabitName
 from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
 from .memory import (
     MAX_COMPANIONS,
@@ -88,6 +88,7 @@ __all__ = [
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
+    "HabitAdded",
     "HabitCounts",
     "HabitName",
     "Injected",

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from .base import Event, Model
+from .events import MAX_CANDIDATES
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
@@ -58,12 +59,18 @@ class Tally(Model):
     """What one event did to the counts of a skill's lines.
 
     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
-    `count -= count // forget`; then `lines` are added. Lines that the event discovers come with counts of their own.
+    `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
+    discovers come with counts of their own.
     """
 
     forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
+    places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES, le=MAX_CANDIDATES)]] = Field(
+        default_factory=dict,
+        max_length=MAX_ATTRIBUTES,
+        description="By how many places a line lifted what was taken, by the skill alone: with it less without it.",
+    )
     habits_forget: int = Field(
         default=0, ge=0, le=1_024, description="What part of its counts a habit that `habits` names forgets first."
     )

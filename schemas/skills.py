@@ -96,6 +96,9 @@ class Source(StrEnum):
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
 """A count of evidence in 1/1024."""
 
+Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
+"""Places won or lost, in 1/1024."""
+
 
 class Evidence(Model):
     """The event behind an attribute: which choice, of which item."""
@@ -113,6 +116,9 @@ class Attribute(Model):
     `taken` and `expected` are the evidence, in 1/1024 of a choice and fading with every choice: how often what the line
     says was taken, and how often it was to be expected had the person chosen blindly from what was shown. The tier
     follows from them. Both are 0 in lines from before counts and in those of a template.
+
+    `gained` is what the line was worth, in 1/1024 of a place and fading likewise: by how many places it lifted what was
+    taken in the lists that it was taken from, by the skill alone; below 0, it lifted what was left.
     """
 
     attribute_id: AttributeId
@@ -123,6 +129,7 @@ class Attribute(Model):
     source: Source
     taken: Count = 0
     expected: Count = 0
+    gained: Gained = 0
     support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
     contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
     confirmed_at: int = Field(default=0, ge=0)

@@ -1,75 +1,17 @@
 """Simulated users with a known way to decide, and users who choose blindly."""
 
-import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from operators.attributes import fact_id
-from operators.habits import POLES, Before, Pole, fold, learn, lines_of, sides_of
-from operators.propagate import with_taken
-from schemas import Fact, HabitCounts, ItemFacts, Memory, Tier
+from benchmarks.habits.user import User
+from operators.habits import Pole, Sides
+from schemas import Fact, ItemFacts
 
 SHOWN = 10
 NOISE = 0.2
 """The share of choices that are made blindly."""
 INSTRUCTION = "gothic, noir or satire"
-_FORGET = 16
-_LINES = 40
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@dataclass
-class User:
-    """What is kept of one user: memory, tastes and habits, as a skill keeps them.
-
-    Attributes:
-        memory: what they took.
-        tastes: taken and expected by attribute id, the plain rule for lines.
-        habits: the counts of all axes.
-        lines: the tiers of the habits that are lines.
-    """
-
-    memory: Memory | None = None
-    tastes: dict[str, tuple[float, float]] = field(default_factory=dict)
-    habits: dict[str, HabitCounts] = field(default_factory=dict)
-    lines: dict[str, Tier] = field(default_factory=dict)
-
-    def takes(self, items: Sequence[ItemFacts], chosen: int, sides: Mapping[str, Sequence[bool | None]]) -> None:
-        """Learn from a choice; `sides` are those of the list before it."""
-        self.habits = fold(self.habits, learn(sides, chosen))
-        self.lines = {name: sure.tier for name, sure in lines_of(self.habits, self.lines).items()}
-        self._like(items, chosen)
-        number = 0 if self.memory is None else self.memory.version
-        at = _START + timedelta(hours=number)
-        self.memory = with_taken(self.memory, "user", "planted", items[chosen], at, str(number))
-
-    def weights(self) -> dict[str, float]:
-        """What the lines about tastes count."""
-        return {name: max(0.0, math.log((n + 1) / (e + 1))) for name, (n, e) in self.tastes.items()}
-
-    def sides(
-        self, items: Sequence[ItemFacts], instruction: str = "", popularity: Mapping[str, int] | None = None
-    ) -> Mapping[str, Sequence[bool | None]]:
-        """Where the items of a list stand for this user now."""
-        return sides_of(items, Before.of(self.memory), instruction, popularity, self.weights())
-
-    def _like(self, items: Sequence[ItemFacts], chosen: int) -> None:
-        having: dict[str, int] = {}
-        for item in items:
-            for name in {fact_id(fact) for fact in item.facts}:
-                having[name] = having.get(name, 0) + 1
-        mine = {fact_id(fact) for fact in items[chosen].facts}
-        for name in mine | self.tastes.keys():
-            n, e = self.tastes.get(name, (0.0, 0.0))
-            self.tastes[name] = (
-                n - n / _FORGET + (name in mine),
-                e - e / _FORGET + having.get(name, 0) / len(items),
-            )
-        kept = sorted(self.tastes, key=lambda name: (-self.tastes[name][0], name))[:_LINES]
-        self.tastes = {name: self.tastes[name] for name in kept}
 
 
 @cache
@@ -110,22 +52,21 @@ def _catalogue(size: int = 400, seed: int = 7) -> tuple[ItemFacts, ...]:
     )
 
 
-def shown(rng: random.Random, user: User, size: int = SHOWN) -> list[ItemFacts]:
+def shown(rng: random.Random, taken: Sequence[str]) -> list[ItemFacts]:
     """A list of the catalogue: drawn blindly, four of its items taken before, where there are so many."""
-    items = _catalogue()
-    again = [] if user.memory is None else [taken.item_id for taken in user.memory.taken]
-    drawn = rng.sample(items, size)
-    by_id = {item.item_id: item for item in items}
-    for name in rng.sample(again, min(4, len(again))):
-        if all(item.item_id != name for item in drawn):
-            drawn[rng.randrange(size)] = by_id[name]
-    return list({item.item_id: item for item in drawn}.values())
+    drawn = {item.item_id: item for item in rng.sample(_catalogue(), SHOWN)}
+    by_id = {item.item_id: item for item in _catalogue()}
+    known = rng.sample(sorted(set(taken)), min(4, len(set(taken))))
+    found = list({**{name: by_id[name] for name in known}, **drawn}.values())[:SHOWN]
+    rng.shuffle(found)
+    return found
 
 
-Choose = Callable[[random.Random, Mapping[str, Sequence[bool | None]], int], int]
+Choose = Callable[[random.Random, Sides, int], int]
+"""Takes a place of a list, given where its items stand and how many there are."""
 
 
-def blindly(rng: random.Random, _: Mapping[str, Sequence[bool | None]], size: int) -> int:
+def blindly(rng: random.Random, _sides: Sides, size: int) -> int:
     """Any item of the list."""
     return rng.randrange(size)
 
@@ -133,7 +74,7 @@ def blindly(rng: random.Random, _: Mapping[str, Sequence[bool | None]], size: in
 def by_habit(pole: Pole, noise: float = NOISE) -> Choose:
     """Any item on one side of an axis; a share of the times, and where the list has none, any item at all."""
 
-    def choose(rng: random.Random, sides: Mapping[str, Sequence[bool | None]], size: int) -> int:
+    def choose(rng: random.Random, sides: Sides, size: int) -> int:
         row = sides.get(pole.axis, ())
         fitting = [place for place, side in enumerate(row) if side is pole.up]
         if not fitting or rng.random() < noise:
@@ -145,18 +86,21 @@ def by_habit(pole: Pole, noise: float = NOISE) -> Choose:
 
 def play(choose: Choose, choices: int, seed: int, instruction: str = INSTRUCTION) -> Iterator[User]:
     """The user after each choice."""
-    rng, user = random.Random(seed), User()
+    rng, user, taken = random.Random(seed), User("planted"), list[str]()
     for _ in range(choices):
-        items = shown(rng, user)
-        sides = user.sides(items, instruction)
-        user.takes(items, choose(rng, sides, len(items)), sides)
+        items = shown(rng, taken[-20:])
+        place = choose(rng, user.sides(items, instruction), len(items))
+        user.takes(items, place, instruction)
+        taken.append(items[place].item_id)
         yield user
 
 
-def found_after(pole: Pole, seed: int, most: int = 200) -> int | None:
+def found_after(pole: Pole, seed: int, most: int = 120) -> int | None:
     """How many choices a user with this habit makes until it is a line; None: more than `most`."""
     users = play(by_habit(pole), most, seed)
-    return next((number for number, user in enumerate(users, 1) if pole.attribute_id in user.lines), None)
+    return next((number for number, user in enumerate(users, 1) if pole.attribute_id in user.habits), None)
 
 
-POLES_PLANTED = POLES
+def ever_found(seed: int, choices: int = 200) -> frozenset[str]:
+    """The habits that were lines at any time of somebody who chooses blindly."""
+    return frozenset(name for user in play(blindly, choices, seed) for name in user.habits)

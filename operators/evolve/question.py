@@ -17,7 +17,7 @@ from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting
-from operators.evolve.patterns import is_exploration
+from operators.habits import is_habit
 from operators.prompts import template
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill
@@ -78,7 +78,7 @@ def question(
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = quoting(contrast, skill.attributes, vouching)
-    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_exploration(line)]
+    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_habit(line)]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
     draft = Draft.of(contrast, _keyed(relevant[:max_attributes], quote), news, vouching, quote)

@@ -18,7 +18,7 @@ class Pole(NamedTuple):
         axis: the axis's name, under which its counts are kept.
         up: whether it is the side that is counted as taken.
         kind: criterion for what is compared, pattern for how somebody behaves.
-        dimension: the line's dimension.
+        dimension: the line's dimension; no fact of an item makes a line of this kind and dimension.
         value: what the line says; our own words, of at most 40 characters.
         attribute_id: the line's id.
     """
@@ -60,7 +60,7 @@ def _all() -> tuple[Pole, ...]:
         (Measure.DISTANCE, "goes farther than average", "picks nearer than average"),
         (Measure.LENGTH, "picks longer than average", "picks shorter than average"),
     )
-    poles = [pole for m, up, down in measured for pole in _poles(m.value, Kind.CRITERION, m.value, up, down)]
+    poles = [pole for m, up, down in measured for pole in _poles(m.value, Kind.CRITERION, f"by {m.value}", up, down)]
     poles += _poles(REQUEST, Kind.CRITERION, "request", "follows the request closely", "looks past the request")
     for dimension, plural in (CREATORS | MAIN).items():
         new = "explores many" if dimension in MAIN else "explores new"

@@ -37,9 +37,7 @@ def learn(sides: Sides, chosen: int) -> dict[str, Added]:
     return added
 
 
-def fold(
-    habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = FORGET
-) -> dict[str, HabitCounts]:
+def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: int = FORGET) -> dict[str, HabitCounts]:
     """The counts after a choice: what it asks about fades and grows, all else stays. Exact, by whole numbers.
 
     >>> fold({"price": HabitCounts(1024, 512, 1024)}, {"price": (0, 512)})

@@ -19,9 +19,10 @@ from operators.evidence import (
 )
 from operators.evolve.validate import Validated
 from operators.habits import POLE_OF, is_habit
+from operators.lifted import lifted
 from operators.merge.diffs import next_diff
 from operators.merge.folding import apply_changes, counted
-from operators.merge.habits import asked, habit_changes, habits_after, in_step, with_habits
+from operators.merge.habits import asked, decided, habits_after, in_step, with_habits
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.render import fits
@@ -33,6 +34,7 @@ from schemas import (
     Contrast,
     Evidence,
     Fact,
+    HabitAdded,
     Interaction,
     ItemFacts,
     PolicySkill,
@@ -73,8 +75,14 @@ def resolve_counts(
     judged = proposal if proposal.reasoned_by.model is not None else None
     verdicts = {} if judged is None else _verdicts(judged.reinforced, judged.weakened, limits)
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
-    shown = Shown.of(contrast.chosen, contrast.unchosen)
-    found.count(contrast.chosen, shown, skill.contrasts + 1, verdicts, asked(skill, contrast, popularity))
+    found.count(
+        contrast.chosen,
+        Shown.of(contrast.chosen, contrast.unchosen),
+        skill.contrasts + 1,
+        verdicts,
+        lifted(skill.attributes, contrast),
+        asked(skill, contrast, popularity),
+    )
     return next_diff(
         skill,
         contrast,
@@ -99,7 +107,7 @@ def resolve_visit(
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
     found = _Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
     taken = tuple(dict.fromkeys(fact_ids(item.facts)))
-    found.count(item, Shown(taken, usual or {}), skill.contrasts, {}, {})
+    found.count(item, Shown(taken, usual or {}), skill.contrasts)
     return next_diff(
         skill,
         visit,
@@ -138,12 +146,13 @@ class _Counting:
         chosen: ItemFacts,
         shown: Shown,
         now: int,
-        verdicts: Mapping[str, tuple[int, int]],
-        asked_of_habits: Mapping[str, tuple[int, int]],
+        verdicts: Mapping[str, tuple[int, int]] | None = None,
+        places: Mapping[str, int] | None = None,
+        habits: Mapping[str, HabitAdded] | None = None,
     ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
-        before = self.skill.attributes
-        self.tally = with_habits(_tally(before, shown, verdicts), asked_of_habits)
+        before, verdicts = self.skill.attributes, verdicts or {}
+        self.tally = with_habits(_tally(before, shown, verdicts, places), habits or {})
         lines = counted(before, self.tally)
         taken = set(shown.taken)
         after = [
@@ -152,24 +161,21 @@ class _Counting:
             else self._moved(was, line, line.attribute_id in taken, verdicts.get(line.attribute_id, (0, 0))[0] > 0, now)
             for was, line in zip(before, lines, strict=True)
         ]
-        after, habits = self._decided(after, now) if asked_of_habits else (after, [])
+        after, new_habits = self._decided(after, now) if habits else (after, [])
         after = self._without_strangers(after, now)
         held = {line.attribute_id for line in before}
         met = self.skill.contrasts + max((line.support for line in before), default=0)
         facts: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(chosen.facts), chosen.facts, strict=True):
-            # What an item says of itself is no habit of who takes it.
-            if name not in held and name not in POLE_OF:
+            if name not in held:
                 facts.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now) for name, fact in facts.items()]
-        self._make_room(after, [*habits, *new])
+        self._make_room(after, [*new_habits, *new])
 
     def _decided(self, lines: list[Attribute], now: int) -> tuple[list[Attribute], list[Attribute]]:
         """The lines without habits that are over, and the habits that are new."""
         habits = habits_after(self.skill, self.tally)
-        found = habit_changes(self.skill.attributes, habits, self.evidence, now)
-        new = [change.discovered for change in found if change.discovered is not None]
-        moved = [change for change in found if change.discovered is None]
+        moved, new = decided(self.skill.attributes, habits, self.evidence, now)
         self.changes += moved
         lines = list(in_step(apply_changes(lines, moved, self.evidence, now), habits))
         return lines, new
@@ -177,7 +183,9 @@ class _Counting:
     def _moved(self, was: Attribute, line: Attribute, is_taken: bool, is_supported: bool, now: int) -> Attribute:
         """A line at the tier that its counts give; the change, where there is one to tell."""
         support = line.support + (is_taken or is_supported)
-        tier = tier_of(line.taken, line.expected, line.source, support) if is_counted(line) else line.tier
+        tier = line.tier
+        if is_counted(line):
+            tier = tier_of(line.taken, line.expected, line.source, support, line.gained)
         if line.pinned:
             tier = max(tier, was.tier)
         if is_taken or is_supported:
@@ -255,7 +263,12 @@ class _Counting:
         )
 
 
-def _tally(lines: Sequence[Attribute], shown: Shown, verdicts: Mapping[str, tuple[int, int]]) -> Tally:
+def _tally(
+    lines: Sequence[Attribute],
+    shown: Shown,
+    verdicts: Mapping[str, tuple[int, int]],
+    places: Mapping[str, int] | None,
+) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
     for line in lines:
@@ -268,4 +281,4 @@ def _tally(lines: Sequence[Attribute], shown: Shown, verdicts: Mapping[str, tupl
         to_taken, to_expected = ONE * (name in taken) + more, shown.shares.get(name, 0) + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
-    return Tally(forget=FORGET, begun=begun, lines=added)
+    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}))

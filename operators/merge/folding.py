@@ -10,6 +10,7 @@ from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
     MAX_RECENT,
+    ONE,
     Attribute,
     Change,
     ChangeKind,
@@ -111,12 +112,17 @@ def _counted(line: Attribute, tally: Tally) -> Attribute:
     taken, expected = tally.begun.get(name) or (line.taken, line.expected)
     if line.source is not Source.STATED:
         taken, expected = kept(taken, tally.forget), kept(expected, tally.forget)
+    gained = line.gained
+    if gained:
+        # Towards nought from both sides.
+        gained = kept(gained, tally.forget) if gained > 0 else -kept(-gained, tally.forget)
+    gained = max(-MOST, min(gained + ONE * tally.places.get(name, 0), MOST))
     more = tally.lines.get(name)
     if more is not None:
         taken, expected = min(taken + more[0], MOST), min(expected + more[1], MOST)
-    if taken == line.taken and expected == line.expected:
+    if (taken, expected, gained) == (line.taken, line.expected, line.gained):
         return line
-    return line.model_copy(update={"taken": taken, "expected": expected})
+    return line.model_copy(update={"taken": taken, "expected": expected, "gained": gained})
 
 
 def apply_changes(

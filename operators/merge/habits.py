@@ -11,6 +11,7 @@ from schemas import (
     ChangeKind,
     Contrast,
     Evidence,
+    HabitAdded,
     HabitCounts,
     PolicySkill,
     Source,
@@ -19,15 +20,13 @@ from schemas import (
 )
 
 
-def asked(
-    skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None
-) -> dict[str, tuple[int, int]]:
+def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
     """What a choice adds to each question about how the person decides that its list leaves open."""
     items, chosen = shown_of(contrast)
     return learn(sides_of(items, Before.of(skill.attributes), contrast.instruction, popularity), chosen)
 
 
-def with_habits(tally: Tally, added: Mapping[str, tuple[int, int]]) -> Tally:
+def with_habits(tally: Tally, added: Mapping[str, HabitAdded]) -> Tally:
     """The tally with what a choice adds to habits."""
     return tally.model_copy(update={"habits_forget": FORGET, "habits": dict(added)}) if added else tally
 
@@ -64,10 +63,10 @@ def _in_step(line: Attribute, habits: Mapping[str, HabitCounts]) -> Attribute:
     return line.model_copy(update={"taken": taken, "expected": expected})
 
 
-def habit_changes(
+def decided(
     lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
-) -> list[Change]:
-    """How the lines about habits move when these are the counts.
+) -> tuple[list[Change], list[Attribute]]:
+    """How lines about habits move or go when these are the counts, and which lines come.
 
     A line that the person pinned or stated stays, and so does one about which too few choices were asked.
 
@@ -79,22 +78,20 @@ def habit_changes(
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in POLE_OF}
     sure = lines_of(habits, {name: line.tier for name, line in held.items()})
-    changes = [_new(found, evidence, now) for name, found in sure.items() if name not in held]
+    changes: list[Change] = []
     for name, line in held.items():
         found = sure.get(name)
         if found is None and (line.pinned or line.source is Source.STATED or stays(name, habits)):
             continue
-        tier = None if found is None else found.tier
-        if line.pinned and tier is not None:
-            tier = max(tier, line.tier)
+        tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
         if tier is not line.tier:
             changes.append(_moved(line, tier, habits))
-    return changes
+    return changes, [_new(found, evidence, now) for name, found in sure.items() if name not in held]
 
 
-def _new(found: Sure, evidence: Evidence, now: int) -> Change:
+def _new(found: Sure, evidence: Evidence, now: int) -> Attribute:
     pole = found.pole
-    line = Attribute(
+    return Attribute(
         attribute_id=pole.attribute_id,
         kind=pole.kind,
         dimension=pole.dimension,
@@ -106,13 +103,6 @@ def _new(found: Sure, evidence: Evidence, now: int) -> Change:
         support=1,
         confirmed_at=now,
         evidence=(evidence,),
-    )
-    return Change(
-        kind=ChangeKind.DISCOVERED,
-        attribute_id=pole.attribute_id,
-        after=found.tier,
-        discovered=line,
-        reason=words_of(found.counts),
     )
 
 

@@ -45,7 +45,7 @@ class RankWeights:
     companions: float = 0.7
     popularity: float = 0.3
     facets: float = 0.1
-    dimensions: Mapping[str, float] = field(default=DIMENSIONS)
+    dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS)
 
     def of(self, dimension: str) -> float:
         """The factor on the lines of a dimension."""

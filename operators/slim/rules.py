@@ -193,9 +193,7 @@ class _Line(NamedTuple):
 
 
 @lru_cache(maxsize=8_192)
-def _fitting(
-    likes: tuple[str, ...], styles: tuple[str, ...], count_tokens: Callable[[str], int], budget: int
-) -> _Line:
+def _fitting(likes: tuple[str, ...], styles: tuple[str, ...], count_tokens: Callable[[str], int], budget: int) -> _Line:
     """The first of these likes and of these styles that the budget holds; the same again for most versions."""
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()

@@ -153,16 +153,21 @@ REASONER_FAILURES = Counter(
     "sager_reasoner_failures", "Contrasts for which the reasoner had no answer, by what was done.", ["action"]
 )
 
-_LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
+_SILENT, _LOW, _MEDIUM, _HIGH = (str(tier) for tier in sorted(Tier))
 _TIER_MOVES = (
+    (SEEDED, NOBODY, _SILENT),
     (SEEDED, NOBODY, _LOW),
     (SEEDED, NOBODY, _MEDIUM),
     (SEEDED, NOBODY, _HIGH),
+    (ChangeKind.DISCOVERED.value, NOBODY, _SILENT),
     (ChangeKind.DISCOVERED.value, NOBODY, _LOW),
+    (ChangeKind.REINFORCED.value, _SILENT, _LOW),
     (ChangeKind.REINFORCED.value, _LOW, _MEDIUM),
     (ChangeKind.REINFORCED.value, _MEDIUM, _HIGH),
     (ChangeKind.WEAKENED.value, _HIGH, _MEDIUM),
     (ChangeKind.WEAKENED.value, _MEDIUM, _LOW),
+    (ChangeKind.WEAKENED.value, _LOW, _SILENT),
+    (ChangeKind.EVICTED.value, _SILENT, NOBODY),
     (ChangeKind.EVICTED.value, _LOW, NOBODY),
 )
 

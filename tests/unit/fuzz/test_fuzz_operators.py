@@ -22,7 +22,6 @@ from operators.privacy.orders import is_suspicious
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
 from operators.rank.deterministic import rank
-from operators.words import words
 from operators.render import render
 from operators.retrieve import Preset, retrieve
 from operators.slim import slim
@@ -30,6 +29,7 @@ from operators.statinit import facts_of, observe, statinit
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
+from operators.words import words
 from schemas import (
     MAX_FACTS,
     Candidate,
