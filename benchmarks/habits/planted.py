@@ -1,7 +1,7 @@
 """Simulated users with a known way to decide, and users who choose blindly."""
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 from benchmarks.habits.user import User
@@ -9,35 +9,45 @@ from operators.habits import Pole, Sides
 from schemas import Fact, ItemFacts
 
 SHOWN = 10
+MOST = 120
+"""A habit that is not found after so many choices counts as not found."""
 NOISE = 0.2
 """The share of choices that are made blindly."""
 INSTRUCTION = "gothic, noir or satire"
 
 
+_GENRES = (*(f"genre {n}" for n in range(9)), "gothic", "noir", "satire")
+_SETS: Mapping[str, Mapping[str, tuple[int, int]]] = {
+    "books": {"genre": (12, 2), "mood": (7, 2), "author": (60, 1), "keyword": (12, 1)},
+    "films": {"genre": (12, 2), "director": (60, 1), "actor": (12, 1), "qualifier": (12, 1), "country": (9, 1)},
+    "places": {"category": (8, 1), "city": (12, 1), "area": (12, 1), "ambience": (9, 1), "meal": (6, 1)},
+    "shop": {"category": (8, 1), "brand": (60, 1), "type": (9, 1), "tag": (12, 1), "feature": (9, 2)},
+    "music": {"artist": (60, 1), "tag": (12, 1), "language": (6, 1), "type": (9, 1)},
+    "recipes": {"cuisine": (9, 1), "feature": (9, 2), "language": (6, 1), "tag": (12, 1)},
+}
+"""Made-up catalogues: of every dimension how many values there are, and how many an item has."""
+
+
+def set_of(pole: Pole) -> str:
+    """The catalogue in which a habit can be seen."""
+    dimension = pole.axis.partition("_")[2]
+    return next((name for name, dimensions in _SETS.items() if dimension in dimensions), "books")
+
+
 @cache
-def _catalogue(size: int = 400, seed: int = 7) -> tuple[ItemFacts, ...]:
-    rng = random.Random(seed)
-    genres = [*(f"genre {n}" for n in range(9)), "gothic", "noir", "satire"]
-    facts = {
-        "genre": (genres, 2),
-        "category": ([f"category {n}" for n in range(20)], 2),
-        "mood": ([f"mood {n}" for n in range(7)], 2),
-        "author": ([f"Author {n}" for n in range(60)], 1),
-        "director": ([f"Director {n}" for n in range(60)], 1),
-        "artist": ([f"Artist {n}" for n in range(60)], 1),
-        "brand": ([f"Brand {n}" for n in range(60)], 1),
+def _catalogue(name: str, size: int = 400) -> Mapping[str, ItemFacts]:
+    rng = random.Random(name)
+    values = {
+        dimension: _GENRES if dimension == "genre" else [f"{dimension} {n}" for n in range(many)]
+        for dimension, (many, _) in _SETS[name].items()
     }
-    for dimension in ("keyword", "qualifier", "actor", "city", "area", "country", "ambience", "meal"):
-        facts[dimension] = ([f"{dimension} {n}" for n in range(12)], 1)
-    for dimension in ("cuisine", "type", "tag", "language", "feature"):
-        facts[dimension] = ([f"{dimension} {n}" for n in range(9)], 1)
-    return tuple(
+    items = (
         ItemFacts(
-            item_id=f"item-{n}",
+            item_id=f"{name}-{n}",
             facts=tuple(
                 Fact(dimension=dimension, value=value)
-                for dimension, (values, few) in facts.items()
-                for value in rng.sample(values, few)
+                for dimension, (_, few) in _SETS[name].items()
+                for value in rng.sample(values[dimension], few)
             ),
             measures={
                 "price": float(rng.randint(1, 4)),
@@ -50,14 +60,15 @@ def _catalogue(size: int = 400, seed: int = 7) -> tuple[ItemFacts, ...]:
         )
         for n in range(size)
     )
+    return {item.item_id: item for item in items}
 
 
-def shown(rng: random.Random, taken: Sequence[str]) -> list[ItemFacts]:
+def shown(rng: random.Random, name: str, taken: Sequence[str]) -> list[ItemFacts]:
     """A list of the catalogue: drawn blindly, four of its items taken before, where there are so many."""
-    drawn = {item.item_id: item for item in rng.sample(_catalogue(), SHOWN)}
-    by_id = {item.item_id: item for item in _catalogue()}
+    items = _catalogue(name)
     known = rng.sample(sorted(set(taken)), min(4, len(set(taken))))
-    found = list({**{name: by_id[name] for name in known}, **drawn}.values())[:SHOWN]
+    drawn = dict.fromkeys([*known, *rng.sample(sorted(items), SHOWN)])
+    found = [items[item_id] for item_id in drawn][:SHOWN]
     rng.shuffle(found)
     return found
 
@@ -84,23 +95,24 @@ def by_habit(pole: Pole, noise: float = NOISE) -> Choose:
     return choose
 
 
-def play(choose: Choose, choices: int, seed: int, instruction: str = INSTRUCTION) -> Iterator[User]:
+def play(choose: Choose, name: str, choices: int, seed: int, instruction: str = INSTRUCTION) -> Iterator[User]:
     """The user after each choice."""
-    rng, user, taken = random.Random(seed), User("planted"), list[str]()
+    rng, user, taken = random.Random(f"{name}/{seed}"), User("planted"), list[str]()
     for _ in range(choices):
-        items = shown(rng, taken[-20:])
+        items = shown(rng, name, taken[-20:])
         place = choose(rng, user.sides(items, instruction), len(items))
         user.takes(items, place, instruction)
         taken.append(items[place].item_id)
         yield user
 
 
-def found_after(pole: Pole, seed: int, most: int = 120) -> int | None:
+def found_after(pole: Pole, seed: int, most: int = MOST) -> int | None:
     """How many choices a user with this habit makes until it is a line; None: more than `most`."""
-    users = play(by_habit(pole), most, seed)
+    users = play(by_habit(pole), set_of(pole), most, seed)
     return next((number for number, user in enumerate(users, 1) if pole.attribute_id in user.habits), None)
 
 
 def ever_found(seed: int, choices: int = 200) -> frozenset[str]:
-    """The habits that were lines at any time of somebody who chooses blindly."""
-    return frozenset(name for user in play(blindly, choices, seed) for name in user.habits)
+    """The habits that were lines at any time of somebody who chooses blindly, from one catalogue or the other."""
+    name = list(_SETS)[seed % len(_SETS)]
+    return frozenset(name for user in play(blindly, name, choices, seed) for name in user.habits)

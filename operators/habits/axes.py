@@ -62,7 +62,7 @@ def _all() -> tuple[Pole, ...]:
     )
     poles = [pole for m, up, down in measured for pole in _poles(m.value, Kind.CRITERION, f"by {m.value}", up, down)]
     poles += _poles(REQUEST, Kind.CRITERION, "request", "follows the request closely", "looks past the request")
-    for dimension, plural in (CREATORS | MAIN).items():
+    for dimension, plural in {**CREATORS, **MAIN}.items():
         new = "explores many" if dimension in MAIN else "explores new"
         stays, explores = f"stays with favourite {plural}", f"{new} {plural}"
         poles += _poles(KNOWN + dimension, Kind.PATTERN, "exploration", stays, explores)

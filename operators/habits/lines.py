@@ -23,7 +23,7 @@ class Sureness:
         most: at most so many habits are lines; those that are stay, and the surest come in.
     """
 
-    appears: float = 7.5
+    appears: float = 7.0
     rises: float = 15.0
     falls: float = 10.0
     vanishes: float = 3.5

@@ -47,7 +47,7 @@ def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Chan
 _TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FORGOTTEN})
 
 
-def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> Sequence[Attribute]:
+def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
     """The lines, those about habits with the counts that stand behind them."""
     return tuple(_in_step(line, habits) if line.attribute_id in POLE_OF else line for line in lines)
 
