@@ -17,9 +17,10 @@ import orjson
 
 from evaluation.arms.arm import Cost
 from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
+from operators.asks import prompt_hash
 from operators.evolve import ReasonerUnavailable
 from operators.llm import CallRecord, FirstToken, Outcome, Reply
-from operators.llm.questions import milliseconds_since, prompt_hash
+from operators.llm.questions import milliseconds_since
 
 LAYOUT = 1
 _TABLES = (

@@ -4,13 +4,18 @@ They are protocols, so that everything here can be imported without the extra `l
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any, ClassVar, Protocol
+
+import orjson
 
 from operators.vouch import DEFAULT, Vouching
 from schemas import ReasonedBy
 
 CORRECTION_TOKENS = 100
 """Tokens reserved in every prompt for what a corrective retry adds."""
+MAX_PROMPT_TOKENS = 1_500
+"""The limit of every prompt, a corrective retry included, where nobody sets another."""
 NO_LOGPROBS = "no-logprobs"
 """The outcome when an endpoint answers without probabilities: only another form of question helps."""
 
@@ -21,6 +26,11 @@ def reply_tokens(count_tokens: Callable[[str], int], longest_answer: str) -> int
     Twice our own count, to allow for other tokenizers and for endpoints that indent with white space.
     """
     return 64 + 2 * count_tokens(longest_answer)
+
+
+def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
+    """Blake2b of all that a model is told, 16 hex digits."""
+    return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
 
 
 def strict_object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -120,7 +130,7 @@ class Asker:
         client: Asks,
         *,
         count_tokens: Callable[[str], int],
-        max_prompt_tokens: int = 1_500,
+        max_prompt_tokens: int = MAX_PROMPT_TOKENS,
         vouching: Vouching = DEFAULT,
     ) -> None:
         if max_prompt_tokens < self.least_prompt_tokens:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from operators.merge import fold, start
-from schemas import Attribute, Change, ChangeKind, PolicySkill, SkillDiff
+from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
@@ -67,18 +67,22 @@ class Step:
     Attributes:
         diff: the version in which it happened.
         attribute_id: the line's id then, which is another one before it was reworded.
-        change: what happened; None where the line came with the seed.
+        change: what happened; None where the line came with the seed, or a model judged it and nothing came of it.
         seeded: the line as the seed has it.
+        judged: what a model said of it then.
     """
 
     diff: SkillDiff
     attribute_id: str
     change: Change | None
     seeded: Attribute | None = None
+    judged: Judgement | None = None
 
 
 def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
     """All that a line rests on, oldest first; with what happened to it under the words that it had before.
+
+    Choices of which a model said something about the line belong to it, also where nothing came of that.
 
     Args:
         diffs: all diffs of one user and domain, in order.
@@ -88,7 +92,10 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
     name = attribute_id
     for diff in reversed(diffs):
         of_line = [change for change in diff.changes if change.attribute_id == name]
-        found += [Step(diff, name, change) for change in reversed(of_line)]
+        judged = next((said for said in diff.judged if said.attribute_id == name), None)
+        found += [Step(diff, name, change, judged=judged) for change in reversed(of_line)]
+        if judged is not None and not of_line:
+            found.append(Step(diff, name, None, judged=judged))
         found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
         name = _words_before(diff, name) or name
     return found[::-1]

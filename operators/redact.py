@@ -1,8 +1,10 @@
 """A skill's log without one of its lines: what it said is replaced by its digest, all else stays as it was."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from schemas import Attribute, Change, SkillDiff, line_of
+from operators.attributes import fact_id
+from operators.habits.axes import POLES
+from schemas import Attribute, Change, Judgement, SkillDiff, Tally, line_of
 
 FORGOTTEN = "forgotten"
 
@@ -28,18 +30,20 @@ def is_placeholder(attribute_id: str) -> bool:
 def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
     """The log of one skill without what the line of this digest said. Folds to the same skill but for that line.
 
-    Texts of a diff that touched the line go with it: reasons and analyses speak of what they weigh. Seals are
-    taken off, for whoever writes the log anew to seal it again.
+    Reasons and quotations of a diff that changed or judged the line, or quoted what it says, go with it: they speak of
+    what they weigh. A model's analyses are free text, which may speak of anything: all of them go. Its counts stay,
+    under the digest. Seals are taken off, for whoever writes the log anew to seal it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
     return [_without(diff, line).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
 
 
 def names_line(diff: SkillDiff, line: str) -> bool:
-    """Whether a diff speaks of the line."""
+    """Whether a diff says something of the line, and not just how often it was met."""
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
+    named += [name for said in diff.judged for name in _names_in(said)]
     return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
 
 
@@ -50,12 +54,21 @@ def redacted_line(attribute: Attribute, line: str) -> Attribute:
     )
 
 
-def _without(diff: SkillDiff, line: str) -> SkillDiff:
-    if not names_line(diff, line):
-        return diff
+def _names_in(said: Judgement) -> list[str]:
+    """The lines of which a judgement speaks: the one judged, and the one that says what is quoted."""
+    return [said.attribute_id] if said.quoted is None else [said.attribute_id, fact_id(said.quoted)]
 
+
+def _without(diff: SkillDiff, line: str) -> SkillDiff:
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
+
+    if diff.analysis:
+        diff = diff.model_copy(update={"analysis": ""})
+    if diff.tally is not None:
+        diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
+    if not names_line(diff, line):
+        return diff
 
     def change(each: Change) -> Change:
         if not is_meant(each.attribute_id):
@@ -73,6 +86,25 @@ def _without(diff: SkillDiff, line: str) -> SkillDiff:
                 r.model_copy(update={"attribute_id": placeholder(line)}) if is_meant(r.attribute_id) else r
                 for r in diff.refused
             ),
-            "analysis": "",
+            "judged": tuple(
+                said.model_copy(
+                    update={
+                        "attribute_id": placeholder(line) if is_meant(said.attribute_id) else said.attribute_id,
+                        "quoted": None,
+                    }
+                )
+                for said in diff.judged
+            ),
         }
     )
+
+
+def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
+    """The counts, those of the line under another name; of a habit, whose counts speak of nothing else, none."""
+    kept: dict[str, object] = {
+        counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
+        for counts in ("begun", "lines", "places")
+    }
+    gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
+    kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
+    return tally.model_copy(update=kept)

@@ -5,7 +5,7 @@ from .codec import decode, derived_id, encode
 from .commands import Action, SkillCommand, Stated
 from .contrasts import Contrast
 from .dead_letters import DeadLetter
-from .diffs import Change, ChangeKind, PolicySkill, Refusal, Refused, SkillDiff, Tally
+from .diffs import Change, ChangeKind, Judgement, PolicySkill, Refusal, Refused, SkillDiff, Tally, Verdict
 from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
@@ -96,6 +96,7 @@ __all__ = [
     "Item",
     "ItemFacts",
     "ItemMemory",
+    "Judgement",
     "Key",
     "Kind",
     "Measure",
@@ -132,6 +133,7 @@ __all__ = [
     "Touch",
     "Touched",
     "UnknownTopic",
+    "Verdict",
     "WaitingSelection",
     "Wish",
     "compound_key",

@@ -10,6 +10,7 @@ from .events import MAX_CANDIDATES
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
+from .items import Fact
 from .reasoned import ReasonedBy
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Count, Evidence, Position, Strategy, Tier
 
@@ -101,6 +102,25 @@ class Refused(Model):
     why: Refusal
 
 
+class Verdict(StrEnum):
+    """What a chosen item says of a line, as a model judges it."""
+
+    SUPPORTS = "supports"
+    UNRELATED = "unrelated"
+    CONTRADICTS = "contradicts"
+
+
+class Judgement(Model):
+    """A model's verdict on one line, with the fact of the chosen item that it quoted for it.
+
+    It is what the model said, not what came of it: that is in the diff's changes.
+    """
+
+    attribute_id: AttributeId
+    verdict: Verdict
+    quoted: Fact | None = Field(default=None, description="None where the model quoted no fact of the chosen item.")
+
+
 class SkillDiff(Event):
     """What one event changed in one skill. `event_id` names the contrast or command it answers.
 
@@ -127,7 +147,10 @@ class SkillDiff(Event):
     )
     rolled_back_to: int | None = Field(default=None, ge=0, description="The version that this one restores.")
     reasoned_by: ReasonedBy = ReasonedBy()
-    analysis: Text = ""
+    analysis: Text = Field(default="", description="What the reasoner thought of the choice; read by people only.")
+    judged: tuple[Judgement, ...] = Field(
+        default=(), max_length=MAX_ATTRIBUTES, description="What a model said of each line that it was asked about."
+    )
     source: Position | None = None
     rewritten: int = Field(default=0, ge=0, description="How often this skill's log was rewritten to remove a line.")
     chain: Digest | None = Field(

@@ -15,7 +15,7 @@ from tempfile import mkdtemp
 
 from operators import whatif
 from operators.contrast import on_ranking, on_selection, slot_of
-from operators.evolve import RulesReasoner, validate
+from operators.evolve import Proposal, RulesReasoner, validate
 from operators.merge import MergeLimits, fit_seed, merge, resolve, resolve_command, start
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
@@ -35,6 +35,7 @@ from schemas import (
     Interaction,
     Item,
     ItemFacts,
+    Judgement,
     OpenRankings,
     PolicySkill,
     Position,
@@ -47,6 +48,7 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     SlimSkill,
+    Verdict,
     derived_id,
     encode,
     topic_of,
@@ -240,7 +242,8 @@ class _Builder:
             proposal = replace(proposal, reasoned_by=told)
         elif by_llm:
             told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
-            proposal = replace(proposal, reasoned_by=told)
+            proposal = replace(proposal, reasoned_by=told, analysis=f"{contrast.chosen.title} stands out.")
+            proposal = replace(proposal, judged=_judged(proposal, skill, contrast))
         source = _position(skill.version)
         self._shadow(key, contrast, skill)
         self._learn(key, skill, resolve(skill, validate(proposal, skill, contrast), contrast, source))
@@ -329,6 +332,21 @@ class _Builder:
         offset = len(self._world.records)
         key = b"ann" if topic.base == "dead-letters" else topic.key_of(event)
         self._world.records.append(Record(topic, 0, offset, _ms(at), key, encode(event)))
+
+
+def _judged(proposal: Proposal, skill: PolicySkill, contrast: Contrast) -> tuple[Judgement, ...]:
+    """What a model that proposes this said of each line."""
+    verdicts = dict.fromkeys(proposal.reinforced, Verdict.SUPPORTS) | dict.fromkeys(
+        proposal.weakened, Verdict.CONTRADICTS
+    )
+    return tuple(
+        Judgement(
+            attribute_id=line.attribute_id,
+            verdict=(verdict := verdicts.get(line.attribute_id, Verdict.UNRELATED)),
+            quoted=None if verdict is Verdict.UNRELATED else contrast.chosen.facts[0],
+        )
+        for line in skill.attributes
+    )
 
 
 def _llm(prompt: str, prompt_tokens: int, completion_tokens: int, latency_ms: int) -> ReasonedBy:

@@ -20,7 +20,7 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -67,12 +67,16 @@ class Do(StrEnum):
 
 @dataclass(frozen=True)
 class Act:
-    """One behaviour, its delay in seconds, and for failures the status and `Retry-After`."""
+    """One behaviour, its delay in seconds, for failures the status and `Retry-After`, and what to say.
+
+    `says` replaces parts of the answer that fills the schema, by property.
+    """
 
     do: Do = Do.ANSWER
     delay: float = 0.0
     status: int = 500
     retry_after: str | None = None
+    says: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -153,7 +157,7 @@ class OpenAiServer:
             return web.json_response({"error": error}, status=status, headers=headers)
         if act.do is Do.STEAL:
             body = self._stolen(body)
-        return web.json_response(completion(body, act.do))
+        return web.json_response(completion(body, act.do, act.says))
 
     def _stolen(self, body: dict[str, Any]) -> dict[str, Any]:
         """This request with the schema of the newest one that has another."""
@@ -173,7 +177,7 @@ async def _drip(request: web.Request) -> web.StreamResponse:
         return response
 
 
-def completion(body: dict[str, Any], do: Do) -> dict[str, Any]:
+def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> dict[str, Any]:
     """The chat completion that answers this request."""
     if body.get("logprobs"):
         return first_token(body, do)
@@ -182,7 +186,7 @@ def completion(body: dict[str, Any], do: Do) -> dict[str, Any]:
     answer = fill(schema, schema, "", do)
     if "ranking" in answer and do is not Do.LIE:
         answer["ranking"] = _ranked(answer["ranking"], prompt, do)
-    text = json.dumps(answer)
+    text = json.dumps({name: says.get(name, part) for name, part in answer.items()})
     finish: str = "stop"
     message: dict[str, Any] = {"role": "assistant", "refusal": None}
     if do is Do.WRONG_SCHEMA:

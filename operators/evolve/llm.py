@@ -7,12 +7,12 @@ from operators.asks import Asker, Asks
 from operators.attributes import fact_id
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
 from operators.evolve.proposal import Proposal
-from operators.evolve.question import NONE, PROMPT, Question, question
+from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
 from operators.evolve.replace import Replacement
 from operators.evolve.rewrite import PROMPT as REPLACE_PROMPT
 from operators.evolve.rewrite import replacement, rewrite
 from operators.prompts import as_data
-from schemas import Contrast, Fact, PolicySkill, ReasonedBy
+from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy, Verdict
 
 MIN_PROMPT_TOKENS = 1_200
 """The prompt's own words, a corrective retry's, one fact and one line at their longest."""
@@ -23,7 +23,7 @@ class _Judges(Asker):
 
     least_prompt_tokens = MIN_PROMPT_TOKENS
 
-    def __init__(self, client: Asks, *, max_attributes: int = 24, **more: Any) -> None:
+    def __init__(self, client: Asks, *, max_attributes: int = MAX_JUDGED, **more: Any) -> None:
         super().__init__(client, **more)
         self._max_attributes = max_attributes
 
@@ -78,28 +78,26 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
     """What an answer that fits the question's schema proposes.
 
     A verdict without a fact counts as `unrelated`. Weakening is conservative (paper 2.5): a fact contradicts only lines
-    of its own dimension, and none that another fact of the chosen item states; small models do both.
+    of its own dimension, and none that another fact of the chosen item states; small models do both. What the model
+    said of each line is kept as it said it, with the fact itself where it was shown a number.
     """
     stated = {fact_id(fact) for fact in asked.facts.values()}
     reinforced: list[str] = []
     weakened: list[str] = []
     reasons: dict[str, str] = {}
-
-    def told(quoted: str) -> str:
-        # People read the fact itself, also where the model was shown a number.
-        fact = asked.facts[quoted]
-        return words(fact.dimension, fact.value)
-
+    judged: list[Judgement] = []
     for key, attribute in asked.attributes.items():
-        quoted, verdict = answer[key]["fact"], answer[key]["verdict"]
-        if quoted == NONE or verdict == "unrelated":
+        quoted, verdict = answer[key]["fact"], Verdict(answer[key]["verdict"])
+        fact = asked.facts.get(quoted)
+        judged.append(Judgement(attribute_id=attribute.attribute_id, verdict=verdict, quoted=fact))
+        if fact is None or verdict is Verdict.UNRELATED:
             continue
-        if verdict == "supports":
+        if verdict is Verdict.SUPPORTS:
             reinforced.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {told(quoted)}"
-        elif asked.facts[quoted].dimension == attribute.dimension and attribute.attribute_id not in stated:
+            reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)}"
+        elif fact.dimension == attribute.dimension and attribute.attribute_id not in stated:
             weakened.append(attribute.attribute_id)
-            reasons[attribute.attribute_id] = f"the chosen item has {told(quoted)} instead"
+            reasons[attribute.attribute_id] = f"the chosen item has {words(fact.dimension, fact.value)} instead"
     discovered: dict[str, Fact] = {quoted: asked.facts[quoted] for quoted in answer.get("discovered", ())}
     return Proposal(
         reinforced=tuple(reinforced),
@@ -107,5 +105,6 @@ def proposal(asked: Question, answer: Mapping[str, Any], reasoned_by: ReasonedBy
         weakened=tuple(weakened),
         reasons=reasons,
         analysis=as_data(answer["analysis"], MAX_ANALYSIS_CHARS),
+        judged=tuple(judged),
         reasoned_by=reasoned_by,
     )

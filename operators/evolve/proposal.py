@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemas import Contrast, Fact, PolicySkill, ReasonedBy
+from schemas import Contrast, Fact, Judgement, PolicySkill, ReasonedBy
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class Proposal:
         weakened: ids of the skill's attributes that the chosen item clearly contradicts.
         reasons: a short reason per attribute id, where there is one.
         analysis: the reasoning in a few sentences, for people; never used by code.
+        judged: what a model said of each line that it was asked about.
         reasoned_by: the record of how it was made.
     """
 
@@ -25,6 +26,7 @@ class Proposal:
     weakened: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     analysis: str = ""
+    judged: tuple[Judgement, ...] = ()
     reasoned_by: ReasonedBy = field(default_factory=ReasonedBy)
 
 

@@ -20,12 +20,13 @@ from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quot
 from operators.habits import is_habit
 from operators.prompts import template
 from operators.vouch import DEFAULT, Vouching
-from schemas import Attribute, Contrast, Fact, PolicySkill
+from schemas import Attribute, Contrast, Fact, PolicySkill, Verdict
 
 PROMPT = "evolve.v2"
 NONE = "none"
-VERDICTS = ("supports", "unrelated", "contradicts")
 MAX_DISCOVERED = 2
+MAX_JUDGED = 24
+"""Most lines of a skill that one question shows, where nobody sets another limit."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,8 @@ def _schema(attributes: Iterable[str], facts: Iterable[str], new: Iterable[str])
     if quotable := list(new):
         entry = {"type": "string", "enum": quotable}
         properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
-    judgement = {"fact": {"$ref": "#/$defs/fact"}, "verdict": {"type": "string", "enum": list(VERDICTS)}}
+    verdict = {"type": "string", "enum": [str(each) for each in Verdict]}
+    judgement = {"fact": {"$ref": "#/$defs/fact"}, "verdict": verdict}
     schema = strict_object(properties)
     if any(True for _ in attributes):
         fact = {"type": "string", "enum": [*facts, NONE]}

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
 from operators.evolve.proposal import Proposal
 from operators.privacy import DEFAULT, OFF, Privacy
-from schemas import ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
+from schemas import MAX_ATTRIBUTES, ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as
     reinforced (the paper leaves both open). What is private is not named in a refusal; nor is it discovered, because
-    the chosen item is without it: `operators.steps` sees to that when a choice comes in.
+    the chosen item is without it: `operators.steps` sees to that when a choice comes in. A judgement stays if there is
+    such a line, and what it quotes if the chosen item has it.
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
@@ -88,6 +90,11 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
             weakened.append(name)
     # What rules say is made of what stands in the skill already.
     told = privacy if proposal.reasoned_by.model else OFF
+    judged = (
+        said.model_copy(update={"quoted": offered.get(fact_id(said.quoted)) if said.quoted else None})
+        for said in proposal.judged
+        if said.attribute_id in known
+    )
     honest = replace(
         proposal,
         reinforced=_distinct(reinforced),
@@ -95,6 +102,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         weakened=tuple(weakened),
         reasons={name: free_text(reason, domain, told, 300) for name, reason in proposal.reasons.items()},
         analysis=free_text(proposal.analysis, domain, told, 4_000),
+        judged=tuple(islice(judged, MAX_ATTRIBUTES)),
     )
     # A faulty model can name thousands of ids; the log keeps enough of them to show it.
     return Validated(honest, tuple(refused[:64]))

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 import orjson
 
+from operators.asks import prompt_hash
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm.bodies import TOP_LOGPROBS, answer, choice_logprobs, usage
 from operators.llm.breaker import BreakerState, CircuitBreaker
 from operators.llm.failures import CallFailed, EndpointAway, status_failure
-from operators.llm.questions import Question, Spent, milliseconds_since, prompt_hash
+from operators.llm.questions import Question, Spent, milliseconds_since
 from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
 from operators.llm.replies import assert_supported, without_sizes
 

@@ -3,10 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any, Generic, TypeVar
-
-import orjson
 
 _T = TypeVar("_T")
 
@@ -31,11 +28,6 @@ class Spent:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     began: float = field(default_factory=time.monotonic)
-
-
-def prompt_hash(prompt: str, schema: Mapping[str, object]) -> str:
-    """Blake2b of all that the model is told, 16 hex digits."""
-    return blake2b(prompt.encode() + b"\0" + orjson.dumps(schema), digest_size=8).hexdigest()
 
 
 def milliseconds_since(began: float) -> int:

@@ -68,6 +68,7 @@ def resolve(
         evidence=evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
+        judged=proposal.judged,
         source=source,
     )
 

@@ -45,6 +45,7 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
         "log": "policy.log",
         "diff": "policy.log",
         "explain": "policy.explain",
+        "prompt": "policy.prompt",
         "verify": "policy.verify",
         "anchor": "policy.verify",
     },

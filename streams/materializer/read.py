@@ -13,7 +13,7 @@ from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import PolicySkill, SkillDiff
+    from schemas import PolicySkill, Receipt, SkillDiff
 
 MEMORY = "2GB"
 """Memory limit for a query of the HTTP API; nothing is spilled to disk."""
@@ -155,6 +155,14 @@ def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) 
         "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
     )
     return [decode(SkillDiff, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+
+
+def receipt(con: duckdb.DuckDBPyConnection, user: str) -> "Receipt | None":
+    """What of this user was forgotten; None if nothing was."""
+    from schemas import Receipt, decode, subject_of  # noqa: PLC0415
+
+    found = con.execute("SELECT document FROM receipts WHERE subject = $1", [subject_of(user)]).fetchall()
+    return decode(Receipt, found[0][0].encode()) if found else None
 
 
 def versions_at(con: duckdb.DuckDBPyConnection, user: str, moment: datetime) -> dict[str, int]:

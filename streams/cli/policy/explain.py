@@ -9,7 +9,7 @@ from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.change import Line
 from streams.cli.policy.log import InDomain, actor_of, change_of
 from streams.cli.policy.reading import logged, snapshot
-from streams.cli.policy.sentences import day, sentence, state
+from streams.cli.policy.sentences import day, number, sentence, state
 from streams.cli.policy.unvouched import gate
 from streams.cli.policy.unvouched import told as why
 from streams.exceptions import StreamsError
@@ -42,9 +42,9 @@ def register(group: typer.Typer) -> None:
 def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = False) -> None:
     """Explain one line of a skill in plain sentences.
 
-    They tell the history, choices and commands behind it, oldest first. A line that is gone or was reworded is
-    explained too. --json adds what the sentences leave out: ids, the ranking and place of each choice, reasoner,
-    reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
+    They tell the history, choices and commands behind it, oldest first, and what a model said of it. A line that is
+    gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking and place of each
+    choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
     from operators.history import at_version, steps  # noqa: PLC0415
     from streams.materializer import evidence  # noqa: PLC0415
@@ -72,9 +72,9 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
     """A step in plain values."""
     from streams.materializer import evidence, read  # noqa: PLC0415
 
-    diff, change = step.diff, step.change
+    diff, change, judged = step.diff, step.change, step.judged
     told: dict[str, Any] = {"version": diff.version, "attribute_id": step.attribute_id}
-    if change is None:
+    if change is None and judged is None:
         line = step.seeded
         past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
         titles = read.titles(con, list(newest))
@@ -98,17 +98,20 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         "skill_version": choice.skill_version,
     }
     return told | {
-        "kind": change.kind.value,
-        "tier_before": None if change.before is None else str(change.before),
-        "tier_after": None if change.after is None else str(change.after),
-        "change": change_of(change),
+        "kind": "judged" if change is None else change.kind.value,
+        "tier_before": None if change is None or change.before is None else str(change.before),
+        "tier_after": None if change is None or change.after is None else str(change.after),
+        "change": None if change is None else change_of(change),
         "event_id": diff.evidence.event_id,
         "occurred_at": diff.occurred_at,
         "item_id": item,
         "title": (choice.title if choice else "") or (read.titles(con, [item]).get(item) if item else None),
         "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
         "actor": actor_of(diff),
-        "reason": change.reason,
+        "reason": "" if change is None else change.reason,
+        "verdict": None if judged is None else str(judged.verdict),
+        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
+        "analysis": diff.analysis,
         "ranking": ranking,
     }
 
@@ -123,9 +126,16 @@ def _now(skill: "PolicySkill | None", attribute: str) -> dict[str, Any] | None:
 
 def _show(domain: str, words: str, line: dict[str, Any] | None, told: list[dict[str, Any]]) -> None:
     made = table("when", "what happened", title=printable(f"{words}, in {domain}: {state(line)}"), whole=("when",))
+    unrelated = 0
     for step in told:
-        row(made, [day(step["occurred_at"]), step["sentence"]])
+        if step["kind"] == "judged" and step["verdict"] == "unrelated":
+            unrelated += 1
+        else:
+            row(made, [day(step["occurred_at"]), step["sentence"]])
     console().print(made)
+    if unrelated:
+        choices = "choice" if unrelated == 1 else "choices"
+        print(f"Of {number(unrelated)} other {choices} a model judged that they have nothing to do with this.")
 
 
 def _words(diffs: "list[SkillDiff]", attribute: str) -> str:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from operators.history import Difference
-    from schemas import Attribute, Change, SkillDiff
+    from schemas import Attribute, Change, Judgement, SkillDiff
 
 LAST = 20
 COMMAND = "command by "
@@ -56,7 +56,8 @@ def log(
     """Print the history of a user's skill, version by version.
 
     Each version shows what its event changed, on which evidence and by which reasoner. Versions made by LLM calls
-    show their cost, at the materializer's prices; versions made by a command show its actor. Read from the newest
+    show their cost, at the materializer's prices, the model's analysis, and its verdict on each line that it was
+    asked about; versions made by a command show its actor. Read from the newest
     DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with cost_dollars and
     actor.
     """
@@ -130,6 +131,13 @@ def change_of(change: "Change") -> str:
     return f"{line} {change.before or 'new'} → {change.after}"
 
 
+def verdict_of(said: "Judgement") -> str:
+    """A model's verdict with what it quoted, such as `supports, by genre: noir`."""
+    if said.quoted is not None:
+        return f"{said.verdict}, by {said.quoted.dimension}: {said.quoted.value}"
+    return str(said.verdict) if said.verdict.value == "unrelated" else f"{said.verdict}, by no fact"
+
+
 def _show_log(out: "Console", diffs: "Sequence[SkillDiff]", costs: dict[tuple[str, int], float]) -> None:
     """A block per version: nothing stands in a column that is narrower than an id."""
     first = diffs[0]
@@ -167,14 +175,27 @@ def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
 def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
     """What a version did and why, line by line."""
     said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
-    said += [(change_of(change), change.reason) for change in diff.changes]
+    verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
+    for change in diff.changes:
+        model = verdicts.get(change.attribute_id)
+        said.append((change_of(change), " · ".join(filter(None, (change.reason, model and f"the model: {model}")))))
     if diff.frozen is not None:
         said.append(("frozen" if diff.frozen else "learns again", ""))
     if diff.rolled_back_to is not None:
         said.append((f"back at version {diff.rolled_back_to}", ""))
     if diff.refused:
         said.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
-    return said or [("no change", "")]
+    return (said or [("no change", "")]) + _thought(diff)
+
+
+def _thought(diff: "SkillDiff") -> list[tuple[str, str]]:
+    """What a model thought of the choice, as far as no change tells it: its analysis, and verdicts without effect."""
+    changed = {change.attribute_id for change in diff.changes}
+    said = [("analysis", diff.analysis)] if diff.analysis else []
+    left = [each for each in diff.judged if each.attribute_id not in changed]
+    said += [(f"? {each.attribute_id}", verdict_of(each)) for each in left if each.verdict.value != "unrelated"]
+    unrelated = [each.attribute_id for each in left if each.verdict.value == "unrelated"]
+    return said + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
 
 
 def _evidence(diff: "SkillDiff") -> str:

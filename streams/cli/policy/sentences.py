@@ -8,6 +8,11 @@ _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _SURE = {"low": "a first sign", "medium": "likely", "high": "sure"}
+_VERDICTS = {
+    "supports": "speaks for this",
+    "contradicts": "speaks against this",
+    "unrelated": "has nothing to do with this",
+}
 _COMMANDS = {
     "pinned": "{who} pinned this: it stays, whatever you choose.",
     "unpinned": "{who} unpinned this: it may change again.",
@@ -50,7 +55,7 @@ def sentence(step: dict[str, Any]) -> str:
         told = _COMMANDS.get(step["kind"], "{who} changed this.")
         said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
         return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
-    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step))))
+    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step), _thought(step))))
 
 
 def state(line: dict[str, Any] | None) -> str:
@@ -100,6 +105,8 @@ def _taken(step: dict[str, Any]) -> str:
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
+    if step["kind"] == "judged":
+        return ""
     if step["kind"] == "evicted":
         return "The profile was full, and this was the line that it could spare."
     if after is None:
@@ -109,6 +116,16 @@ def _moved(step: dict[str, Any]) -> str:
     if before == after:
         return "It counts a little less now." if step["kind"] == "weakened" else ""
     return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."
+
+
+def _thought(step: dict[str, Any]) -> str:
+    """What a model said of it, and of the choice."""
+    if step["verdict"] is None:
+        return ""
+    by = f", because of “{step['quoted']}”" if step["quoted"] else ""
+    said = f"A model judged that the choice {_VERDICTS[step['verdict']]}{by}."
+    without = " Nothing came of it." if step["kind"] == "judged" and step["verdict"] != "unrelated" else ""
+    return said + without + (f" Its thoughts on the choice: “{step['analysis']}”" if step["analysis"] else "")
 
 
 def _listed(titles: list[str]) -> str:

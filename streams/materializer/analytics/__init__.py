@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 VIEWS = (
+    "judgements",
     "policy_log",
     "learning_curve",
     "arm_results",

@@ -1,6 +1,7 @@
 """The reading verbs of `sager policy` on a snapshot: as it was, what changed, what a line rests on."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -115,6 +116,37 @@ def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_wa
     assert steps[-1]["title"] in ask("explain", USER, line, "--domain", DOMAIN).stdout.replace("\n", " ")
     unknown = ask("explain", USER, line[:-1], "--domain", DOMAIN)
     assert (unknown.exit_code, line in unknown.stderr) == (1, True)
+
+
+def test_the_log_and_the_explanation_tell_what_a_model_thought(told, ask):
+    diff = next(d for d in build().diffs if {str(said.verdict) for said in d.judged} > {"supports", "unrelated"})
+    held = next(said for said in diff.judged if str(said.verdict) == "unrelated")
+    moved = next(said for said in diff.judged if str(said.verdict) == "supports")
+
+    [logged] = [d for d in told("log", diff.user_id, "--domain", diff.domain) if d["version"] == diff.version]
+    text = ask("log", diff.user_id, "--domain", diff.domain, "--last", "0").stdout
+    [quiet] = [
+        step
+        for step in told("explain", diff.user_id, held.attribute_id, "--domain", diff.domain)["steps"]
+        if (step["version"], step["kind"] == "seeded") == (diff.version, False)
+    ]
+    [loud] = [
+        step
+        for step in told("explain", diff.user_id, moved.attribute_id, "--domain", diff.domain)["steps"]
+        if (step["version"], step["kind"] == "seeded") == (diff.version, False)
+    ]
+
+    assert (logged["analysis"], len(logged["judged"])) == (diff.analysis, len(diff.judged))
+    assert diff.analysis in text
+    assert f"the model: supports, by {moved.quoted.dimension}: {moved.quoted.value}" in text
+    assert re.search(r"unrelated \d+ .*" + re.escape(held.attribute_id), " ".join(text.split()))
+    assert (quiet["kind"], quiet["verdict"], quiet["analysis"]) == ("judged", "unrelated", diff.analysis)
+    assert "A model judged that the choice has nothing to do with this." in quiet["sentence"]
+    shown = " ".join(ask("explain", diff.user_id, held.attribute_id, "--domain", diff.domain).stdout.split())
+    assert "a model judged that they have nothing to do with this." in shown
+    assert (loud["verdict"], loud["quoted"]) == ("supports", moved.quoted.value)
+    assert f"speaks for this, because of “{moved.quoted.value}”." in loud["sentence"]
+    assert diff.analysis in loud["sentence"]
 
 
 def test_a_user_without_a_skill_is_told_of_the_nearest(ask):

@@ -9,7 +9,7 @@ import pytest
 
 from operators.merge import fold
 from operators.outcome import arm_of, gain
-from schemas import Tier
+from schemas import Tier, Verdict
 from streams.materializer import analytics, ddl, derived
 from tests.analytics_world import PRICES, build, published
 
@@ -266,8 +266,53 @@ def test_why_names_the_choices_behind_a_line(con, world):
             if c.attribute_id == line
             for k in [chosen.get(d.event_id)]
         ]
-        assert [row for row in rows if row[1] != "seeded"] == wanted
+        assert [row for row in rows if row[1] not in ("seeded", "judged")] == wanted
         assert all(row[2:] == (None,) * 4 for row in rows if row[1] == "seeded")
+
+
+def test_what_a_model_thought_stands_beside_what_came_of_it(con, world):
+    asked = [diff for diff in world.diffs if diff.judged]
+    wanted = {
+        (d.user_id, d.domain, d.version, said.attribute_id): (
+            str(said.verdict),
+            said.quoted and f"{said.quoted.dimension}: {said.quoted.value}",
+            d.analysis,
+            next((c.kind.value for c in d.changes if c.attribute_id == said.attribute_id), None),
+        )
+        for d in asked
+        for said in d.judged
+    }
+    rows = con.execute(
+        "SELECT user_id, domain, version, attribute_id, verdict, quoted, analysis, led_to FROM judgements"
+    ).fetchall()
+    assert {row[:4]: row[4:] for row in rows} == wanted
+    assert len(rows) == len(wanted)
+    assert {verdict for verdict, *_ in wanted.values()} == {"supports", "unrelated", "contradicts"}
+    log = con.execute(
+        "SELECT user_id, domain, version, attribute_id, kind, verdict, quoted, analysis FROM policy_log "
+        "WHERE model IS NOT NULL"
+    ).fetchall()
+    assert sum(verdict is not None for *_, verdict, _, _ in log) == sum(
+        kind is not None for *_, kind in wanted.values()
+    )
+    assert all(analysis for *_, analysis in log)
+
+
+def test_why_tells_verdicts_that_changed_nothing(con, world):
+    diff = next(d for d in world.diffs if any(said.verdict is Verdict.UNRELATED for said in d.judged))
+    line = next(said.attribute_id for said in diff.judged if said.verdict is Verdict.UNRELATED)
+    query = "SELECT version, kind, verdict, quoted, analysis FROM why($1, $2) WHERE domain = $3"
+    rows = con.execute(query, [diff.user_id, line, diff.domain]).fetchall()
+    wanted = [
+        (d.version, "judged" if kind is None else kind, str(said.verdict), d.analysis)
+        for d in world.diffs
+        if (d.user_id, d.domain) == (diff.user_id, diff.domain)
+        for said in d.judged
+        if said.attribute_id == line
+        for kind in [next((c.kind.value for c in d.changes if c.attribute_id == line), None)]
+    ]
+    assert [(v, k, verdict, a) for v, k, verdict, _, a in rows if verdict] == wanted
+    assert "judged" in {kind for _, kind, *_ in wanted}
 
 
 def test_slim_skills_are_counted_in_tokens(con, world):

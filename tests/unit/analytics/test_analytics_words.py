@@ -92,6 +92,7 @@ STEP: dict[str, Any] = {
     "kind": "reinforced",
     "actor": None,
     "reason": "",
+    "verdict": None,
     "title": "Arrival",
     "ranking": {"shown": "abcdefghij"},
 }

@@ -7,26 +7,32 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id
 from operators.chain import breaks, seal
+from operators.evolve import Proposal
+from operators.evolve.validate import Validated
 from operators.forget import scrubbed_memory, scrubbed_profile, with_scope, without_lines
-from operators.merge import fold, resolve_command, start
+from operators.merge import fold, next_diff, resolve_command, resolve_counts, start
 from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
-from operators.redact import placeholder, redacted
+from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from schemas import (
     Action,
+    Attribute,
+    Evidence,
     Fact,
     ForgetRequest,
     Forgotten,
     ItemFacts,
+    Judgement,
     Receipt,
     SkillDiff,
+    Verdict,
     encode,
     line_of,
     subject_of,
 )
 from schemas.forgetting import MAX_DOMAINS, MAX_LINES
 from streams.kafka.packed_items import name_bytes, pack
-from tests.builders import DOMAIN, NOW, USER, a_command, an_attribute, an_interaction
+from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction
 
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
@@ -123,6 +129,52 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
         assert set(known) == {placeholder(LINE) if name == fact_id(NOIR) else name for name in held}
         assert [a for name, a in known.items() if name in held] == [a for name, a in held.items() if name in known]
     assert redacted(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
+
+
+def test_a_log_without_a_line_has_no_judgement_of_it_and_quotes_it_nowhere() -> None:
+    noir, dark = an_attribute("genre: noir"), an_attribute("mood: dark")
+    begun = start(USER, DOMAIN, (noir, dark), a_command())
+    quoting = [
+        (Judgement(attribute_id=noir.attribute_id, verdict=Verdict.UNRELATED),),
+        (Judgement(attribute_id=dark.attribute_id, verdict=Verdict.SUPPORTS, quoted=NOIR),),
+        (Judgement(attribute_id=dark.attribute_id, verdict=Verdict.SUPPORTS, quoted=SAGA),),
+    ]
+    log, skill = [], begun
+    for version, judged in enumerate(quoting, 1):
+        event = a_command(Action.FREEZE).model_copy(update={"event_id": f"c{version}"})
+        log.append(next_diff(skill, event, evidence=Evidence(event_id="c"), judged=judged, analysis="noir, plainly"))
+        skill = fold(log)[USER, DOMAIN]
+
+    again = redacted(log, LINE)
+
+    told = [encode(diff.model_copy(update={"seed": None})).decode() for diff in again]
+    assert ["noir" in each for each in told] == [False, False, False]
+    assert [[said.verdict for said in diff.judged] for diff in again] == [[j.verdict for j in js] for js in quoting]
+    assert again[0].judged[0].attribute_id == placeholder(LINE)
+    assert (again[1].judged[0].quoted, again[2].judged[0].quoted) == (None, SAGA)
+
+
+def test_what_was_counted_of_a_line_stays_and_does_not_name_it() -> None:
+    """A line is in the counts of every choice that met it, also of those that changed nothing of it."""
+    noir, saga = ["genre: noir"], ["genre: saga"]
+    skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
+    for chosen, left in ((noir, saga), (saga, noir), (saga, noir), (noir, saga), (saga, noir)):
+        contrast = a_contrast(chosen, [left, ["mood: dark"]])
+        log.append(resolve_counts(skill, Validated(Proposal(), ()), contrast))
+        skill = fold(log)[USER, DOMAIN]
+    assert any(fact_id(NOIR) in diff.tally.lines and not names_line(diff, LINE) for diff in log)
+
+    again = redacted(log, LINE)
+
+    assert "noir" not in "".join(encode(diff).decode() for diff in again)
+    lines = {line.attribute_id: line for line in fold(again)[USER, DOMAIN].attributes}
+    for line in skill.attributes:
+        name = placeholder(LINE) if line.attribute_id == fact_id(NOIR) else line.attribute_id
+        assert counts(lines[name]) == counts(line)
+
+
+def counts(line: Attribute) -> tuple[int, int, int]:
+    return line.taken, line.expected, line.gained
 
 
 def speaks_of_it(diff: SkillDiff) -> bool:

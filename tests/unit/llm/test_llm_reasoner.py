@@ -9,7 +9,7 @@ from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.question import question
 from operators.llm import LlmClient
 from operators.tokens import count_tokens
-from schemas import ReasonedBy, Tier
+from schemas import ReasonedBy, Tier, Verdict
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill
@@ -124,6 +124,18 @@ def test_a_verdict_without_a_fact_is_unrelated() -> None:
         mood_dark={"fact": "none", "verdict": "contradicts"}, genre_noir={"fact": "none", "verdict": "supports"}
     )
     assert (found.reinforced, found.weakened) == ((), ())
+
+
+def test_each_verdict_is_kept_as_it_was_given_with_the_fact_that_was_quoted() -> None:
+    found = judged(
+        mood_dark={"fact": "none", "verdict": "contradicts"}, genre_noir={"fact": "genre: Noir", "verdict": "supports"}
+    )
+    told = {said.attribute_id: (said.verdict, said.quoted and said.quoted.value) for said in found.judged}
+    assert told == {
+        NOIR: (Verdict.SUPPORTS, "Noir"),
+        DARK: (Verdict.CONTRADICTS, None),
+        ROMANCE: (Verdict.UNRELATED, None),
+    }
 
 
 def test_a_contradiction_names_its_fact() -> None:

@@ -2,7 +2,7 @@
 
 from operators.attributes import fact_id
 from operators.evolve import Proposal, validate
-from schemas import ChangeKind, Refusal, encode
+from schemas import MAX_ATTRIBUTES, ChangeKind, Judgement, Refusal, Verdict, encode
 from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, evolve, facts, id_of
 
 NOIR, SAGA = "genre: noir", "genre: saga"
@@ -96,6 +96,24 @@ def test_ids_too_short_for_the_log_are_refused_all_the_same() -> None:
     validated = validate(Proposal(weakened=("", "x")), a_skill(), a_contrast())
 
     assert [r.attribute_id for r in validated.refused] == ["???", "x??"]
+
+
+def test_a_judgement_needs_its_line_and_what_it_quotes_needs_the_item() -> None:
+    made_up, [noir], [dark] = facts("mood: made up")[0], facts(NOIR), facts("mood: dark")
+    said = [(id_of(NOIR), dark), (id_of(NOIR), made_up), (id_of(NOIR), None), (id_of(SAGA), noir)]
+    proposal = a_proposal(
+        judged=tuple(Judgement(attribute_id=name, verdict=Verdict.SUPPORTS, quoted=fact) for name, fact in said)
+    )
+
+    diff = evolve(a_skill(an_attribute(NOIR)), proposal, a_contrast([NOIR, "mood: dark"]))[1]
+
+    assert [(judged.attribute_id, judged.quoted) for judged in diff.judged] == [
+        (id_of(NOIR), dark),
+        (id_of(NOIR), None),
+        (id_of(NOIR), None),
+    ]
+    many = validate(Proposal(judged=proposal.judged * 40), a_skill(an_attribute(NOIR)), a_contrast())
+    assert len(many.proposal.judged) == MAX_ATTRIBUTES
 
 
 def test_text_that_utf8_cannot_hold_does_not_stop_the_stream() -> None:

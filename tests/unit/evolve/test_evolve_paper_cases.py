@@ -1,0 +1,166 @@
+"""The two cases of the paper's appendix B, from metadata to slim skill: StatInit, then a model's verdicts over HTTP.
+
+The model is scripted to say what the paper's said. What is tested is what becomes of it: tiers, discoveries, slim skill
+and ranking. Where our rules differ from the paper's, the test says so.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from operators.evolve import validate
+from operators.evolve.llm import LlmReasoner
+from operators.llm import LlmClient
+from operators.merge import merge, start
+from operators.merge.incremental import resolve
+from operators.rank import Task
+from operators.rank.listwise import ListwiseRanker
+from operators.slim import slim
+from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.tokens import count_tokens
+from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
+from tests.builders import NOW, USER, a_contrast, a_selection
+from tests.openai_server import Act, OpenAiServer
+from tests.unit.llm.llm_builders import client_of
+
+RATING = "criterion:rating:highly-rated"
+INDIAN, TOBACCO = "preference:category:indian", "preference:category:tobacco-shops"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAiServer]:
+    async with OpenAiServer() as running:
+        yield running
+
+
+@pytest.fixture
+async def client(server: OpenAiServer) -> AsyncIterator[LlmClient]:
+    made = client_of(server)
+    yield made
+    await made.aclose()
+
+
+def item(domain: str, item_id: str, title: str, description: str = "", **metadata: Any) -> ItemFacts:
+    candidate = Candidate(item_id=item_id, title=title, description=description, metadata=metadata)
+    return facts_of(candidate, parser_for(domain, {}))
+
+
+def begun(domain: str, history: Sequence[ItemFacts]) -> PolicySkill:
+    """The skill by StatInit alone: tau = 0, no call."""
+    profile = None
+    for number, taken in enumerate(history):
+        event = Interaction(
+            event_id=f"visit-{number}",
+            occurred_at=NOW + timedelta(days=number),
+            user_id=USER,
+            domain=domain,
+            item=Candidate(item_id=taken.item_id),
+        )
+        profile = observe(profile, event, taken.facts)
+    return start(USER, domain, statinit(profile), a_selection())
+
+
+def tiers(skill: PolicySkill) -> dict[str, tuple[Tier, Source]]:
+    return {line.attribute_id: (line.tier, line.source) for line in skill.attributes}
+
+
+def place(number: int, name: str, categories: str, stars: float = 3.0) -> ItemFacts:
+    return item(
+        "yelp",
+        f"place-{number}",
+        name,
+        categories=f"Restaurants, Food, {categories}",
+        city="Las Vegas",
+        stars=stars,
+        attributes={"RestaurantsPriceRange2": "2", "Ambience.casual": "True"},
+    )
+
+
+async def test_case_a_what_two_choices_reveal_was_invisible_in_the_frequencies(
+    server: OpenAiServer, client: LlmClient
+) -> None:
+    kinds = ("Pizza", "Burgers", "Ramen", "Tacos", "Pizza", "Sushi Bars", "Burgers", "Diners", "Pizza")
+    visits = [place(n, f"{kind} {n}", kind, stars=4.5 if n == 0 else 3.0) for n, kind in enumerate(kinds)]
+    skill = begun("yelp", visits)
+
+    known = tiers(skill)
+    for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
+        assert known[name] == (Tier.HIGH, Source.PRIOR), name
+    assert known[RATING] == (Tier.LOW, Source.PRIOR)
+    assert not {INDIAN, TOBACCO} & set(known)
+
+    reasoner = LlmReasoner(client, count_tokens=count_tokens)
+    rated = {"rating_highly_rated": {"fact": "rating: highly rated", "verdict": "supports"}}
+    quiet = {"discovered": []}
+    warmup = [
+        (place(20, "The Egg Stand", "Diners", stars=4.5), rated | quiet),
+        (
+            place(21, "Masala and More", "Indian, Tobacco Shops", stars=4.5),
+            rated | {"discovered": ["category: indian", "category: tobacco shops"]},
+        ),
+    ]
+    left = [place(30 + n, f"Left {n}", kind) for n, kind in enumerate(("Pizza", "Burgers", "Ramen"))]
+    reached = []
+    for number, (chosen, says) in enumerate(warmup, 1):
+        server.then(Act(says={"analysis": "It is rated higher than those that were left.", **says}))
+        contrast = a_contrast(chosen, event_id=f"tau-{number}", domain="yelp")
+        contrast = contrast.model_copy(update={"unchosen": tuple(left)})
+        proposal = await reasoner.reason(contrast, skill)
+        diff = resolve(skill, validate(proposal, skill, contrast), contrast)
+        skill = merge(skill, diff)
+        reached.append(tiers(skill)[RATING][0])
+        assert diff.analysis == "It is rated higher than those that were left."
+        assert {said.attribute_id: said.verdict for said in diff.judged}[RATING] is Verdict.SUPPORTS
+
+    assert reached == [Tier.MEDIUM, Tier.HIGH]
+    known = tiers(skill)
+    assert known[INDIAN] == known[TOBACCO] == (Tier.LOW, Source.DISCOVERED)
+    for name in ("preference:price:$$", "preference:ambience:casual", "preference:city:las-vegas"):
+        assert known[name][0] is Tier.HIGH, "one choice does not touch what a long history says"
+    # The paper's slim skill has "Restaurants" and "Food" too, which nearly all places share: our parser drops them.
+    short = slim(skill, count_tokens, 30)
+    assert not {"indian", "tobacco shops"} & set(short.likes), "what is low is not told"
+
+
+BOOKS = {
+    "mystery": "A detective looks into a murder. The sleuth has one clue.",
+    "romance": "A love story between a duke and a baker.",
+    "fantasy": "A wizard and a dragon cross the sea.",
+    "uplifting": "A heartwarming, uplifting tale of a small village.",
+}
+
+
+def book(item_id: str, *kinds: str) -> ItemFacts:
+    """With nothing but free text, as in the paper's data."""
+    return item("books", item_id, item_id, " ".join(BOOKS[kind] for kind in kinds))
+
+
+async def test_case_b_free_text_gives_genres_and_the_slim_skill_leads_the_ranking(
+    server: OpenAiServer, client: LlmClient
+) -> None:
+    history = [book(f"m{n}", "mystery") for n in range(8)]
+    history[2:2] = [book("r", "romance"), book("f", "fantasy"), book("u", "uplifting")]
+    skill = begun("books", history)
+
+    known = tiers(skill)
+    assert known["preference:genre:mystery"] == (Tier.HIGH, Source.PRIOR)
+    for name in ("preference:genre:romance", "preference:genre:fantasy"):
+        assert known[name] == (Tier.LOW, Source.PRIOR), name
+    assert not server.bodies, "StatInit costs no call"
+    assert "mystery" in skill.strategy.must_include
+    # The paper's slim skill names romance and fantasy too, both low, against its own rule of medium and above.
+    short = slim(skill, count_tokens, 30)
+    assert short.likes[0] == "mystery"
+    assert not {"romance", "fantasy"} & set(short.likes)
+
+    shown = [book("one", "romance"), book("two", "fantasy"), book("three", "uplifting"), book("answer", "mystery")]
+    asked = "a feel-good and predictable narrative"
+    ranker = ListwiseRanker(client, count_tokens=count_tokens)
+    without = await ranker.rank(Task(shown, asked, seed="s"))
+    ranked = await ranker.rank(Task(shown, asked, slim_skill=short.text, seed="s"))
+
+    assert ranked.order[0] == "answer"
+    assert without.order[0] != "answer", "nothing else speaks for it"
+    assert all(asked in prompt for prompt in server.prompts)
