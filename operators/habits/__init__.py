@@ -6,9 +6,9 @@ choice adds, `fold` how counts fade and grow, `lines_of` which habits are sure e
 """
 
 from operators.habits.axes import POLE_OF, POLES, VALUES, Pole, is_habit
-from operators.habits.counts import fold, learn, log_odds, nats, seen_from
+from operators.habits.counts import fold, learn, nats, seen_from
 from operators.habits.lines import Sure, Sureness, lines_of, stays
-from operators.habits.score import HabitWeights, habit_scores
+from operators.habits.score import habit_scores
 from operators.habits.sides import Before, Sides, shown_of, sides_of
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "POLE_OF",
     "VALUES",
     "Before",
-    "HabitWeights",
     "Pole",
     "Sides",
     "Sure",
@@ -26,7 +25,6 @@ __all__ = [
     "is_habit",
     "learn",
     "lines_of",
-    "log_odds",
     "nats",
     "seen_from",
     "shown_of",

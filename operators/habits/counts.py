@@ -78,18 +78,6 @@ def proves_less(counts: HabitCounts, least: float) -> bool:
     return (taken - expected) ** 2 * asked < least * ONE * expected * (asked - expected)
 
 
-def log_odds(counts: HabitCounts, most: float = 3.0) -> float:
-    """By how much, as a logarithm of odds, this side is taken more readily than the other; from 0 to `most`.
-
-    Half a choice is added on either side, so that few choices say little.
-    """
-    taken, expected, asked = (part / ONE for part in counts)
-    if not taken > expected:
-        return 0.0
-    odds = (taken + 0.5) / (asked - taken + 0.5)
-    return min(most, max(0.0, math.log(odds * (asked - expected + 0.5) / (expected + 0.5))))
-
-
 def in_words(counts: HabitCounts) -> str:
     """Counts as a person reads them.
 

@@ -1,60 +1,47 @@
-"""What a person's habits say for each candidate of a list: the ranker adds it to the skill's part."""
+"""What a person's habits say for each candidate of a list: the ranker adds it to what the other lines say."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from operators.habits.axes import BY, POLE_OF, POSITION, REQUEST
-from operators.habits.counts import log_odds, seen_from
-from operators.habits.sides import Sides
-from schemas import Attribute, HabitCounts, Tier
+from operators.evidence import strength
+from operators.habits.axes import BY, POLE_OF, POSITION, REQUEST, Pole
+from operators.habits.sides import Before, sides_of
+from schemas import Attribute, ItemFacts, Tier
 
 _OUTSIDE: Final = frozenset({POSITION, REQUEST})
 """Where something stands is what a ranking is to find out, and what was asked for comes before any sum."""
 
 
-@dataclass(frozen=True)
-class HabitWeights:
-    """How much a habit counts in a ranking, beside a line of a skill.
-
-    Attributes:
-        usual: of an axis that is not in `axes`.
-        axes: by the axis's name.
-    """
-
-    usual: float = 0.5
-    axes: Mapping[str, float] = field(default_factory=dict)
-
-
-DEFAULT: Final = HabitWeights()
-
-
 def habit_scores(
-    sides: Sides,
+    items: Sequence[ItemFacts],
     lines: Iterable[Attribute],
-    habits: Mapping[str, HabitCounts],
-    weights: HabitWeights = DEFAULT,
-) -> Sequence[float]:
-    """By the place in the list: how many natural units of log odds the sure habits speak for an item.
+    popularity: Mapping[str, int] | None,
+    weight_of: Callable[[str], float],
+) -> list[float]:
+    """By the place in the list: how much the sure habits speak for an item; all 0 for who has none.
 
-    An item on the side that a line names gains the line's log odds times the axis's weight, one on the other side or on
-    neither gains nothing. Which dimension decides is in the tastes' own weights already.
+    An item on the side that a line names gains what the line's evidence says times the weight of its dimension; one on
+    the other side, or on neither, gains nothing. Which dimension decides is in the tastes' own weights already.
 
     Args:
-        sides: of the candidates, without `position`: `sides_of(..., shown=False)`.
-        lines: the skill's; those that are no habits are passed over.
-        habits: the skill's counts.
-        weights: what counts how much.
+        items: the candidates.
+        lines: the skill's.
+        popularity: how many users took an item lately.
+        weight_of: how much a dimension decides.
     """
-    scores: list[float] = []
-    for line in lines:
-        pole = POLE_OF.get(line.attribute_id)
-        if pole is None or line.tier < Tier.MEDIUM or pole.axis in _OUTSIDE or pole.axis.startswith(BY):
-            continue
-        row, counts = sides.get(pole.axis), habits.get(pole.axis)
-        if row is None or counts is None:
-            continue
-        gain = weights.axes.get(pole.axis, weights.usual) * log_odds(seen_from(counts, pole.up))
-        scores = scores or [0.0] * len(row)
-        scores = [score + (gain if side is pole.up else 0.0) for score, side in zip(scores, row, strict=True)]
+    lines = tuple(lines)
+    sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
+    scores = [0.0] * len(items)
+    if not sure:
+        return scores
+    sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
+    for pole, line in sure:
+        gain = weight_of(line.dimension) * strength(line)
+        for place, side in enumerate(sides.get(pole.axis, ())):
+            if side is pole.up:
+                scores[place] += gain
     return scores
+
+
+def _ranks(pole: Pole, line: Attribute) -> bool:
+    return line.tier >= Tier.MEDIUM and pole.axis not in _OUTSIDE and not pole.axis.startswith(BY)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from operators.attributes import fact_id
 from operators.evidence import strength
+from operators.habits import habit_scores
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.words import words
 from schemas import Attribute, Facet, ItemFacts, Kind
@@ -55,7 +56,7 @@ def rank(
 
     Args:
         candidates: what is to be ranked, parsed.
-        attributes: the skill's lines; patterns say nothing about an item.
+        attributes: the skill's lines: what they like, and how they decide.
         instruction: the user's own words.
         facets: collaborative context: weight per attribute id.
         seed: decides between candidates that tie, so that no place in the input is favoured.
@@ -78,7 +79,11 @@ def rank(
             strict=True,
         )
     ]
-    skill = _liked(candidates, attributes, weights)
+    habits = habit_scores(candidates, attributes, popularity, weights.of)
+    skill = [
+        said + weights.skill * decided
+        for said, decided in zip(_liked(candidates, attributes, weights), habits, strict=True)
+    ]
     scored = [
         (item, Score(_instructed(item, asked), said, liked))
         for item, said, liked in zip(candidates, community, skill, strict=True)

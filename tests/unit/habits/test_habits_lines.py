@@ -1,16 +1,12 @@
 """Counts, what they prove, and how lines come and go with them."""
 
-from typing import ClassVar
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.habits import POLES, fold, habit_scores, lines_of, log_odds, nats, seen_from, stays
+from operators.habits import POLES, fold, lines_of, nats, seen_from, stays
 from operators.habits.counts import proves_less
 from operators.habits.lines import DEFAULT
 from schemas import ONE, HabitCounts, Tier
-from tests.builders import an_attribute
 
 CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
 ADDED = st.tuples(st.sampled_from([0, ONE]), st.integers(1, ONE - 1))
@@ -43,7 +39,6 @@ def test_the_cheap_bound_never_hides_a_proof(counts: HabitCounts, least: float) 
         assert 0 <= proof <= 700
         if proves_less(counts, least):
             assert proof <= least
-        assert 0 <= log_odds(seen_from(counts, up)) <= 3
 
 
 def test_both_sides_are_seen_from_the_same_counts() -> None:
@@ -101,23 +96,3 @@ def test_line_from_elsewhere_has_some_choices_before_counts_decide() -> None:
     assert stays(line, {})
     assert stays(line, {"known_genre": HabitCounts(0, 3 * ONE, 7 * ONE)})
     assert not stays(line, {"known_genre": HabitCounts(0, 3 * ONE, 9 * ONE)})
-
-
-class TestScores:
-    LINE = an_attribute("by price: picks cheaper than average", Tier.MEDIUM).model_copy(
-        update={"attribute_id": CHEAPER.attribute_id}
-    )
-    HABITS: ClassVar = {"price": HabitCounts(3 * ONE, 15 * ONE, 30 * ONE)}
-
-    def test_an_item_on_the_side_of_a_sure_habit_gains(self) -> None:
-        gained = habit_scores({"price": [True, False, None]}, [self.LINE], self.HABITS)
-
-        assert gained[0] == gained[2] == 0
-        assert gained[1] == pytest.approx(0.5 * log_odds(seen_from(self.HABITS["price"], up=False)))
-
-    def test_nothing_is_gained_without_a_line_a_choice_or_a_count(self) -> None:
-        low = self.LINE.model_copy(update={"tier": Tier.LOW})
-
-        assert habit_scores({"price": [True, False]}, [low, an_attribute("genre: noir")], self.HABITS) == []
-        assert habit_scores({}, [self.LINE], self.HABITS) == []
-        assert habit_scores({"price": [True, False]}, [self.LINE], {}) == []
