@@ -5,12 +5,11 @@ from datetime import UTC, datetime
 
 from operators.evolve import CountsReasoner
 from operators.habits import POLE_OF, Before, Sides, sides_of
-from operators.merge import start
-from operators.steps import Evolve, State
+from operators.steps import Evolve, Start, State
 from schemas import Attribute, Contrast, ItemFacts, PolicySkill
 
-_START = datetime(2026, 1, 1, tzinfo=UTC)
-_STEP, _REASONER = Evolve(), CountsReasoner()
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_STEP, _START, _REASONER = Evolve(), Start(), CountsReasoner()
 
 
 class User:
@@ -48,7 +47,7 @@ class User:
         version = 0 if self.skill is None else self.skill.version
         contrast = Contrast(
             event_id=f"choice-{version}",
-            occurred_at=_START,
+            occurred_at=_NOW,
             user_id="user",
             domain=self._domain,
             ranking_id=f"ranking-{version}",
@@ -57,6 +56,6 @@ class User:
             chosen_rank=place + 1,
             unchosen=tuple(item for n, item in reversed(list(enumerate(items))) if n != place),
         )
-        skill = self.skill or start("user", self._domain, (), contrast)
+        skill = self.skill or _START.skill("user", self._domain, contrast, None)
         answer = _REASONER.propose(contrast, skill)
         self.skill = _STEP.finish(State(skill, popularity=popularity), contrast, answer).skill
