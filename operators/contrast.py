@@ -19,10 +19,12 @@ from schemas import (
     Answered,
     Candidate,
     Contrast,
+    Features,
     ItemFacts,
     OpenRanking,
     OpenRankings,
     Position,
+    RankedBy,
     Ranking,
     Selection,
     WaitingSelection,
@@ -142,6 +144,7 @@ def on_ranking(
         arm=arm_of(ranking.injected),
         wish=wish,
         facets=() if wish else ranking.injected.facets,
+        features=None if wish else _features(ranking),
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
     if waiting is not None:
@@ -153,6 +156,13 @@ def on_ranking(
         reopened = _open(step.state, opened, limits)
         return replace(reopened, outcome=Outcome.OPENED, refused=((waiting, step.outcome),))
     return _open(fenced, opened, limits)
+
+
+def _features(ranking: Ranking) -> Features | None:
+    """What spoke for each candidate, of a ranking of ours; an app's own was not ordered by any weights of ours."""
+    told = ranking.injected.features
+    ours = ranking.ranked_by is RankedBy.SAGER and told is not None and told.candidates == len(ranking.candidates)
+    return told if ours else None
 
 
 def _open(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> Step:
@@ -229,5 +239,6 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
         arm=ranking.arm,
         facets=ranking.facets,
+        features=ranking.features,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)

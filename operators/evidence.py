@@ -7,7 +7,7 @@ takes a sixteenth of both counts away first. Priors, visits and choices are all 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -22,6 +22,8 @@ HORIZON = 6
 """A line is taken to have been offered as usual in the last six choices before its discovery, at most."""
 CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
 """From which (taken + 1) / (expected + 1) a line has a tier; below the first it is silent."""
+_WORTH = ((Tier.LOW, 13, 10), (Tier.MEDIUM, 2, 1), (Tier.HIGH, 7, 2))
+"""Which (taken + 1) / (expected + 1) somebody's word gives a line."""
 MOST = 1_024 * ONE
 COSTLY = 8 * ONE
 """A line that lately cost so many places says nothing until it gains again."""
@@ -83,8 +85,9 @@ def tier_of(taken: int, expected: int, source: Source, support: int, gained: int
     """
     found = Tier.SILENT
     for tier, parts, of in CUTS:
-        if (taken + ONE) * of >= parts * (expected + ONE):
-            found = tier
+        if (taken + ONE) * of < parts * (expected + ONE):
+            break
+        found = tier
     if source in _EARNED:
         if gained <= -COSTLY:
             return Tier.SILENT
@@ -92,13 +95,13 @@ def tier_of(taken: int, expected: int, source: Source, support: int, gained: int
     return max(found, Tier.LOW) if source is Source.STATED else found
 
 
-def least(tier: Tier, expected: int = 0) -> int:
-    """The least that must have been taken for a tier: what a person's or a template's word is worth.
+def worth(tier: Tier, expected: int = 0) -> int:
+    """How much must have been taken for a tier, with a margin: what a person's or a template's word is worth.
 
-    >>> least(Tier.HIGH), least(Tier.HIGH, expected=1_024), least(Tier.SILENT)
-    (1536, 4096, 0)
+    >>> worth(Tier.HIGH), worth(Tier.HIGH, expected=1_024), worth(Tier.SILENT)
+    (2560, 6144, 0)
     """
-    for of_tier, parts, of in CUTS:
+    for of_tier, parts, of in _WORTH:
         if of_tier is tier:
             return min(-(-(expected + ONE) * parts // of) - ONE, MOST)
     return 0
@@ -110,12 +113,12 @@ def is_counted(line: Attribute) -> bool:
 
 
 def counts_of(line: Attribute) -> tuple[int, int]:
-    """A line's counts; of one without any, the least that gives its tier."""
-    return (line.taken, line.expected) if is_counted(line) else (least(line.tier), 0)
+    """A line's counts; of one without any, what its tier is worth."""
+    return (line.taken, line.expected) if is_counted(line) else (worth(line.tier), 0)
 
 
 def strength(line: Attribute) -> float:
-    """How much a line says for an item that has it: 0 or more, about 0.4 for medium and 0.9 for high.
+    """How much a line says for an item that has it: 0 or more, about 0.7 for medium and 1.3 for high.
 
     A pinned line says what its tier says, however little it was taken since.
     """
@@ -123,7 +126,7 @@ def strength(line: Attribute) -> float:
         return 0.0
     taken, expected = counts_of(line)
     if line.pinned:
-        taken = max(taken, least(line.tier, expected))
+        taken = max(taken, worth(line.tier, expected))
     return weight(taken, expected)
 
 
@@ -138,12 +141,15 @@ def weight(taken: int, expected: int) -> float:
 
 
 def in_words(taken: int, expected: int) -> str:
-    """Counts as a person reads them.
+    """Counts as a person reads them; older choices count for less.
 
     >>> in_words(6 * 1_024, 2_150)
     'lately taken 6 times where 2.1 were to be expected'
+    >>> in_words(1_024, 102)
+    'lately taken once where 0.1 were to be expected'
     """
-    return f"lately taken {_number(taken)} times where {_number(expected)} were to be expected"
+    times = "once" if taken == ONE else f"{_number(taken)} times"
+    return f"lately taken {times} where {_number(expected)} were to be expected"
 
 
 def _number(count: int) -> str:
@@ -157,19 +163,3 @@ def fixed(shares: Mapping[str, float]) -> dict[str, int]:
     {'a': 256}
     """
     return {name: int(share * ONE) for name, share in shares.items()}
-
-
-def weakest_first(lines: Iterable[Attribute], usual: Mapping[str, int]) -> list[Attribute]:
-    """The lines in the order in which they are given up.
-
-    Least taken first, then longest unconfirmed, then what is met least.
-    """
-    return sorted(
-        lines,
-        key=lambda line: (
-            counts_of(line)[0],
-            line.confirmed_at,
-            usual.get(line.attribute_id, 0),
-            line.attribute_id,
-        ),
-    )

@@ -5,35 +5,44 @@ from collections.abc import Sequence
 from operators.attributes import fact_ids
 from operators.evidence import strength
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Attribute, Contrast, Kind
+from schemas import ONE, Attribute, Contrast, Kind
 
 
 def lifted(lines: Sequence[Attribute], contrast: Contrast, weights: RankWeights = DEFAULT_WEIGHTS) -> dict[str, int]:
-    """By how many places a line lifted the chosen item in its list, by the skill alone; negative: pushed down.
+    """By how many places, in 1/1024, a line lifted the chosen item in its list, by the skill alone.
 
-    Of items that tie, the chosen one stands last: it has to be lifted over them. Lines that move nothing are left out.
+    Negative: it pushed it down. Of items that tie, half stand before it. Lines that move nothing are left out.
     """
+    if not contrast.unchosen:
+        return {}
+    own = set(fact_ids(contrast.chosen.facts))
+    others = [set(fact_ids(item.facts)) for item in contrast.unchosen]
+    met = own.union(*others)
     said = {
         line.attribute_id: worth
         for line in lines
-        if line.kind is not Kind.PATTERN and (worth := weights.of(line.dimension) * strength(line))
+        if line.attribute_id in met
+        and line.kind is not Kind.PATTERN
+        and (worth := weights.of(line.dimension) * strength(line))
     }
-    if not said or not contrast.unchosen:
-        return {}
-    own = said.keys() & fact_ids(contrast.chosen.facts)
-    others = [said.keys() & fact_ids(item.facts) for item in contrast.unchosen]
-    chosen = sum(said[name] for name in sorted(own))
-    left = [sum(said[name] for name in sorted(names)) for names in others]
-    place = sum(score >= chosen - _TINY for score in left)
+    # In the order of the lines, so that equal items have equal sums.
+    by_item = [[worth if name in names else 0.0 for name, worth in said.items()] for names in (own, *others)]
+    chosen, *left = map(sum, by_item)
+    place = _place(chosen, left)
     found = {}
-    for name, worth in said.items():
-        mine = chosen - worth * (name in own)
-        without = sum(
-            score - worth * (name in names) >= mine - _TINY for score, names in zip(left, others, strict=True)
-        )
+    for number, name in enumerate(said):
+        mine, *theirs = [score - worths[number] for score, worths in zip((chosen, *left), by_item, strict=True)]
+        without = _place(mine, theirs)
         if without != place:
             found[name] = without - place
     return found
+
+
+def _place(score: float, others: Sequence[float]) -> int:
+    """How many stand before a score, in 1/1024."""
+    before = sum([other > score + _TINY for other in others])
+    beside = sum([abs(other - score) <= _TINY for other in others])
+    return before * ONE + beside * ONE // 2
 
 
 _TINY = 1e-9

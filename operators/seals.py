@@ -1,4 +1,4 @@
-"""Seals of records that stand alone: slim skills, receipts and anchors. The versions of a log have `operators.chain`.
+"""Seals of records that stand alone: slim skills, receipts, weights, anchors. Versions of a log have `operators.chain`.
 
 A seal is an HMAC-SHA256 over the record's canonical JSON. Each kind of record has a key of its own, derived from the
 deployment's secret, so that the seal of one kind is never one of another. Without a secret anybody can make a seal: it
@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import orjson
 
 from operators.mac import hmac_sha256
-from schemas import Model, Receipt, SlimSkill
+from schemas import Model, Receipt, SlimSkill, Weights
 
-SealedT = TypeVar("SealedT", SlimSkill, Receipt)
+SealedT = TypeVar("SealedT", SlimSkill, Receipt, Weights)
 
 
 class Seal(StrEnum):
@@ -33,13 +33,13 @@ def sealed(record: SealedT, key: bytes = b"") -> SealedT:
     """The record with its seal; one that it bears is replaced.
 
     Args:
-        record: a slim skill or a receipt.
+        record: a slim skill, a receipt or weights.
         key: the deployment's secret; empty for none.
     """
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
-def seal_of(record: SlimSkill | Receipt, key: bytes = b"") -> Seal:
+def seal_of(record: SlimSkill | Receipt | Weights, key: bytes = b"") -> Seal:
     """What the record's seal says of it."""
     if record.seal is None:
         return Seal.MISSING
@@ -99,7 +99,7 @@ def _within(said: Any, known: Any) -> bool:
     return type(said) is type(known) and bool(said == known)
 
 
-def _seal(record: SlimSkill | Receipt, key: bytes) -> str:
+def _seal(record: SlimSkill | Receipt | Weights, key: bytes) -> str:
     # Without defaults: a field added by a later release does not break existing seals.
     told = record.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True)
     return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()

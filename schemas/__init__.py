@@ -50,6 +50,7 @@ from .skills import (
 )
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
+from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
 
 __all__ = [
     "MAX_ATTRIBUTES",
@@ -85,6 +86,7 @@ __all__ = [
     "Evidence",
     "Facet",
     "Fact",
+    "Features",
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
@@ -99,11 +101,14 @@ __all__ = [
     "Judgement",
     "Key",
     "Kind",
+    "Learned",
     "Measure",
     "Memory",
+    "Mix",
     "Model",
     "OpenRanking",
     "OpenRankings",
+    "Outcome",
     "Persona",
     "PolicySkill",
     "Position",
@@ -135,6 +140,9 @@ __all__ = [
     "UnknownTopic",
     "Verdict",
     "WaitingSelection",
+    "WeightAction",
+    "WeightCommand",
+    "Weights",
     "Wish",
     "compound_key",
     "decode",

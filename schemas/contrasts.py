@@ -9,6 +9,7 @@ from .events import MAX_CANDIDATES
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, UserIdField
 from .items import ItemFacts
+from .weights import Features
 
 
 class Contrast(Event):
@@ -31,4 +32,7 @@ class Contrast(Event):
     arm: Identifier | None = Field(default=None, description="The policy arm that the ranking belongs to.")
     facets: tuple[Facet, ...] = Field(
         default=(), max_length=MAX_FACETS, description="The collaborative context of the ranking."
+    )
+    features: Features | None = Field(
+        default=None, description="What spoke for each candidate in the ranking, in its order; only of ours."
     )

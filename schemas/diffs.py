@@ -12,7 +12,7 @@ from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
 from .items import Fact
 from .reasoned import ReasonedBy
-from .skills import MAX_ATTRIBUTES, MAX_RECENT, Attribute, Count, Evidence, Position, Strategy, Tier
+from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
 
 
 class ChangeKind(StrEnum):
@@ -67,10 +67,10 @@ class Tally(Model):
     forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
-    places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES, le=MAX_CANDIDATES)]] = Field(
+    places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES * ONE, le=MAX_CANDIDATES * ONE)]] = Field(
         default_factory=dict,
         max_length=MAX_ATTRIBUTES,
-        description="By how many places a line lifted what was taken, by the skill alone: with it less without it.",
+        description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
     )
     habits_forget: int = Field(
         default=0, ge=0, le=1_024, description="What part of its counts a habit that `habits` names forgets first."

@@ -11,6 +11,7 @@ from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
 from .items import Candidate
 from .reasoned import ReasonedBy
+from .weights import Features
 
 MAX_CANDIDATES = 100
 
@@ -73,6 +74,12 @@ class Injected(Model):
         default_factory=dict,
         max_length=MAX_CANDIDATES,
         description="Candidates that others took together with what this user took, with the strength from 0 to 1.",
+    )
+    weights_version: int | None = Field(
+        default=None, ge=0, description="The version of the domain's weights that it was ordered by, if it was."
+    )
+    features: Features | None = Field(
+        default=None, description="What spoke for each candidate, where weights alone decided: what a choice tells of."
     )
     memory_version: int = Field(default=0, ge=0)
     graph_epoch: int = Field(default=0, ge=0)

@@ -14,6 +14,7 @@ from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
 from .items import Fact, ItemFacts
 from .skills import Position
+from .weights import Features
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -56,6 +57,7 @@ class OpenRanking(Model):
     arm: Identifier | None = None
     wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if so.")
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
+    features: Features | None = None
     size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded. 0: it is alone.")
 
 

@@ -27,6 +27,7 @@ from .memory import ItemMemory, Memory, Touch
 from .shadow import ShadowOutcome, ShadowSkill
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
+from .weights import Outcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."
 MEBIBYTE = 1024 * 1024
@@ -148,9 +149,14 @@ class Topic:
         return _KEYS[self.key](event)
 
     def owner_of(self, event: Any) -> str:
-        """The id whose partition the event belongs on: its user's or, on the item side of the graph, its items'."""
+        """The id whose partition the event belongs on: its user's, on the item side of the graph its items'.
+
+        What is learned of a domain is on the domain's.
+        """
         if self.key is Key.TAKER:  # all its items are of one partition
             return str(event.items[0].item_id) if event.items else ""
+        if self.key is Key.DOMAIN:
+            return str(event.domain)
         owner: str = event.item_id if self.key is Key.ITEM_AND_DOMAIN else event.user_id
         return owner
 
@@ -193,6 +199,9 @@ _ALL = (
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
+    Topic("outcomes", Outcome, Key.DOMAIN, "the agent evolve", timedelta(days=7), worked_off=True),
+    Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", timedelta(days=90), worked_off=True),
+    Topic("weights", Weights, Key.DOMAIN, "the agent weigh: its table's changelog", compact=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),
     Topic("profiles", Profile, Key.USER_AND_DOMAIN, "the agent prior", compact=True, internal=True, packed=True),
     Topic(

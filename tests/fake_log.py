@@ -21,7 +21,7 @@ from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import OFFSET_END, TopicPartition
 from faust.types import TP
 
-from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, decode
+from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, Weights, decode
 from schemas.codec import ModelT, encode
 from schemas.topics import by_name
 from streams.kafka.clients import partition_of
@@ -31,6 +31,7 @@ from streams.worker import forgetting
 from streams.worker.app import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime import sent
 from streams.worker.runtime.outlet import Delivered
 
@@ -51,6 +52,7 @@ def settings_in(folder: Path, **more: Any) -> Settings:
         "fan_out": 2,
         "support_floor": 2,
         "graph_flush_seconds": 0,
+        "weights_flush_seconds": 0,
     }
     return Settings(**{**known, **more})
 
@@ -87,19 +89,21 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
-        self._followers: list[tuple[Items, list[int]]] = []
+        self._followers: list[tuple[Items, LearnedWeights, list[int]]] = []
         self.is_followed = True
 
-    def follow(self, items: Items) -> None:
-        """Give a worker's copy of all items what there is, and all that comes; or only when asked."""
-        self._followers.append((items, [0]))
+    def follow(self, items: Items, weights: LearnedWeights) -> None:
+        """Give a worker's copies of all items and weights what there is, and all that comes; or only when asked."""
+        self._followers.append((items, weights, [0]))
         self._tell()
 
     def _tell(self) -> None:
-        for items, reached in self._followers if self.is_followed else ():
+        for items, weights, reached in self._followers if self.is_followed else ():
             for record in self.order[reached[0] :]:
                 if record.topic == PREFIX + ItemMemory.TOPIC:
                     items.take(record.partition, record.offset, record.key or b"", record.value)
+                if record.topic == PREFIX + Weights.TOPIC:
+                    weights.take(record.key or b"", record.value)
             items.settle()
             reached[0] = len(self.order)
 
@@ -300,7 +304,7 @@ class FakeWorker:
         self._agents: set[asyncio.Task[None]] = set()
         self.pipeline: Pipeline = create(self.settings)
         self.pipeline.items._log = log  # type: ignore[assignment]
-        log.follow(self.pipeline.items)
+        log.follow(self.pipeline.items, self.pipeline.learned_weights)
         self.pipeline.outlet = _Outlet(self)  # type: ignore[assignment]
         self.pipeline.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.pipeline)}

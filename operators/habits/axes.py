@@ -60,7 +60,7 @@ def _all() -> tuple[Pole, ...]:
         (Measure.DISTANCE, "goes farther than average", "picks nearer than average"),
         (Measure.LENGTH, "picks longer than average", "picks shorter than average"),
     )
-    poles = [pole for m, up, down in measured for pole in _poles(m.value, Kind.CRITERION, f"by {m.value}", up, down)]
+    poles = [pole for m, up, down in measured for pole in _poles(m.value, Kind.CRITERION, f"by_{m.value}", up, down)]
     poles += _poles(REQUEST, Kind.CRITERION, "request", "follows the request closely", "looks past the request")
     for dimension, plural in {**CREATORS, **MAIN}.items():
         new = "explores many" if dimension in MAIN else "explores new"

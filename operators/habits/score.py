@@ -1,6 +1,6 @@
 """What a person's habits say for each candidate of a list: the ranker adds it to what the other lines say."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from operators.evidence import strength
@@ -13,33 +13,29 @@ _OUTSIDE: Final = frozenset({POSITION, REQUEST})
 
 
 def habit_scores(
-    items: Sequence[ItemFacts],
-    lines: Iterable[Attribute],
-    popularity: Mapping[str, int] | None,
-    weight_of: Callable[[str], float],
-) -> list[float]:
-    """By the place in the list: how much the sure habits speak for an item; all 0 for who has none.
+    items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
+) -> dict[str, list[float]]:
+    """By the dimension of the line, how much the sure habits speak for each item of a list; nothing for who has none.
 
-    An item on the side that a line names gains what the line's evidence says times the weight of its dimension; one on
-    the other side, or on neither, gains nothing. Which dimension decides is in the tastes' own weights already.
+    An item on the side that a line names gains what the line's evidence says; one on the other side, or on neither,
+    gains nothing. Which dimension decides is in the tastes' own weights already.
 
     Args:
         items: the candidates.
         lines: the skill's.
         popularity: how many users took an item lately.
-        weight_of: how much a dimension decides.
     """
-    lines = tuple(lines)
     sure = [(pole, line) for line in lines if (pole := POLE_OF.get(line.attribute_id)) and _ranks(pole, line)]
-    scores = [0.0] * len(items)
     if not sure:
-        return scores
+        return {}
     sides = sides_of(items, Before.of(lines), "", popularity, shown=False)
+    scores: dict[str, list[float]] = {}
     for pole, line in sure:
-        gain = weight_of(line.dimension) * strength(line)
-        for place, side in enumerate(sides.get(pole.axis, ())):
-            if side is pole.up:
-                scores[place] += gain
+        if pole.axis in sides:
+            row, gain = scores.setdefault(line.dimension, [0.0] * len(items)), strength(line)
+            for place, side in enumerate(sides[pole.axis]):
+                if side is pole.up:
+                    row[place] += gain
     return scores
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from operators.attributes import attribute_id
-from operators.evidence import counts_of, least
+from operators.evidence import counts_of, worth
 from operators.evolve.validate import named, refusal
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
@@ -141,7 +141,7 @@ def _set_tier(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limi
                 attribute_id=line.attribute_id,
                 before=line.tier,
                 after=tier,
-                counts=(least(tier, expected), expected),
+                counts=(worth(tier, expected), expected),
                 reason=command.reason,
             ),
         )
@@ -172,7 +172,7 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
         dimension=said.dimension,
         value=said.value,
         tier=said.tier,
-        taken=least(said.tier),
+        taken=worth(said.tier),
         source=Source.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),

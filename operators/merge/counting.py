@@ -15,14 +15,13 @@ from operators.evidence import (
     in_words,
     is_counted,
     tier_of,
-    weakest_first,
 )
 from operators.evolve.validate import Validated
-from operators.habits import POLE_OF, is_habit
+from operators.habits import POLE_OF
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
-from operators.merge.folding import apply_changes, counted
-from operators.merge.habits import asked, decided, habits_after, in_step, with_habits
+from operators.merge.folding import Counts, counts_after
+from operators.merge.habits import asked, decided, habits_after, with_habits
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.render import fits
@@ -72,8 +71,8 @@ def resolve_counts(
         popularity: how many users took an item lately, for habits of going with them or not.
     """
     proposal = validated.proposal
-    judged = proposal if proposal.reasoned_by.model is not None else None
-    verdicts = {} if judged is None else _verdicts(judged.reinforced, judged.weakened, limits)
+    is_judged = proposal.reasoned_by.model is not None
+    verdicts = _verdicts(proposal.reinforced, proposal.weakened, limits) if is_judged else {}
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
         contrast.chosen,
@@ -92,6 +91,7 @@ def resolve_counts(
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
+        judged=proposal.judged,
         source=source,
     )
 
@@ -139,6 +139,9 @@ class _Counting:
         self.usual = usual
         self.tally = Tally()
         self.changes: list[Change] = []
+        self.taken: dict[str, int] = {}
+        self.tiers: dict[str, Tier] = {}
+        self.confirmed: set[str] = set()
         self.refused: list[Refused] = []
 
     def count(
@@ -153,68 +156,51 @@ class _Counting:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
         before, verdicts = self.skill.attributes, verdicts or {}
         self.tally = with_habits(_tally(before, shown, verdicts, places), habits or {})
-        lines = counted(before, self.tally)
         taken = set(shown.taken)
-        after = [
-            line
-            if is_habit(line)
-            else self._moved(was, line, line.attribute_id in taken, verdicts.get(line.attribute_id, (0, 0))[0] > 0, now)
-            for was, line in zip(before, lines, strict=True)
-        ]
-        after, new_habits = self._decided(after, now) if habits else (after, [])
-        after = self._without_strangers(after, now)
-        held = {line.attribute_id for line in before}
+        for line in before:
+            name = line.attribute_id
+            if name in POLE_OF:
+                continue
+            is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
+            self._move(line, counts_after(line, self.tally), is_supported)
+        held = self.taken.keys()
         met = self.skill.contrasts + max((line.support for line in before), default=0)
         facts: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(chosen.facts), chosen.facts, strict=True):
             if name not in held:
                 facts.setdefault(name, fact)
         new = [self._discovered(name, fact, shown, met, now) for name, fact in facts.items()]
-        self._make_room(after, [*new_habits, *new])
-
-    def _decided(self, lines: list[Attribute], now: int) -> tuple[list[Attribute], list[Attribute]]:
-        """The lines without habits that are over, and the habits that are new."""
-        habits = habits_after(self.skill, self.tally)
-        moved, new = decided(self.skill.attributes, habits, self.evidence, now)
-        self.changes += moved
-        lines = list(in_step(apply_changes(lines, moved, self.evidence, now), habits))
-        return lines, new
-
-    def _moved(self, was: Attribute, line: Attribute, is_taken: bool, is_supported: bool, now: int) -> Attribute:
-        """A line at the tier that its counts give; the change, where there is one to tell."""
-        support = line.support + (is_taken or is_supported)
-        tier = line.tier
-        if is_counted(line):
-            tier = tier_of(line.taken, line.expected, line.source, support, line.gained)
-        if line.pinned:
-            tier = max(tier, was.tier)
-        if is_taken or is_supported:
-            self._tell(ChangeKind.REINFORCED, was, line, tier)
-            return line.model_copy(update={"tier": tier, "support": support, "confirmed_at": now})
-        if tier == was.tier:
-            return line
-        self._tell(ChangeKind.WEAKENED, was, line, tier)
-        return line.model_copy(update={"tier": tier})
-
-    def _tell(self, kind: ChangeKind, was: Attribute, line: Attribute, tier: Tier) -> None:
-        self.changes.append(
-            Change(
-                kind=kind,
-                attribute_id=line.attribute_id,
-                before=was.tier,
-                after=tier,
-                reason=in_words(line.taken, line.expected),
-            )
-        )
-
-    def _without_strangers(self, lines: list[Attribute], now: int) -> list[Attribute]:
-        """Leave behind what only others like, once enough choices have not confirmed it (paper 2.3)."""
-        if now < self.limits.global_patience:
-            return lines
-        for line in lines:
-            if unconfirmed(line) and not line.pinned:
+        strangers = [
+            line for line in before if unconfirmed(line) and not line.pinned and line.attribute_id not in taken
+        ]
+        if strangers and now >= self.limits.global_patience:
+            # What only others like is left behind once enough choices have not confirmed it (paper 2.3).
+            for line in strangers:
                 self._evict(line, NEVER_CONFIRMED)
-        return [line for line in lines if line.pinned or not unconfirmed(line)]
+            before = tuple(line for line in before if line not in strangers)
+        if habits:
+            moved, come = decided(before, habits_after(self.skill, self.tally), self.evidence, now)
+            self.changes += moved
+            over = {change.attribute_id for change in moved if change.after is None}
+            before, new = tuple(line for line in before if line.attribute_id not in over), [*come, *new]
+        self._make_room(before, new)
+
+    def _move(self, line: Attribute, counts: Counts, is_supported: bool) -> None:
+        """Note a line's new counts, and tell where they carry its tier."""
+        taken, expected, gained = counts
+        name, tier = line.attribute_id, line.tier
+        self.taken[name] = taken
+        if taken or expected:
+            tier = tier_of(taken, expected, line.source, line.support + is_supported, gained)
+            if line.pinned:
+                tier = max(tier, line.tier)
+        if is_supported or tier is not line.tier:
+            kind = ChangeKind.REINFORCED if is_supported else ChangeKind.WEAKENED
+            words = in_words(taken, expected)
+            self.changes.append(Change(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
+        self.tiers[name] = tier
+        if is_supported:
+            self.confirmed.add(name)
 
     def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int) -> Attribute:
         expected = first_expected(self.usual.get(name, 0), shown.shares.get(name, 0), met)
@@ -225,21 +211,19 @@ class _Counting:
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
         """Let the discoveries in, as far as they are better than what they push out (DESIGN 6, Merge)."""
-        names = {line.attribute_id for line in new}
+        room = self.limits.attributes
+        is_new = {line.attribute_id for line in new}
         after = [*lines, *new]
-        loose = [line for line in after if not line.pinned and line.source is not Source.STATED]
-        # What only others like says less about this person than their own emptiest line.
-        going = iter(sorted(weakest_first(loose, self.usual), key=lambda line: not unconfirmed(line)))
         gone: set[str] = set()
-        while len(after) - len(gone) > self.limits.attributes or not fits(
-            [line for line in after if line.attribute_id not in gone], self.limits.characters
-        ):
-            line = next(going, None)
-            if line is None:
-                break
-            gone.add(line.attribute_id)
-            if line.attribute_id not in names:
-                self._evict(line)
+        if len(after) > room or not self._fits(after, gone):
+            going = iter(self._weakest_first(after))
+            while len(after) - len(gone) > room or not self._fits(after, gone):
+                line = next(going, None)
+                if line is None:
+                    break
+                gone.add(line.attribute_id)
+                if line.attribute_id not in is_new:
+                    self._evict(line)
         for line in new:
             if line.attribute_id in gone:
                 full = Refused(attribute_id=line.attribute_id, proposed=ChangeKind.DISCOVERED, why=Refusal.FULL)
@@ -254,6 +238,38 @@ class _Counting:
                         reason=in_words(line.taken, line.expected),
                     )
                 )
+
+    def _fits(self, lines: Sequence[Attribute], gone: Collection[str]) -> bool:
+        """Whether these lines, at the tiers that they have now, make a document of the size that is allowed."""
+        tiers = self.tiers
+        said = [
+            line
+            if tiers.get(line.attribute_id, line.tier) is line.tier
+            else line.model_copy(update={"tier": tiers[line.attribute_id]})
+            for line in lines
+            if line.attribute_id not in gone
+        ]
+        return fits(said, self.limits.characters)
+
+    def _weakest_first(self, lines: Sequence[Attribute]) -> list[Attribute]:
+        """The lines that may go, in the order in which they do.
+
+        What only others like says less about this person than their own emptiest line. Of their own, what was taken
+        least goes first, then what was confirmed longest ago, then what is met least.
+        """
+        loose = [line for line in lines if not line.pinned and line.source is not Source.STATED]
+        return sorted(
+            loose,
+            key=lambda line: (
+                not unconfirmed(line),
+                self.taken.get(line.attribute_id, line.taken),
+                # After all others: confirmed by this event.
+                line.attribute_id in self.confirmed,
+                line.confirmed_at,
+                self.usual.get(line.attribute_id, 0),
+                line.attribute_id,
+            ),
+        )
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]

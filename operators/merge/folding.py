@@ -1,16 +1,16 @@
 """The fold (invariant 1): diffs make skills, with no rule, no limit and no reasoner."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from operators.applied import is_applied, remember, with_applied
-from operators.evidence import MOST, kept
+from operators.evidence import MOST
 from operators.habits import POLE_OF
 from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
     MAX_RECENT,
-    ONE,
     Attribute,
     Change,
     ChangeKind,
@@ -53,7 +53,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     now = skill.contrasts + diff.is_contrast
     lines = diff.seed if diff.seed is not None else skill.attributes
     habits = habits_after(skill, diff.tally, diff.changes)
-    attributes = apply_changes(counted(lines, diff.tally), diff.changes, diff.evidence, now)
+    attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.tally)
     if habits:
         attributes = in_step(attributes, habits)
     return skill.model_copy(
@@ -100,74 +100,91 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
-def counted(lines: Sequence[Attribute], tally: Tally | None) -> Sequence[Attribute]:
-    """The lines with the counts that an event leaves them, their tiers as before; habits have counts of their own."""
-    if tally is None:
-        return lines
-    return tuple(line if line.attribute_id in POLE_OF else _counted(line, tally) for line in lines)
+Counts = tuple[int, int, int]
+"""What a line has taken, expected and gained, in 1/1024."""
 
 
-def _counted(line: Attribute, tally: Tally) -> Attribute:
-    name = line.attribute_id
+def counts_after(line: Attribute, tally: Tally) -> Counts:
+    """A line's counts after an event that counts so."""
+    name, forget = line.attribute_id, tally.forget
     taken, expected = tally.begun.get(name) or (line.taken, line.expected)
-    if line.source is not Source.STATED:
-        taken, expected = kept(taken, tally.forget), kept(expected, tally.forget)
     gained = line.gained
-    if gained:
+    if forget and line.source is not Source.STATED:
+        taken -= taken // forget
+        expected -= expected // forget
         # Towards nought from both sides.
-        gained = kept(gained, tally.forget) if gained > 0 else -kept(-gained, tally.forget)
-    gained = max(-MOST, min(gained + ONE * tally.places.get(name, 0), MOST))
+        gained -= gained // forget if gained >= 0 else -(-gained // forget)
     more = tally.lines.get(name)
     if more is not None:
-        taken, expected = min(taken + more[0], MOST), min(expected + more[1], MOST)
-    if (taken, expected, gained) == (line.taken, line.expected, line.gained):
-        return line
-    return line.model_copy(update={"taken": taken, "expected": expected, "gained": gained})
+        taken = min(taken + more[0], MOST)
+        expected = min(expected + more[1], MOST)
+    places = tally.places.get(name)
+    if places is not None:
+        gained = max(-MOST, min(gained + places, MOST))
+    return taken, expected, gained
 
 
 def apply_changes(
-    lines: Sequence[Attribute], changes: Sequence[Change], evidence: Evidence, now: int
+    lines: Sequence[Attribute],
+    changes: Sequence[Change],
+    evidence: Evidence,
+    now: int,
+    tally: Tally | None = None,
 ) -> tuple[Attribute, ...]:
-    """The lines after these changes, by an event that is the user's contrast number `now`."""
+    """The lines after what an event, the user's contrast number `now`, counted and changed."""
+    updates: dict[str, dict[str, Any]] = {}
+    if tally is not None:
+        for line in lines:
+            if line.attribute_id in POLE_OF:
+                continue  # a habit's counts are the skill's own
+            taken, expected, gained = counts_after(line, tally)
+            if taken != line.taken or expected != line.expected or gained != line.gained:
+                updates[line.attribute_id] = {"taken": taken, "expected": expected, "gained": gained}
     held = {line.attribute_id: line for line in lines}
     for change in changes:
         name = change.attribute_id
         if change.discovered is not None:
             held[name] = change.discovered
+            updates.pop(name, None)
         elif name not in held:
             continue
         elif change.after is None:
             del held[name]
         else:
-            held[name] = _changed(held[name], change, evidence, now)
-    return tuple(held.values())
+            _change(held[name], updates.setdefault(name, {}), change, evidence, now)
+    return tuple(_updated(line, updates) for line in held.values()) if updates else tuple(held.values())
 
 
-def _set(line: Attribute, change: Change) -> dict[str, int]:
-    """The counts of a line that a person set; none before there were counts."""
-    if change.counts is None:
-        return {}
-    return {"taken": change.counts[0], "expected": change.counts[1], "support": max(line.support, change.after or 0)}
+def _updated(line: Attribute, updates: Mapping[str, dict[str, Any]]) -> Attribute:
+    update = updates.get(line.attribute_id)
+    return line if update is None else line.model_copy(update=update)
 
 
-def _changed(line: Attribute, change: Change, evidence: Evidence, now: int) -> Attribute:
+def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: Evidence, now: int) -> None:
+    """Adds what a change makes of a line to what else becomes of it."""
+
+    def held(name: str) -> Any:
+        return update[name] if name in update else getattr(line, name)
+
     match change.kind:
         case ChangeKind.REINFORCED:
-            update = {
+            update |= {
                 "tier": change.after,
-                "support": line.support + 1,
+                "support": held("support") + 1,
                 "contradictions": 0,
                 "confirmed_at": now,
-                "evidence": (*line.evidence, evidence)[-MAX_EVIDENCE:],
+                "evidence": (*held("evidence"), evidence)[-MAX_EVIDENCE:],
             }
         case ChangeKind.WEAKENED if change.after == change.before:
-            update = {"contradictions": line.contradictions + 1}
+            update["contradictions"] = held("contradictions") + 1
         case ChangeKind.WEAKENED:
-            update = {"tier": change.after, "contradictions": 0, "weakened_at": now}
+            update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case ChangeKind.SET:
-            update = {"tier": change.after, "contradictions": 0, **_set(line, change)}
+            update |= {"tier": change.after, "contradictions": 0}
+            if change.counts is not None:
+                update |= {"taken": change.counts[0], "expected": change.counts[1]}
+                update["support"] = max(held("support"), change.after or 0)
         case ChangeKind.PINNED | ChangeKind.UNPINNED:
-            update = {"pinned": change.kind is ChangeKind.PINNED}
+            update["pinned"] = change.kind is ChangeKind.PINNED
         case _:
-            update = {}
-    return line.model_copy(update=update)
+            pass

@@ -78,7 +78,7 @@ def _weaken(line: Attribute, now: int, reason: str, limits: MergeLimits) -> Chan
         return Refusal.PINNED
     if line.weakened_at is not None and now - line.weakened_at < limits.weaken_window:
         return Refusal.CAPPED
-    after = Tier(max(line.tier - 1, Tier.LOW))
+    after = min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))
     if protected(line) and line.contradictions + 1 < limits.protect_contradictions:
         after = line.tier
     return Change(

@@ -25,7 +25,7 @@ class MergeLimits:
     discoveries: int = 3
     attributes: int = 40
     characters: int = 1_500
-    seed_characters: int = 1_500
+    seed_characters: int = 1_200
     pinned: int = 4
     global_patience: int = 5
     verdict_weight: float = 0.5

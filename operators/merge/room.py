@@ -11,7 +11,7 @@ NEVER_CONFIRMED = "never confirmed by the person's own choices"
 
 
 def protected(line: Attribute) -> bool:
-    """Whether one contradiction is not enough for this line, and no other line may push it out (paper 2.5)."""
+    """Whether one contradiction is not enough for this line, and others go before it (paper 2.5)."""
     return line.source is Source.PRIOR and line.tier is Tier.HIGH
 
 
@@ -63,7 +63,7 @@ def make_room(
             kept.remove(discoveries[-1])
             name = discoveries[-1].attribute_id
             refused.append(Refused(attribute_id=name, proposed=discoveries[-1].kind, why=Refusal.FULL))
-        elif victims := untouched or loose:
+        elif victims := untouched or loose or [line for line in lines if not line.pinned]:
             victim = min(victims, key=_least_missed)
             kept.append(Change(kind=ChangeKind.EVICTED, attribute_id=victim.attribute_id, before=victim.tier))
         else:

@@ -1,7 +1,9 @@
-"""What counts how much in a ranking."""
+"""What counts how much in a ranking: the start values, from which a domain's own are learned (`operators.weigh`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from re import compile as pattern
 from types import MappingProxyType
 
 DIMENSIONS: Mapping[str, float] = MappingProxyType(
@@ -23,10 +25,20 @@ DIMENSIONS: Mapping[str, float] = MappingProxyType(
         "keyword": 0.25,
         "meal": 0.2,
         "mood": 0.15,
+        "by_price": 1.0,
+        "by_year": 1.0,
+        "by_rating": 1.0,
+        "by_popularity": 1.0,
+        "by_distance": 1.0,
+        "by_length": 1.0,
+        "exploration": 1.0,
     }
 )
 """How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""
 UNKNOWN_DIMENSION = 0.5
+UNKNOWN = "unknown"
+"""Under which dimensions are learned that get no weight of their own."""
+_NAME = pattern(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
 @dataclass(frozen=True)
@@ -38,18 +50,32 @@ class RankWeights:
         companions: what others took together with what this user took, in standard deviations inside the list.
         popularity: how many took the candidate at all, likewise.
         facets: the attributes that the neighbourhood's facets name, likewise.
-        dimensions: a factor on the skill's lines by dimension; one that is not there has `UNKNOWN_DIMENSION`.
+        dimensions: a factor on the skill's lines by dimension; one that is not there has that of `unknown`.
     """
 
     skill: float = 1.0
     companions: float = 0.7
     popularity: float = 0.3
     facets: float = 0.1
-    dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS)
+    dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
 
     def of(self, dimension: str) -> float:
-        """The factor on the lines of a dimension."""
-        return self.dimensions.get(dimension, UNKNOWN_DIMENSION)
+        """The factor on the lines of a dimension.
+
+        >>> RankWeights().of("author"), RankWeights().of("shoe size")
+        (2.0, 0.5)
+        """
+        return self.dimensions.get(dimension, self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION))
 
 
 DEFAULT_WEIGHTS = RankWeights()
+
+
+@lru_cache(maxsize=4_096)
+def weighed_as(dimension: str) -> str:
+    """The name under which a dimension's weight is learned: item data may call dimensions whatever it likes.
+
+    >>> weighed_as("author"), weighed_as("Shoe size")
+    ('author', 'unknown')
+    """
+    return dimension if _NAME.fullmatch(dimension) else UNKNOWN

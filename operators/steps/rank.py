@@ -6,7 +6,9 @@ from datetime import datetime
 
 from operators.neighbourhood import Neighbourhood
 from operators.options import Preset, RankSkill
-from operators.rank import facet_weights, rank
+from operators.rank import facet_weights
+from operators.rank.deterministic import ordered
+from operators.rank.features import Spoken
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
@@ -17,6 +19,7 @@ from schemas import (
     Attribute,
     Candidate,
     Facet,
+    Features,
     Injected,
     ItemFacts,
     Memory,
@@ -45,6 +48,20 @@ class State:
     neighbourhood: Neighbourhood | None = None
     shares: Mapping[str, float] | None = None
     popularity: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A list in order.
+
+    Attributes:
+        order: the items' ids, best first.
+        features: what spoke for each, in that order; None where nothing did, or where the request's words decided, so
+            that a choice says nothing about the weights.
+    """
+
+    order: tuple[str, ...]
+    features: Features | None = None
 
 
 @dataclass(frozen=True)
@@ -126,17 +143,30 @@ class Rank:
             seed: decides between candidates that tie.
             popularity: how many took a candidate lately; counts only where the community has a say.
         """
-        ranked = rank(
-            items,
-            lines,
-            instruction,
-            facet_weights(retrieved.facets),
-            seed,
-            companions=retrieved.companions,
-            popularity=popularity if self.retrieves else None,
-            weights=self.weights,
-        )
-        return tuple(item.item_id for item, _ in ranked)
+        spoken = self.spoken(items, lines, retrieved, popularity)
+        return tuple(item.item_id for item, _ in ordered(items, spoken, instruction, seed, self.weights))
+
+    def spoken(
+        self,
+        items: Sequence[ItemFacts],
+        lines: Sequence[Attribute],
+        retrieved: Retrieved,
+        popularity: Mapping[str, int] | None = None,
+    ) -> Spoken:
+        """What speaks for each candidate; of the community only where it has a say."""
+        many = popularity if self.retrieves else None
+        return Spoken.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
+
+    def weighed(
+        self, items: Sequence[ItemFacts], spoken: Spoken, instruction: str, seed: str, weights: RankWeights
+    ) -> Weighed:
+        """The order by a domain's weights, with what a choice from it can be told by."""
+        ranked = ordered(items, spoken, instruction, seed, weights)
+        order = tuple(item.item_id for item, _ in ranked)
+        if len({score.instruction for _, score in ranked}) > 1:
+            return Weighed(order)
+        place = {item.item_id: number for number, item in enumerate(items)}
+        return Weighed(order, spoken.told([place[name] for name in order]))
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:

@@ -27,7 +27,7 @@ class Seen:
     interactions: dict[bytes, int] = field(default_factory=dict)
     rankings: dict[str, Ranking] = field(default_factory=dict)
     """Our ranker's answers, by ranking id."""
-    contrasts: set[str] = field(default_factory=set)
+    contrasts: dict[str, Contrast] = field(default_factory=dict)
     diffs: dict[str, SkillDiff] = field(default_factory=dict)
     skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
     slims: dict[tuple[str, str], SlimSkill] = field(default_factory=dict)
@@ -97,7 +97,8 @@ class Observer:
         elif model is Ranking:
             self._take_ranking(decode(Ranking, value))
         elif model is Contrast:
-            seen.contrasts.add(orjson.loads(value)["event_id"])
+            contrast = decode(Contrast, value)
+            seen.contrasts[contrast.event_id] = contrast
         elif model is SkillDiff:
             diff = decode(SkillDiff, value)
             if diff.event_id not in seen.diffs:

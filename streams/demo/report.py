@@ -1,6 +1,7 @@
 """What the demo tells: a summary as one JSON object, or tables for people."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -11,6 +12,7 @@ from rich.text import Text
 from operators.render import line_of
 from schemas import Attribute, ChangeKind, SkillDiff, Tier
 from streams.demo.costs import Costs, Who
+from streams.demo.curve import Point
 from streams.demo.run import Hits, Result
 from streams.demo.scenario import Scenario, Simulated
 
@@ -18,6 +20,7 @@ SHOWN_USERS = 3
 SHOWN_LINES = 8
 SHOWN_DIFFS = 3
 SHOWN_CALLS = 10
+BAR_CHARS = 50
 USD_DIGITS = 8
 QUERIES = {
     "how often the ranker was right, by version of the skill": """
@@ -25,7 +28,7 @@ QUERIES = {
         FROM outcomes GROUP BY ALL ORDER BY ALL""",
     "what most users turned out to want": """
         SELECT attribute_id, count(*) AS users FROM skill_attributes
-        WHERE tier <> 'low' GROUP BY ALL ORDER BY users DESC LIMIT 10""",
+        WHERE tier IN ('medium', 'high') GROUP BY ALL ORDER BY users DESC LIMIT 10""",
     "how one user's policy came about": """
         SELECT version, kind, attribute_id, before, after, reason FROM skill_changes
         WHERE user_id = '{user}' ORDER BY version""",
@@ -53,6 +56,14 @@ def summary(result: Result) -> dict[str, Any]:
         "held_back": result.after.choices,
         "agreement_before": round(agreement[0], 4) if agreement else None,
         "agreement_after": round(agreement[1], 4) if agreement else None,
+        "by_seen": {
+            point.seen: {
+                "choices": point.choices,
+                "hit_at_1": round(point.learned, 4),
+                "hit_at_1_prior": round(point.prior, 4),
+            }
+            for point in result.curve
+        },
         "fold_agrees": result.fold_agrees,
         "contrasts_per_second": round(len(result.seen.diffs) / max(result.evolve_seconds, 0.001), 1),
         "evolve_seconds": round(result.evolve_seconds, 2),
@@ -111,6 +122,7 @@ def show(result: Result, scenario: Scenario, console: Console, *, all_calls: boo
     """The run as tables: a few users first, then the figures, what an LLM cost, and what to try next."""
     for key in _telling(result):
         console.print(_user(result, scenario, key))
+    console.print(_curve(result.curve))
     console.print(_figures(result))
     if result.llm is not None:
         facts = _llm(result.llm)
@@ -155,6 +167,7 @@ def _user(result: Result, scenario: Scenario, key: tuple[str, str]) -> Renderabl
 def _lines(attributes: tuple[Attribute, ...]) -> Text:
     lines = sorted(attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     styles = {Tier.HIGH: "bold green", Tier.MEDIUM: "green", Tier.LOW: "dim"}
+    lines = [line for line in lines if line.tier]
     text = Text("\n").join(Text(line_of(a), style=styles[a.tier]) for a in lines[:SHOWN_LINES])
     if len(lines) > SHOWN_LINES:
         text.append(f"\n  and {len(lines) - SHOWN_LINES} more", style="dim")
@@ -173,6 +186,24 @@ def _diff(diff: SkillDiff) -> Text:
             told.append(f"{change.kind.value} {change.attribute_id} {change.before}→{change.after}")
     text.append("; ".join(told) or "confirmed what was known", style="default")
     return text
+
+
+def _curve(points: Sequence[Point]) -> Table:
+    """Hit rates by choices seen as bars, one above the other: with what was learned, and with the prior alone."""
+    table = Table(title="How it learns: hit rate at 1, ranked by the skill alone", title_justify="left")
+    table.add_column("choices seen", justify="right")
+    table.add_column("choices", justify="right")
+    table.add_column("with what was learned, and with the prior alone", no_wrap=True)
+    for point in points:
+        bars = [(point.learned, "green"), (point.prior, "dim")]
+        told = Text("\n").join(Text(f"{_bar(share)} {share:.2f}", style=style) for share, style in bars)
+        table.add_row(point.seen, str(point.choices), told)
+    return table
+
+
+def _bar(share: float) -> str:
+    eighths = round(share * BAR_CHARS * 8)
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
 
 def _figures(result: Result) -> Table:

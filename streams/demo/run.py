@@ -10,6 +10,7 @@ from pathlib import Path
 from operators.merge import fold
 from schemas import Interaction, Item, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
 from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
+from streams.demo.curve import Point, curve
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
 from streams.demo.scenario import Choice, Scenario
 from streams.kafka.events import EventOutbox, envelope
@@ -48,6 +49,7 @@ class Result:
         before, after: the ranker on the held-back choices, with the prior alone and with the evolved skills.
         agreement: learned against hidden policy before and after, where it is known.
         fold_agrees: whether the fold of the log equals the skills topic and DuckDB, byte for byte.
+        curve: hit rate by choices seen, with what was learned and with the prior alone.
         evolve_seconds: from the first streamed choice to the last diff.
         seconds: the whole run.
         llm: what the LLM was asked and what that cost; None if the settings ask none.
@@ -62,6 +64,7 @@ class Result:
     after: Hits
     agreement: tuple[float, float] | None
     fold_agrees: bool
+    curve: Sequence[Point]
     evolve_seconds: float
     seconds: float
     duckdb: Path
@@ -123,6 +126,7 @@ class Demo:
             after=after,
             agreement=self._scenario.agreement(skills, firsts),
             fold_agrees=agrees,
+            curve=curve(diffs, seen.contrasts),
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, six tables, five agents."""
+"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
 
 from pathlib import Path
 
@@ -9,12 +9,13 @@ from streams import private
 from streams.exceptions import MissingExtra
 from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, propagate, rank
+from streams.worker.agents import contrast, evolve, prior, propagate, rank, weigh
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
 from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
+from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.outlet import Outlet, delivery_seconds
 from streams.worker.runtime.reader import Reader
@@ -44,11 +45,14 @@ def create(settings: Settings) -> Pipeline:
         memories=_table(app, settings, "memories"),
         receipts=_table(app, settings, "receipts"),
         shadow_skills=_table(app, settings, "shadow-skills"),
+        weights=_table(app, settings, "weights"),
         global_skills=GlobalSkills(settings),
+        learned_weights=LearnedWeights(settings),
     )
     rank.attach(pipeline, models_of(settings))
     contrast.attach(pipeline)
     propagate.attach(pipeline)
+    weigh.attach(pipeline)
     reasoning = Reasoning(
         reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings), settings.evolve_mode
     )

@@ -15,7 +15,7 @@ from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
 from operators.vouch import Held
-from schemas import ChangeKind, Refusal, Tier
+from schemas import ChangeKind, Refusal, Tier, WeightAction
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
@@ -30,6 +30,7 @@ OUTCOMES = {
     "contrast": tuple(outcome.value for outcome in Outcome),
     "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
     "propagate": ("gathered", "forgotten", "repeated"),
+    "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
 SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed", "restarted", "forgotten")
@@ -89,6 +90,7 @@ PROGRESS = Gauge("sager_progress_timestamp_seconds", "When this worker last fini
 
 # --- what is learned, and what it is worth
 
+WEIGHT = Gauge("sager_weight", "What a part of a ranking's sum counts in a domain, as learned.", ["domain", "part"])
 CHANGES = Counter("sager_skill_changes", "Changes merged into skills, by kind.", ["kind"])
 TIER_CHANGES = Counter(
     "sager_tier_changes", "Changes that moved a line to another tier, by kind.", ["kind", "before", "after"]

@@ -29,6 +29,7 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
+from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
 from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import Delivered, Full, MessageSizeTooLarge, Outlet
@@ -57,9 +58,10 @@ class Pipeline:
         settings: the effective configuration.
         reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, receipts, shadow_skills: the tables; keys and values are bytes as on
-            the changelog.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights: the tables; keys and values are
+            bytes as on the changelog.
         global_skills: the domains' templates, once started.
+        learned_weights: what the domains' rankings go by, once started.
         items: all items of the graph, once started.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
@@ -74,7 +76,9 @@ class Pipeline:
     memories: DeliveredTable
     receipts: DeliveredTable
     shadow_skills: DeliveredTable
+    weights: DeliveredTable
     global_skills: GlobalSkills
+    learned_weights: LearnedWeights
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
@@ -114,7 +118,7 @@ class Pipeline:
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
         of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
-        return {table.name: table for table in (*of_users, *self.side_tables)}
+        return {table.name: table for table in (*of_users, *self.side_tables, self.weights)}
 
     @property
     def side_tables(self) -> tuple[DeliveredTable, ...]:

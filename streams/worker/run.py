@@ -50,6 +50,8 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline = create(settings)
     health.starts("reading the global skills")
     pipeline.global_skills.start()
+    health.starts("reading the weights")
+    pipeline.learned_weights.start()
     health.starts("reading the items of the graph")
     pipeline.items.start()
     health.runs(pipeline)

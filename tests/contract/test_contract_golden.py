@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from operators.merge import fold, merge
+from operators.chain import is_sealed, seal
+from operators.evolve import Proposal, validate
+from operators.merge import fold, merge, resolve_counts
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import (
@@ -23,6 +25,7 @@ from schemas import (
     Selection,
     SkillDiff,
     SlimSkill,
+    Tier,
     Topic,
     decode,
     encode,
@@ -55,7 +58,10 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return [nested(entry, extra) for entry in value]
     if not isinstance(value, dict):
         return value
-    free = {"metadata", "shares", "older", "older_known", "companions", "items", "domains", "lines"}
+    free = {
+        "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
+        "places",
+    }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 
 
@@ -123,6 +129,24 @@ class TestStory:
 
         assert encode(fold([diff])[diff.user_id, diff.domain]) == encode(skill)
         assert merge(skill, diff) is skill
+
+    def test_log_from_before_counts_folds_as_then_and_goes_on_with_counts(self) -> None:
+        """Invariant 1 across the change to counts: what a tier was worth is said in the first diff that counts."""
+        before = GOLDEN / "before"
+        old = decode(SkillDiff, (before / "skill-diffs.json").read_bytes())
+        then = decode(PolicySkill, (before / "skills.json").read_bytes())
+        again = decode(Contrast, wire("contrasts")).model_copy(update={"event_id": "another"})
+
+        skill = fold([old])[old.user_id, old.domain]
+        diff = resolve_counts(skill, validate(Proposal(), skill, again), again)
+        after = fold([old, diff])[old.user_id, old.domain]
+
+        assert skill == then
+        assert is_sealed(old.model_copy(update={"chain": seal(old, None).chain}), None)
+        assert diff.tally is not None
+        assert set(diff.tally.begun) == {line.attribute_id for line in then.attributes}
+        assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.MEDIUM]
+        assert all(line.taken for line in after.attributes)
 
     def test_slim_skill_of_then_follows_from_the_skill_of_then(self) -> None:
         assert slim(read("skills"), count_tokens) == decode(SlimSkill, wire("slim-skills"))

@@ -97,6 +97,7 @@ def knobs_of(settings: Settings, changed: Mapping[str, Any]) -> Knobs:
     own = {name: _none(value) for name, value in changed.items() if name in SETTINGS}
     # Made anew, not copied, so that the values are checked.
     settings = Settings(**{**settings.model_dump(), **own}) if own else settings
+    limits, rules = _changed(DEFAULT_LIMITS, "merge", changed), _changed(RulesReasoner(), "rules", changed)
     idle = [name for name in changed if name in OF_TIERS or name.startswith("rules.")]
     if idle and settings.evolve_mode is EvolveMode.COUNTS:
         raise BadKnob(
@@ -104,8 +105,8 @@ def knobs_of(settings: Settings, changed: Mapping[str, Any]) -> Knobs:
         )
     return Knobs(
         settings,
-        _changed(DEFAULT_LIMITS, "merge", changed),
-        _changed(RulesReasoner(), "rules", changed),
+        limits,
+        rules,
         dict(changed),
     )
 

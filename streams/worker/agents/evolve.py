@@ -32,6 +32,7 @@ from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.forgetting import Forgetting, LogIncomplete
 from streams.worker.graph import remember
+from streams.worker.outcomes import Outcomes
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from streams.worker.reasoning.shadow import Shadow
@@ -63,6 +64,7 @@ class Evolve:
         self._reason: Reason = reasoning.rewrite if anew else reasoning.reason
         self._shadow = shadow
         self._sent = Sent(settings, pipeline.generation)
+        self._outcomes = Outcomes(pipeline, self._sent)
         self._forgetting = Forgetting(pipeline, self._apply_diff, self._sent.forget)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
@@ -104,6 +106,8 @@ class Evolve:
             return Outcome.FORGOTTEN.value
         async with self._one_at_a_time(contrast.user_id):
             await self._complete(event, self._read(contrast))
+        if begun.outcome is Outcome.REPEATED:
+            await self._outcomes.complete(event, begun.contrast, position, state.skill.contrasts)
         outcome = begun.outcome or await self._learn(event, begun.contrast, state.skill, position)
         if self._shadow is not None:
             # When all of the live skill is out; it waits for nothing of this.
@@ -120,6 +124,7 @@ class Evolve:
             effects = self._step.finish(self._read(contrast), contrast, answer, position)
             await self._apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
+        await self._outcomes.tell(event, contrast, position, effects.skill.contrasts)
         return effects.outcome.value
 
     async def _on_command(self, event: Any, command: SkillCommand, position: Position) -> str:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 
 from operators.evolve import ReasonerUnavailable
 from operators.rank import LlmRanking, RankSkill, Task
+from operators.rank.weights import RankWeights
 from operators.retrieve import Neighbours, Retrieved
 from operators.slim import Slimmed
 from operators.steps.rank import State
 from schemas import (
     Facet,
+    Features,
     Injected,
     Memory,
     RankRequest,
@@ -73,7 +75,9 @@ class Answers:
         text = "" if self._step.by is RankSkill.NONE else short.record.text
         task = Task(items, request.instruction, context.facets, companions, text, request.request_id)
         asks = context.asks and (slim_by is None or slim_by.fallback is None)
-        ranking = await self._reason(task, state, short, asks=asks)
+        used = self._pipeline.learned_weights.of(request.domain)
+        ranking, features = await self._reason(task, state, short, used.weights, asks=asks)
+        is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
         return ranking.order, Injected(
             skill_version=state.skill.version,
             slim_skill=text,
@@ -81,6 +85,8 @@ class Answers:
             reasoner=ranking.reasoned_by.reasoner,
             facets=context.facets,
             companions=companions,
+            weights_version=used.version if is_weighed else None,
+            features=features,
             memory_version=context.retrieved.memory_version,
             graph_epoch=context.retrieved.graph_epoch,
             ranked_by=ranking.reasoned_by,
@@ -157,8 +163,10 @@ class Answers:
         llm = self._models.rank is not None
         return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
 
-    async def _reason(self, task: Task, state: State, short: Slimmed, *, asks: bool) -> LlmRanking:
-        """The order, by the configured ranker or in its stead by the deterministic one."""
+    async def _reason(
+        self, task: Task, state: State, short: Slimmed, weights: RankWeights, *, asks: bool
+    ) -> tuple[LlmRanking, Features | None]:
+        """The order, by the configured ranker or in its stead by the deterministic one; then with what it went by."""
         fallback = None if asks or self._models.rank is None else "the model did not answer a question before"
         if self._models.rank is not None and asks:
             try:
@@ -168,11 +176,13 @@ class Answers:
                 metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
-                return ranking
+                return ranking, None
         lines = self._step.lines(state.skill, short=short)
         said = Retrieved(tuple(task.facets), task.companions)
-        order = self._step.order(task.items, lines, task.instruction, said, task.seed, state.popularity)
-        return LlmRanking(order, ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback))
+        spoken = self._step.spoken(task.items, lines, said, state.popularity)
+        weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights)
+        by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
+        return LlmRanking(weighed.order, by), weighed.features
 
 
 def _kept(by: ReasonedBy) -> ReasonedBy:

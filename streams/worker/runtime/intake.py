@@ -39,15 +39,24 @@ class Intake:
         stage: the agent's name, in metrics and dead letters.
         handlers: what to do with an event, by the registry's topic name.
         in_flight: how many events may be worked on at once.
+        by_owner: an owner's events are worked on one after another. Without, each is begun in its turn and up to its
+            first wait, and then they overlap.
     """
 
     def __init__(
-        self, pipeline: Pipeline, stage: str, handlers: Mapping[str, Handler], in_flight: int = IN_FLIGHT
+        self,
+        pipeline: Pipeline,
+        stage: str,
+        handlers: Mapping[str, Handler],
+        in_flight: int = IN_FLIGHT,
+        *,
+        by_owner: bool = True,
     ) -> None:
         self._pipeline = pipeline
         self._stage = stage
         self._handlers = handlers
         self._in_flight = in_flight
+        self._by_owner = by_owner
         self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}
 
     def attach(self, name: str = "") -> None:
@@ -75,7 +84,8 @@ class Intake:
         right = partition_of(owner, self._pipeline.settings.partitions)
         if right != position.partition:
             return Work(owner, partial(self._reroute, event, topic.base, owner, right))
-        return Work(owner, partial(self._handle, topic.base, event, record, position))
+        whose = owner if self._by_owner else None
+        return Work(whose, partial(self._handle, topic.base, event, record, position))
 
     async def _handle(self, base: str, event: Any, record: Model, position: Position) -> None:
         why = self._refused(record, position)

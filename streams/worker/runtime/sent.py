@@ -1,8 +1,9 @@
-"""Which version of a skill is on an output topic already: read when a worker may have died before sending it.
+"""What is on an output topic already: read when a worker may have died before sending it.
 
 A skill is written before its diff is sent. Whoever takes over finds the skill with the diff in it, and cannot tell
 from the table whether the diff went out. So the end of the log is read, once per partition and generation, and only
-when there is a skill whose event is not acknowledged yet: nothing is lost, and no version is in the log twice.
+when there is a skill whose event is not acknowledged yet: nothing is lost, and no version is in the log twice. The
+same goes for what a choice tells of the weights, by its id.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
 
-from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
+from schemas import BadRecord, Outcome, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
 from streams.kafka.scanner import Scanner
 from streams.lru import LruCache
 from streams.settings import Settings
@@ -40,7 +41,8 @@ class Newest:
 
 
 Tail = dict[bytes, Newest]
-"""By compound key: the newest version in the part of a partition that was read."""
+"""By compound key: the newest version in the part of a partition that was read. Of outcomes: by id."""
+_THERE = Newest(1)
 
 
 class _Reading(NamedTuple):
@@ -52,7 +54,7 @@ class _Reading(NamedTuple):
 
 
 class Sent:
-    """Reads the ends of skill-diffs and slim-skills, as far back as needed.
+    """Reads the ends of skill-diffs, slim-skills and outcomes, as far back as needed.
 
     Args:
         settings: the deployment.
@@ -90,12 +92,31 @@ class Sent:
         Raises:
             BrokerUnreachable, TimeoutError: the broker does not answer.
         """
+        source = skill.last_diff.source if skill.last_diff is not None else None
+        needed = source.timestamp_ms if source is not None else 0
+        tail = await self._tail(topic, partition, needed, since)
+        return tail.get(compound_key(skill.user_id, skill.domain))
+
+    async def has(self, outcome: Outcome, partition: int, from_ms: int, since: float | None = None) -> bool:
+        """Whether an outcome with this id is on its topic.
+
+        Args:
+            outcome: what may have been sent.
+            partition: its domain's.
+            from_ms: it was not sent before this time.
+            since: the end must have been read after this moment of the monotonic clock.
+
+        Raises:
+            BrokerUnreachable, TimeoutError: the broker does not answer.
+        """
+        return outcome.event_id.encode() in await self._tail(outcome.TOPIC, partition, from_ms, since)
+
+    async def _tail(self, topic: str, partition: int, from_ms: int, since: float | None) -> Tail:
+        """The end of a partition, from some minutes before this time on; read once, where it reaches far enough."""
         if self._generation() != self._of_generation:
             self._of_generation = self._generation()
             self._tails.clear()
-        source = skill.last_diff.source if skill.last_diff is not None else None
-        needed = source.timestamp_ms - MARGIN_MS if source is not None else 0
-        where = (topic, partition)
+        needed, where = from_ms - MARGIN_MS, (topic, partition)
         known = self._tails.get(where)
         if known is None or needed < known.since_ms or (since is not None and known.begun < since):
             # Once more the margin, so that the next user, whose event is a little older, needs no second reading.
@@ -110,7 +131,7 @@ class Sent:
             if where in self._tails and self._tails[where].tail is task:
                 del self._tails[where]
             raise
-        return tail.get(compound_key(skill.user_id, skill.domain))
+        return tail
 
     def _read(self, base: str, partition: int, since_ms: int) -> Tail:
         """All versions of a partition from a time on."""
@@ -153,6 +174,8 @@ def _add(tail: Tail, base: str, message: Message) -> None:
         if base == SkillDiff.TOPIC:
             diff = decode(SkillDiff, value)
             key, found = compound_key(diff.user_id, diff.domain), Newest(diff.version)
+        elif base == Outcome.TOPIC:
+            key, found = decode(Outcome, value).event_id.encode(), _THERE
         else:
             slim = decode(SlimSkill, value)
             key, found = compound_key(slim.user_id, slim.domain), Newest(slim.skill_version, slim.text)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from operators.evolve import GatedReasoner, RulesReasoner, RulesReplacer
+from operators.evolve import CountsReasoner, GatedReasoner, RulesReasoner, RulesReplacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
-from schemas import Tier
-from streams.settings import EvolveMode, OnLlmFailure, ReasonerName, Settings
+from operators.options import EvolveMode
+from schemas import Fact, Tier
+from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.configured import reasoner_of, replacer_of
@@ -27,7 +28,8 @@ def llm(server: OpenAiServer | None = None, **more: Any) -> Settings:
 def test_settings_name_who_reasons_and_who_replaces() -> None:
     replace = EvolveMode.REPLACE
 
-    assert isinstance(reasoner_of(Settings()), RulesReasoner)
+    assert isinstance(reasoner_of(Settings()), CountsReasoner)
+    assert isinstance(reasoner_of(Settings(evolve_mode=EvolveMode.INCREMENTAL)), RulesReasoner)
     assert isinstance(reasoner_of(llm()), GatedReasoner)
     assert isinstance(reasoner_of(llm(gate=False)), LlmReasoner)
     assert replacer_of(Settings()) is None
@@ -90,13 +92,19 @@ class TestFallback:
 
         assert found.reasoned_by.reasoner == "llm"
 
-    async def test_rules_reason_in_the_models_stead_too(self) -> None:
+    @pytest.mark.parametrize(
+        ("mode", "name", "discovered"),
+        [(EvolveMode.COUNTS, "counts", ()), (EvolveMode.INCREMENTAL, "rules", facts("genre: saga"))],
+    )
+    async def test_who_reasons_in_the_models_stead_follows_from_the_mode(
+        self, mode: EvolveMode, name: str, discovered: tuple[Fact, ...]
+    ) -> None:
         async with OpenAiServer(Act(Do.FAIL)) as server:
-            asking = Reasoning(reasoner_of(llm(server)), OnLlmFailure.RULES)
+            asking = Reasoning(reasoner_of(llm(server)), OnLlmFailure.RULES, mode=mode)
             found = await asking.reason(a_contrast(["genre: saga"]), SURE)
 
-        assert found.discovered == facts("genre: saga")
-        assert (found.reasoned_by.reasoner, found.reasoned_by.gated) == ("rules", False)
+        assert found.discovered == discovered
+        assert (found.reasoned_by.reasoner, found.reasoned_by.gated) == (name, False)
 
 
 async def test_without_a_replacer_the_rules_write() -> None:

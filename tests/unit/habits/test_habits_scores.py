@@ -23,9 +23,9 @@ ITEMS = [ItemFacts(item_id=f"i{n}", measures={"price": n}) for n in range(1, 6)]
 
 
 def test_an_item_on_the_side_of_a_sure_habit_gains_what_its_evidence_says() -> None:
-    gain = 3 * strength(CHEAPER)
+    gain = strength(CHEAPER)
 
-    assert habit_scores(ITEMS, [CHEAPER], None, lambda _: 3) == pytest.approx([gain, gain, 0, 0, 0])
+    assert habit_scores(ITEMS, [CHEAPER], None) == {"by_price": [gain, gain, 0, 0, 0]}
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_an_item_on_the_side_of_a_sure_habit_gains_what_its_evidence_says() -> N
     ],
 )
 def test_other_lines_and_habits_that_say_nothing_about_items_gain_nothing(line: Attribute) -> None:
-    assert habit_scores(ITEMS, [line], None, lambda _: 3) == [0] * 5
+    assert habit_scores(ITEMS, [line], None) == {}
 
 
 def test_popularity_is_the_workers_where_items_tell_none() -> None:
     popular = a_habit("goes with what is popular")
 
-    gained = habit_scores(ITEMS, [popular], {"i3": 9, "i4": 5}, lambda _: 1)
+    gained = habit_scores(ITEMS, [popular], {"i3": 9, "i4": 5})["by_popularity"]
 
     assert [place for place, gain in enumerate(gained) if gain] == [2, 3]
 

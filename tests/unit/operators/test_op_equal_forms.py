@@ -166,7 +166,9 @@ def test_line_is_held_as_its_words_and_items_are(attributes: list[Attribute], by
     gate = Vouching(by_shape=by_shape)
 
     assert gate.let_out(attributes) == [
-        line for line in attributes if gate.held(line.dimension, line.value, gate.items_of(line)) is None
+        line
+        for line in attributes
+        if line.tier is not Tier.SILENT and gate.held(line.dimension, line.value, gate.items_of(line)) is None
     ]
 
 
@@ -225,11 +227,11 @@ def test_choice_calls_few_functions_and_converts_few_records(tmp_path: Path) -> 
 
     made = calls(4, 2, tmp_path)
 
-    assert made["python"] < 1_100
-    assert made["c"] < 1_200
+    assert made["python"] < 1_450
+    assert made["c"] < 1_650
     # A ranking and a selection are decoded; what the worker has made itself is not.
     assert made["validate_json"] <= 2
     # Rings twice, the contrast, the skill, its diff, and a slim skill where it says something new.
     assert made["to_json"] < 10
-    assert made["validate_python"] < 24
+    assert made["validate_python"] < 32
     assert made["to_python"] <= 2

@@ -8,13 +8,25 @@ import random
 from collections import Counter
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.attributes import fact_id, from_fact
 from operators.contrast import Outcome, on_ranking, on_selection
 from operators.evolve import Proposal, RulesReasoner, validate
-from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, fold, holds, merge, resolve, resolve_command, start
+from operators.merge import (
+    DEFAULT_LIMITS,
+    MergeLimits,
+    fit_seed,
+    fold,
+    holds,
+    merge,
+    resolve,
+    resolve_command,
+    resolve_counts,
+    start,
+)
 from operators.rank import rank, repair
 from operators.render import render
 from operators.slim import compose, max_likes, plain, slim
@@ -33,6 +45,7 @@ from schemas import (
     PolicySkill,
     Position,
     Profile,
+    ReasonedBy,
     SkillCommand,
     SkillDiff,
     Source,
@@ -83,6 +96,9 @@ LIMITS = st.sampled_from([DEFAULT_LIMITS, FEW_LINES, FEW_CHARACTERS])
 """The real ones, and such as make a history of thirty records call for evictions."""
 
 
+USUAL = {"preference:genre:noir": 300, "preference:genre:saga": 100, "preference:mood:v1": 900}
+
+
 @dataclass(frozen=True)
 class Told:
     """One record: a choice with what the reasoner will say of it, a command, or an earlier record once more."""
@@ -115,6 +131,7 @@ class Stream:
 
     seed: tuple[Attribute, ...]
     limits: MergeLimits = DEFAULT_LIMITS
+    counts: bool = True
     skill: PolicySkill | None = None
     log: list[SkillDiff] = field(default_factory=list)
     told: list[tuple[Contrast | SkillCommand, Proposal, Position]] = field(default_factory=list)
@@ -158,6 +175,7 @@ class Stream:
             reinforced=tuple(name(each) for each in told.reinforced),
             discovered=told.discovered,
             weakened=tuple(name(each) for each in told.weakened),
+            reasoned_by=ReasonedBy(reasoner="llm", model="liar"),
         )
 
     def newest(self, record: Contrast | SkillCommand | None) -> PolicySkill:
@@ -170,7 +188,9 @@ class Stream:
         skill = self.newest(record)
         if holds(skill, record.event_id, source):
             return
-        if isinstance(record, Contrast):
+        if isinstance(record, Contrast) and self.counts:
+            diff = resolve_counts(skill, validate(proposal, skill, record), record, source, USUAL, self.limits)
+        elif isinstance(record, Contrast):
             diff = resolve(skill, validate(proposal, skill, record), record, source, self.limits)
         else:
             diff = resolve_command(skill, record, source, self.limits)
@@ -180,13 +200,14 @@ class Stream:
         self.log.append(decode(SkillDiff, encode(diff)))
 
 
+@pytest.mark.parametrize("counts", [True, False])
 @MANY
 @given(SEED, HISTORY, LIMITS)
 def test_state_is_the_fold_of_the_log_byte_for_byte(
-    seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
+    counts: bool, seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 1, at every version, and with every diff delivered twice or the whole log read again."""
-    stream = Stream(seed, limits).play(history)
+    stream = Stream(seed, limits, counts=counts).play(history)
 
     for version, skill in enumerate(stream.skills, 1):
         assert encode(fold(stream.log[:version])[KEY]) == encode(skill)
@@ -249,7 +270,7 @@ def test_tiers_move_by_one_and_protected_lines_need_several_contradictions(
     seed: tuple[Attribute, ...], history: list[Told], limits: MergeLimits
 ) -> None:
     """Invariant 6, with counts of our own: nothing is read from a line but its tier and its source."""
-    stream = Stream(seed, limits).play(history)
+    stream = Stream(seed, limits, counts=False).play(history)
     contradictions: Counter[str] = Counter()
     demoted_at: dict[str, int] = {}
     before = {a.attribute_id: a for a in fit_seed(seed, limits)}
@@ -476,7 +497,7 @@ def test_prior_is_bounded_distinct_and_blind_to_repeats(items: list[list[Fact]],
         return
     lines = statinit(profile)
 
-    assert len({a.attribute_id for a in lines}) == len(lines) <= 33
+    assert len({a.attribute_id for a in lines}) == len(lines) <= 41
     assert {(a.dimension, a.value) for a in lines if a.kind is not Kind.PATTERN} <= {
         (fact.dimension, fact.value) for facts in items for fact in facts
     }

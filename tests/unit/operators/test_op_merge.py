@@ -285,7 +285,7 @@ class TestSeed:
         assert kept == tuple(seed[: len(kept)])
         for tier in Tier:
             at_tier = [a.model_copy(update={"tier": tier}) for a in kept]
-            assert len(render_lines(at_tier, strategy_of(()))) <= 800
+            assert len(render_lines(at_tier, strategy_of(()))) <= 1_200
 
     def test_first_diff_carries_the_seed_and_later_ones_do_not(self) -> None:
         seed = (an_attribute(NOIR),)

@@ -1,18 +1,16 @@
 """The statistical prior (paper 2.3, App. D, App. E): counts in, a first skill out, no call."""
 
 import itertools
-import math
+from collections.abc import Mapping
 
 import pytest
 
 from operators.statinit import observe, statinit
 from operators.statinit.prior import PriorLimits
-from schemas import TOPICS, Attribute, Fact, Kind, Profile, Source, Tier, decode, encode
+from schemas import ONE, TOPICS, Attribute, Fact, Kind, Profile, Source, Tier, decode, encode
 from tests.builders import a_position, an_interaction, facts, texts
 
 DEFAULT = PriorLimits()
-WEIGHTS = (1.8, 1.8, 1.8, *[1.0] * 12, 0.6)
-"""By age: the last three, the fourth to the fifteenth, older (App. D)."""
 
 
 def history(*items: str | tuple[str, ...], limits: PriorLimits = DEFAULT) -> Profile:
@@ -24,9 +22,8 @@ def history(*items: str | tuple[str, ...], limits: PriorLimits = DEFAULT) -> Pro
     return profile
 
 
-def prior(*items: str | tuple[str, ...], **limits: float) -> dict[str, Attribute]:
-    settings = PriorLimits(**limits)
-    lines = statinit(history(*items, limits=settings), settings)
+def prior(*items: str | tuple[str, ...], usual: Mapping[str, int] | None = None) -> dict[str, Attribute]:
+    lines = statinit(history(*items), usual)
     return {f"{a.dimension}: {a.value}": a for a in lines if a.kind is not Kind.PATTERN}
 
 
@@ -42,22 +39,33 @@ class TestTiers:
     def test_loyal_user_becomes_sure_with_the_count(self, times: int, tier: Tier) -> None:
         assert prior(*["genre: noir"] * times)["genre: noir"].tier is tier
 
+    def test_what_everybody_takes_says_nothing_however_often_it_was_taken(self) -> None:
+        english = prior(*["genre: english"] * 12, usual={"preference:genre:english": ONE})["genre: english"]
+
+        assert (english.tier, english.taken) == (Tier.SILENT, english.expected)
+
     @pytest.mark.parametrize(
-        ("noir", "others", "tier"),
-        [(9, 319, Tier.HIGH), (9, 320, Tier.MEDIUM), (2, 96, Tier.MEDIUM), (2, 97, Tier.LOW), (1, 3, Tier.LOW)],
+        ("usual", "tier"), [(0, Tier.HIGH), (300, Tier.MEDIUM), (400, Tier.LOW), (900, Tier.SILENT)]
     )
-    def test_thresholds_are_parts_of_the_dimensions_length(self, noir: int, others: int, tier: Tier) -> None:
-        """9 / sqrt(81 + 319) is .45 and 2 / sqrt(4 + 96) is .2; one choice is low even at .5."""
-        limits = {"newest_weight": 1.0, "older_weight": 1.0, "values_per_dimension": 400}
+    def test_the_same_history_says_less_the_more_usual_it_is(self, usual: int, tier: Tier) -> None:
+        """Seven times in ten visits, where 0, 29, 39 and 88% of what anybody takes has it."""
+        items = ["genre: noir" if n % 10 < 7 else "genre: saga" for n in range(10)]
 
-        found = prior(*(f"genre: g{n}" for n in range(others)), *["genre: noir"] * noir, **limits)
+        assert prior(*items, usual={"preference:genre:noir": usual})["genre: noir"].tier is tier
 
-        assert found["genre: noir"].tier is tier
+    def test_visits_are_counted_as_choices_are(self) -> None:
+        """One by one: a sixteenth is forgotten, what is usual is expected, what was taken is taken."""
+        usual = {"preference:genre:noir": 256}
+        taken, expected = ONE, 256  # the first visit, before which nothing was expected
+        for visit in ("saga", "noir", "noir", "saga"):
+            taken, expected = taken - taken // 16, expected - expected // 16 + 256
+            taken += ONE * (visit == "noir")
 
-    def test_strength_is_reckoned_within_the_dimension(self) -> None:
-        found = prior(*["genre: noir"] * 3, *["author: Mina"] * 2, *["genre: saga"] * 3)
+        noir = prior("genre: noir", "genre: saga", "genre: noir", "genre: noir", "genre: saga", usual=usual)[
+            "genre: noir"
+        ]
 
-        assert found["author: Mina"].tier is Tier.MEDIUM
+        assert (noir.taken, noir.expected, noir.support) == (taken, expected, 3)
 
     def test_attribute_of_the_prior_says_where_it_came_from_and_how_often(self) -> None:
         noir = prior(*["genre: noir"] * 20)["genre: noir"]
@@ -66,17 +74,6 @@ class TestTiers:
 
 
 class TestRecency:
-    @pytest.mark.parametrize("age", range(16))
-    def test_weight_of_an_interaction_follows_its_age(self, age: int) -> None:
-        """One noir among sagas, at this age: exactly at its strength it is high, one hair above it is not."""
-        items = ["genre: saga"] * 16
-        items[-1 - age] = "genre: noir"
-        strength = WEIGHTS[age] / math.hypot(WEIGHTS[age], sum(WEIGHTS) - WEIGHTS[age])
-
-        at = {"medium_count": 99, "high_count": 1}
-        assert prior(*items, **at, high_strength=strength - 1e-9)["genre: noir"].tier is Tier.HIGH
-        assert prior(*items, **at, high_strength=strength + 1e-9)["genre: noir"].tier is Tier.LOW
-
     def test_newer_taste_outweighs_an_older_one_of_the_same_count(self) -> None:
         lines = texts(statinit(history(*["genre: old"] * 8, *["genre: new"] * 8)))
 
@@ -84,10 +81,17 @@ class TestRecency:
 
     def test_fact_that_a_user_left_long_ago_fades(self) -> None:
         then = prior(*["genre: noir"] * 5)["genre: noir"].tier
-        now = prior(*["genre: noir"] * 5, *["genre: saga"] * 40)["genre: noir"].tier
+        now = prior(*["genre: noir"] * 5, *["genre: saga"] * 80)["genre: noir"].tier
 
         assert then is Tier.HIGH
         assert now is Tier.LOW
+
+    def test_older_visits_count_as_if_they_were_spread_evenly(self) -> None:
+        """Every second of a hundred visits: whether it is a count or known one by one makes little difference."""
+        noir = prior(*["genre: noir", "genre: saga"] * 50)["genre: noir"]
+
+        assert noir.taken == pytest.approx(ONE * 8, rel=0.06)
+        assert noir.support == 50
 
 
 class TestIdentity:
@@ -109,14 +113,12 @@ class TestIdentity:
 
 
 class TestBounds:
-    def test_long_tail_is_cut_per_dimension_and_in_all(self) -> None:
-        many = [f"d{d}: v{v}" for d in range(9) for v in range(12) for _ in range(2)]
+    def test_long_tail_is_cut_and_what_was_taken_most_stays(self) -> None:
+        lines = statinit(history(*[f"genre: v{n}" for n in range(60)], *["genre: noir"] * 3))
 
-        lines = [a for a in statinit(history(*many, limits=PriorLimits())) if a.kind is not Kind.PATTERN]
-
-        per_dimension = [sum(a.dimension == f"d{d}" for a in lines) for d in range(9)]
-        assert len(lines) == PriorLimits().total == 32
-        assert max(per_dimension) == PriorLimits().per_dimension == 10
+        kept = [a for a in lines if a.kind is not Kind.PATTERN]
+        assert len(kept) == PriorLimits().total == 40
+        assert kept[0].value == "noir"
 
     def test_counters_are_bounded_whatever_keys_and_values_items_have(self) -> None:
         limits = PriorLimits(values_per_dimension=3, dimensions=2)

@@ -36,7 +36,7 @@ def the_skill(user: str, value: str, dimension: str, tie_breaker: str) -> Policy
         an_attribute(attribute_id=f"preference:x:{tier}", tier=tier, kind=kind, source=Source.STATED).model_copy(
             update={"value": value, "dimension": dimension}
         )
-        for tier, kind in zip(Tier, Kind, strict=True)
+        for tier, kind in zip(list(Tier)[1:], Kind, strict=True)
     ]
     strategy = Strategy.model_construct(must_include=(value,), tie_breaker=tie_breaker, exploration=0.15)
     return a_skill(*lines).model_copy(update={"user_id": user, "strategy": strategy})

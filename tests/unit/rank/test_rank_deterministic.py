@@ -26,16 +26,30 @@ def weights(**each: float) -> dict[str, float]:
 EVEN = RankWeights(companions=1.0, popularity=1.0, facets=1.0, skill=1.0)
 
 
-def test_each_part_counts_in_standard_deviations_of_the_list() -> None:
+def test_each_part_of_the_community_counts_in_standard_deviations_of_the_list() -> None:
     ranked = rank([A, B, C], [LIKES_B], companions={"a": 0.02, "b": 0.01}, weights=EVEN)
 
     scores = {item.item_id: score for item, score in ranked}
     # 2, 1, 0 in any unit: mean 1, deviation sqrt(2/3).
     assert scores["a"].facets == pytest.approx(math.sqrt(1.5))
     assert scores["c"].facets == pytest.approx(-math.sqrt(1.5))
-    # 1, 0, 0: mean 1/3, deviation sqrt(2)/3.
-    assert scores["b"].skill == pytest.approx(math.sqrt(2))
-    assert scores["a"].skill == pytest.approx(-math.sqrt(0.5))
+
+
+def test_the_skill_counts_by_its_evidence_and_its_dimension_whatever_else_is_in_the_list() -> None:
+    line = an_attribute("genre: b", Tier.HIGH, support=3).model_copy(update={"taken": 3 * 1_024, "expected": 1_024})
+    weights = RankWeights(skill=2.0, dimensions={"genre": 0.25})
+
+    for items in ([A, B], [A, B, C], [B, B]):
+        scores = {item.item_id: score.skill for item, score in rank(items, [line], weights=weights)}
+
+        assert scores["b"] == pytest.approx(2.0 * 0.25 * math.log(4 / 2))
+        assert {score for name, score in scores.items() if name != "b"} <= {0.0}
+
+
+def test_a_silent_line_says_nothing_whatever_it_counted() -> None:
+    line = an_attribute("genre: b", Tier.SILENT).model_copy(update={"taken": 9 * 1_024, "gained": -99 * 1_024})
+
+    assert {score.skill for _, score in rank([A, B], [line])} == {0.0}
 
 
 def test_a_weight_scales_its_part() -> None:
@@ -116,7 +130,8 @@ def test_candidates_stand_in_the_order_of_their_scores_whatever_is_said_of_them(
     sums = [score.facets + score.skill for _, score in ranked]
     assert sums == sorted(sums, reverse=True)
     assert all(map(math.isfinite, sums))
-    assert math.fsum(sums) == pytest.approx(0, abs=1e-6)
+    assert math.fsum(score.facets for _, score in ranked) == pytest.approx(0, abs=1e-6)
+    assert min(score.skill for _, score in ranked) >= 0
 
 
 def test_a_facet_counts_less_than_a_companion() -> None:

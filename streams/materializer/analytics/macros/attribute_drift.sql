@@ -10,7 +10,7 @@ FROM (
                valid_from <= earlier::TIMESTAMP AND (valid_to > earlier::TIMESTAMP OR valid_to IS NULL)) AS users_before,
            count(*) FILTER (
                valid_from <= later::TIMESTAMP AND (valid_to > later::TIMESTAMP OR valid_to IS NULL)) AS users_after
-    FROM skill_history WHERE tier <> 'low' GROUP BY ALL
+    FROM skill_history WHERE tier IN ('medium', 'high') GROUP BY ALL
 ) JOIN (
     SELECT domain, count(*) FILTER (valid_from <= earlier::TIMESTAMP) AS skills_before,
            count(*) FILTER (valid_from <= later::TIMESTAMP) AS skills_after

@@ -6,8 +6,8 @@ SELECT domain, attribute_id, count(*) AS users,
        count(*) FILTER (later < earlier) AS fell, count(*) FILTER (later IS NULL) AS lost
 FROM (
     SELECT domain, attribute_id, user_id,
-           list_position(['low', 'medium', 'high'], first(before ORDER BY version, seq)) AS earlier,
-           list_position(['low', 'medium', 'high'], last(after ORDER BY version, seq)) AS later
+           list_position(['silent', 'low', 'medium', 'high'], first(before ORDER BY version, seq)) AS earlier,
+           list_position(['silent', 'low', 'medium', 'high'], last(after ORDER BY version, seq)) AS later
     FROM skill_changes
     WHERE occurred_at >= moment::TIMESTAMP AND before IS DISTINCT FROM after
     GROUP BY ALL

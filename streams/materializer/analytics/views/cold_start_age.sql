@@ -6,7 +6,7 @@ WITH skill AS (
     FROM skill_versions GROUP BY ALL
 ), warm AS (
     SELECT user_id, domain, min(from_version) AS version, bool_or(became_by = 'seeded') AS seeded
-    FROM skill_history WHERE tier <> 'low' GROUP BY ALL
+    FROM skill_history WHERE tier IN ('medium', 'high') GROUP BY ALL
 )
 SELECT skill.*, if(seeded, 0, v.contrasts) AS choices,
        if(seeded, 0, epoch(v.valid_from - started_at) / 86400) AS days

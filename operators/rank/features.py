@@ -1,0 +1,135 @@
+"""What speaks for each candidate, before it is weighed: the ranker adds it up, a choice tells what it was worth."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from operators.attributes import fact_id
+from operators.evidence import strength
+from operators.habits import habit_scores
+from operators.rank.weights import RankWeights, weighed_as
+from schemas import Attribute, Features, ItemFacts, Kind, Mix
+from schemas.weights import FEATURE_ONE, MAX_OUTCOME_DIMENSIONS, WIDEST
+
+_TINY = 1e-9
+_MOST = WIDEST * FEATURE_ONE
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What speaks for the candidates of one list, each row in the candidates' order.
+
+    Attributes:
+        companions, popularity, facets: what the community says, in standard deviations of the list.
+        dimensions: by dimension, how much oftener than expected what the candidate has was taken by this person; and
+            how much habits speak for it.
+    """
+
+    companions: Sequence[float] = ()
+    popularity: Sequence[float] = ()
+    facets: Sequence[float] = ()
+    dimensions: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        candidates: Sequence[ItemFacts],
+        attributes: Sequence[Attribute] = (),
+        facets: Mapping[str, float] | None = None,
+        companions: Mapping[str, float] | None = None,
+        popularity: Mapping[str, int] | None = None,
+    ) -> "Spoken":
+        """What these say.
+
+        Args:
+            candidates: what is to be ranked, parsed.
+            attributes: the skill's lines: what they like, and how they decide.
+            facets: weight per attribute id.
+            companions: per item id, how strongly others took it together with what this user took.
+            popularity: per item id, how many users took it lately.
+        """
+        facets, companions, popularity = facets or {}, companions or {}, popularity or {}
+        ids = [{fact_id(fact) for fact in item.facts} for item in candidates]
+        return cls(
+            _standard([companions.get(item.item_id, 0.0) for item in candidates]),
+            _standard([math.log1p(popularity.get(item.item_id, 0)) for item in candidates]),
+            _standard([math.fsum(facets.get(name, 0.0) for name in each) for each in ids]) if facets else (),
+            _liked(ids, attributes) | habit_scores(candidates, attributes, popularity),
+        )
+
+    def community(self, weights: RankWeights, candidates: int) -> list[float]:
+        """What the community says for each candidate, weighed."""
+        parts = (
+            (weights.companions, self.companions),
+            (weights.popularity, self.popularity),
+            (weights.facets, self.facets),
+        )
+        return _added([(weight, row) for weight, row in parts if row], candidates)
+
+    def skill(self, weights: RankWeights, candidates: int) -> list[float]:
+        """What the skill's lines say for each candidate, weighed."""
+        rows = [(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()]
+        return _added(rows, candidates)
+
+    def told(self, order: Sequence[int]) -> Features | None:
+        """The same in fixed point, as a ranking tells it; None where nothing tells the candidates apart.
+
+        Of the dimensions, those whose lines speak loudest; the others decide little.
+
+        Args:
+            order: the candidates' places here, in the ranking's order.
+        """
+        mix = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
+        named: dict[str, list[Sequence[float]]] = {}
+        for name, row in self.dimensions.items():
+            named.setdefault(weighed_as(name), []).append(row)
+        loudest = sorted(named, key=lambda name: (-max(map(max, named[name])), name))[:MAX_OUTCOME_DIMENSIONS]
+        features = Features(
+            mix={part: _fixed(row, order) for part, row in mix.items() if _differs(row)},
+            dimensions={
+                name: _fixed(row, order)
+                for name in sorted(loudest)
+                if _differs(row := [math.fsum(values) for values in zip(*named[name], strict=True)])
+            },
+        )
+        return features if features.candidates else None
+
+
+def _differs(row: Sequence[float]) -> bool:
+    return len(set(row)) > 1
+
+
+def _fixed(row: Sequence[float], order: Sequence[int]) -> tuple[int, ...]:
+    """In 1/1024, in this order, and within bounds."""
+    return tuple(max(-_MOST, min(_MOST, round(row[place] * FEATURE_ONE))) for place in order)
+
+
+def _added(weighed: Sequence[tuple[float, Sequence[float]]], candidates: int) -> list[float]:
+    """The rows, each times its weight, added up."""
+    parts = [[weight * value for value in row] for weight, row in weighed]
+    return [math.fsum(values) for values in zip(*parts, strict=True)] if parts else [0.0] * candidates
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    """The values as standard scores of the list; zeros where all are equal."""
+    if not values:
+        return []
+    # fsum: with plain sums, the order of the candidates would break ties.
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    if spread <= _TINY * max(map(abs, values)):
+        return [0.0] * len(values)
+    return [(value - mean) / spread for value in values]
+
+
+def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
+    """What the lines say for each candidate, by dimension."""
+    said: dict[str, dict[str, float]] = {}
+    for line in attributes:
+        if line.kind is not Kind.PATTERN and (says := strength(line)):
+            said.setdefault(line.dimension, {})[line.attribute_id] = says
+    rows = {
+        dimension: [math.fsum(lines[name] for name in ids & lines.keys()) for ids in candidates]
+        for dimension, lines in said.items()
+    }
+    return {dimension: row for dimension, row in rows.items() if any(row)}

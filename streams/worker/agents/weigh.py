@@ -1,0 +1,174 @@
+"""Agent `weigh`: outcomes of choices into the domains' weights; the only writer of weights (paper 2.4).
+
+Outcomes are folded in memory, in the order of their partition, and the weights are written once in a while: a write per
+choice would cost as much as the choice. An outcome is acknowledged when weights that hold it are on the log. After a
+crash those that are not come again, and the fence in the weights knows the others.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from operators.seals import sealed
+from operators.weigh import commanded, in_use, learned, start
+from schemas import Mix, Outcome, Position, WeightCommand, Weights
+from streams.worker import metrics
+from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning.weights import genuine
+from streams.worker.runtime.intake import Handler, Intake
+from streams.worker.runtime.ordered import Stale
+
+STAGE = "weigh"
+MOST_WAITING = 512
+"""Outcomes that wait for a write; half of them, and it is not put off any longer."""
+LOOK_SECONDS = 0.1
+
+
+def attach(pipeline: Pipeline) -> None:
+    """Add the agent to the worker."""
+    Weigh(pipeline).intake.attach()
+
+
+class Weigh:
+    """The agent: one learner per domain whose partition this worker has been given."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._learners: dict[str, Learner] = {}
+        handlers: dict[str, Handler] = {Outcome.TOPIC: self._on_outcome, WeightCommand.TOPIC: self._on_command}
+        self.intake = Intake(pipeline, STAGE, handlers, MOST_WAITING, by_owner=False)
+
+    async def _on_outcome(self, event: Any, outcome: Outcome, position: Position) -> str:
+        def step(weights: Weights) -> Weights:
+            return learned(weights, outcome, position)
+
+        was_frozen, is_news = await self._apply(event, outcome, step)
+        if not is_news:
+            return "repeated"
+        return "frozen" if was_frozen else "learned"
+
+    async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:
+        def step(weights: Weights) -> Weights:
+            return commanded(weights, command, position)
+
+        _, is_news = await self._apply(event, command, step)
+        return command.action.value if is_news else "repeated"
+
+    async def _apply(
+        self, event: Any, record: Outcome | WeightCommand, step: Callable[[Weights], Weights]
+    ) -> tuple[bool, bool]:
+        """Fold a record in, at once and in its turn, and wait until it is on the log."""
+        learner = self._learners.get(record.domain)
+        if learner is None or learner.generation != event.generation_id or learner.is_over:
+            learner = self._learners[record.domain] = Learner(self._pipeline, event, self._read(record))
+        return await learner.apply(event, step)
+
+    def _read(self, record: Outcome | WeightCommand) -> Weights:
+        """A domain's weights as they are on the log; the start values where no worker wrote them."""
+        raw = self._pipeline.weights.get(record.domain.encode())
+        held = None if raw is None else genuine(raw, self._pipeline.settings.chain_key_bytes)
+        return held if held is not None and held.domain == record.domain else start(record.domain, record)
+
+
+class Learner:
+    """One domain's weights in memory, as long as this worker has the domain's partition.
+
+    Args:
+        pipeline: the worker's parts.
+        event: what it begins with.
+        weights: the domain's, as they are on the log.
+
+    Attributes:
+        generation: the consumer generation that it began in.
+        is_over: what it has in memory is not to be gone by any more.
+    """
+
+    def __init__(self, pipeline: Pipeline, event: Any, weights: Weights) -> None:
+        self.generation: int = event.generation_id
+        self.is_over = False
+        self._pipeline = pipeline
+        self._weights = self._written = weights
+        self._waiting: list[asyncio.Future[None]] = []
+        self._full = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
+        self._is_stale = False
+
+    async def apply(self, event: Any, step: Callable[[Weights], Weights]) -> tuple[bool, bool]:
+        """Fold in what an event says; back when it is on the log. Whether weights were frozen, and whether it is news.
+
+        Raises:
+            Stale: the partition has moved; whoever has it now is given the event again.
+        """
+        if self._is_stale:
+            # In this generation for good: weights with this event and without those before it would pass over them.
+            raise Stale
+        before = self._weights
+        self._weights = step(before)
+        # A repeated event too waits for what it repeats: that is folded in here, and not on the log yet.
+        if self._weights is not self._written:
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            if len(self._waiting) >= MOST_WAITING // 2:
+                self._full.set()
+            is_news = self._weights is not before
+            if self._writing is None or self._writing.done():
+                # Made here, so that it knows the event as Faust's current one, by which a table finds its partition.
+                self._writing = asyncio.create_task(self._write(event))
+            await waiting
+            return before.frozen, is_news
+        return before.frozen, False
+
+    async def _write(self, event: Any) -> None:
+        """Write until nothing waits, each time after a while."""
+        pipeline = self._pipeline
+        while self._waiting:
+            await self._pause()
+            waiting, self._waiting = self._waiting, []
+            self._full.clear()
+            weights = self._weights
+            try:
+                if weights is not self._written:
+                    record = sealed(weights, pipeline.settings.chain_key_bytes)
+                    await pipeline.write(pipeline.weights, event, weights.domain.encode(), record)
+            except Exception as error:
+                self._give_up([*waiting, *self._waiting], error)
+                return
+            self._written = weights
+            count(weights)
+            for each in waiting:
+                _settle(each)
+
+    def _give_up(self, waiting: list["asyncio.Future[None]"], error: Exception) -> None:
+        """Nothing that waits is known to be on the log: it comes again, or goes to the dead letters."""
+        self._waiting = []
+        self._is_stale = isinstance(error, Stale)
+        self.is_over = not self._is_stale
+        for each in waiting:
+            _settle(each, error)
+
+    async def _pause(self) -> None:
+        """Wait for more to come; not while a rebalance or the worker's end waits for what is not acknowledged."""
+        until = time.monotonic() + self._pipeline.settings.weights_flush_seconds
+        while (left := until - time.monotonic()) > 0 and self._pipeline.reader.flows and not self._full.is_set():
+            try:
+                await asyncio.wait_for(self._full.wait(), min(left, LOOK_SECONDS))
+            except TimeoutError:
+                continue
+
+
+def _settle(waiting: "asyncio.Future[None]", error: Exception | None = None) -> None:
+    """Let a handler go on; one that was cancelled meanwhile is gone."""
+    if waiting.done():
+        return
+    if error is None:
+        waiting.set_result(None)
+    else:
+        waiting.set_exception(error)
+
+
+def count(weights: Weights) -> None:
+    """What the parts of a domain's rankings count now."""
+    used, domain = in_use(weights), metrics.DOMAINS.label(weights.domain)
+    for part in Mix:
+        metrics.labelled(metrics.WEIGHT, domain, part.value).set(getattr(used, part.value))

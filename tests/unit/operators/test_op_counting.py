@@ -1,0 +1,317 @@
+"""Counting (paper 2.5): what a choice adds to each line, which tier follows, and what has to go."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.attributes import fact_id
+from operators.evidence import FORGET, HORIZON, counts_of, strength, tier_of, weight, worth
+from operators.evolve import Proposal, validate
+from operators.merge import MergeLimits, fold, merge, resolve_command, resolve_counts, resolve_visit, start
+from schemas import (
+    ONE,
+    Action,
+    Attribute,
+    ChangeKind,
+    Contrast,
+    PolicySkill,
+    ReasonedBy,
+    Refusal,
+    SkillDiff,
+    Source,
+    Tier,
+    encode,
+)
+from tests.builders import (
+    a_command,
+    a_contrast,
+    a_proposal,
+    a_skill,
+    an_attribute,
+    an_interaction,
+    facts,
+    id_of,
+    item_facts,
+)
+
+NOIR, SAGA, EPIC = "genre: noir", "genre: saga", "genre: epic"
+REAL = MergeLimits()
+COUNTED = Proposal(reasoned_by=ReasonedBy(reasoner="counts"))
+
+
+def chose(
+    skill: PolicySkill,
+    contrast: Contrast,
+    proposal: Proposal = COUNTED,
+    usual: Mapping[str, int] | None = None,
+    limits: MergeLimits = REAL,
+) -> tuple[PolicySkill, SkillDiff]:
+    diff = resolve_counts(skill, validate(proposal, skill, contrast), contrast, None, usual, limits)
+    return merge(skill, diff), diff
+
+
+def played(
+    choices: Sequence[tuple[str, Sequence[str]]], usual: Mapping[str, int] | None = None
+) -> tuple[PolicySkill, list[SkillDiff]]:
+    """A newcomer's choices: what was taken and what was left, by genre."""
+    skill, log = start("ann", "films", (), a_contrast()), list[SkillDiff]()
+    for number, (taken, left) in enumerate(choices):
+        skill, diff = chose(skill, a_contrast([taken], [[genre] for genre in left], event_id=f"c{number}"), usual=usual)
+        log.append(diff)
+    return skill, log
+
+
+def the(skill: PolicySkill, words: str) -> Attribute:
+    return next(line for line in skill.attributes if line.attribute_id == id_of(words))
+
+
+def counted(words: str, taken: float, expected: float, tier: Tier = Tier.LOW, **more: object) -> Attribute:
+    line = an_attribute(words, tier, support=9)
+    return line.model_copy(update={"taken": int(taken * ONE), "expected": int(expected * ONE), **more})
+
+
+class TestOneChoice:
+    def test_what_was_taken_and_what_was_shown_are_added_and_a_sixteenth_forgotten(self) -> None:
+        skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1), counted(EPIC, 3, 1))
+
+        after, diff = chose(skill, a_contrast([NOIR], [[SAGA], [SAGA], ["genre: farce"]]))
+
+        faded = 3 * ONE - 3 * ONE // FORGET, ONE - ONE // FORGET
+        assert (the(after, NOIR).taken, the(after, NOIR).expected) == (faded[0] + ONE, faded[1] + ONE // 4)
+        assert (the(after, SAGA).taken, the(after, SAGA).expected) == (faded[0], faded[1] + ONE // 2)
+        assert (the(after, EPIC).taken, the(after, EPIC).expected) == faded
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (ONE, ONE // 4), id_of(SAGA): (0, ONE // 2)}, (
+            "only what was in the list"
+        )
+
+    def test_everything_new_about_the_chosen_item_is_discovered_at_low_at_most(self) -> None:
+        after, diff = chose(
+            a_skill(), a_contrast([NOIR, "author: Mina", "mood: dark", "era: 1950s", "actor: Bo"], [[SAGA]])
+        )
+
+        assert {change.kind for change in diff.changes} == {ChangeKind.DISCOVERED}
+        assert len(after.attributes) == 5
+        assert {line.tier for line in after.attributes} == {Tier.LOW}
+
+    def test_what_the_whole_list_has_is_kept_and_says_nothing(self) -> None:
+        after, _ = chose(a_skill(), a_contrast([NOIR, "mood: dark"], [["mood: dark"], ["mood: dark"]]))
+
+        assert (the(after, "mood: dark").tier, strength(the(after, "mood: dark"))) == (Tier.SILENT, 0.0)
+        assert the(after, NOIR).tier is Tier.LOW
+
+    def test_a_discovery_was_to_be_expected_as_usual_in_the_choices_before(self) -> None:
+        skill = a_skill(counted(SAGA, 3, 1)).model_copy(update={"contrasts": 4})
+        usual = {id_of(NOIR): 100}
+
+        after, _ = chose(skill, a_contrast([NOIR], [[SAGA]]), usual=usual)
+
+        assert the(after, NOIR).expected == min(4 + 9, HORIZON) * 100 + ONE // 2
+
+    def test_the_reason_says_it_in_numbers(self) -> None:
+        _, diff = chose(a_skill(counted(NOIR, 6, 2)), a_contrast([NOIR], [[SAGA]]))
+
+        [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
+        assert noir.reason == "lately taken 6.6 times where 2.4 were to be expected"
+
+    def test_choice_without_alternatives_says_nothing_new(self) -> None:
+        after, _ = chose(a_skill(), a_contrast([NOIR]))
+
+        assert the(after, NOIR).tier is Tier.SILENT
+
+    def test_several_spellings_in_one_item_count_once(self) -> None:
+        after, _ = chose(a_skill(), a_contrast(["genre: Noir", "genre: NOIR", NOIR], [[SAGA]]))
+
+        assert the(after, NOIR).taken == ONE
+
+
+class TestTiers:
+    def test_a_line_rises_by_one_tier_per_choice_and_falls_as_it_is_left(self) -> None:
+        skill, log = played([(NOIR, [SAGA] * 9)] * 3 + [(SAGA, [NOIR] * 9)] * 6)
+
+        moves = [
+            (c.before, c.after) for d in log for c in d.changes if c.attribute_id == id_of(NOIR) and c.before != c.after
+        ]
+        assert moves[:3] == [(None, Tier.LOW), (Tier.LOW, Tier.MEDIUM), (Tier.MEDIUM, Tier.HIGH)]
+        falls = [after for before, after in moves if before is not None and after is not None and after < before]
+        assert falls == sorted(falls, reverse=True)
+        assert the(skill, NOIR).tier is Tier.SILENT
+
+    def test_the_other_lines_choice_is_no_dislike(self) -> None:
+        """Invariant 5: at worst a line says nothing."""
+        skill, _ = played([(SAGA, [NOIR] * 9)] * 40 + [(NOIR, [SAGA])])
+
+        assert all(strength(line) >= 0 for line in skill.attributes)
+
+    @pytest.mark.parametrize("tier", [Tier.LOW, Tier.MEDIUM, Tier.HIGH])
+    @given(expected=st.integers(0, 40 * ONE))
+    def test_a_word_for_a_tier_gives_it_and_stands_one_choice_that_takes_it(self, tier: Tier, expected: int) -> None:
+        enough = worth(tier, expected)
+
+        assert tier_of(enough, expected, Source.GLOBAL, 0) is tier
+        half_a_list = enough - enough // FORGET + ONE, expected - expected // FORGET + ONE // 2
+        assert tier_of(*half_a_list, Source.GLOBAL, 1) >= tier
+
+    def test_pinned_line_never_goes_down_and_stays(self) -> None:
+        skill = a_skill(counted(NOIR, 0, 30, Tier.HIGH, pinned=True), counted(SAGA, 3, 0.1))
+
+        after, _ = chose(skill, a_contrast([SAGA], [[NOIR]]), limits=MergeLimits(attributes=1))
+
+        assert the(after, NOIR).tier is Tier.HIGH
+        assert strength(the(after, NOIR)) >= weight(worth(Tier.HIGH), 0)
+
+    def test_what_a_person_stated_does_not_fade_by_itself_and_is_never_silent(self) -> None:
+        said = counted(NOIR, 2.5, 0, Tier.HIGH, source=Source.STATED)
+        skill = a_skill(said)
+
+        for _ in range(30):
+            skill, _ = chose(skill, a_contrast([SAGA], [[EPIC]]))
+        assert (the(skill, NOIR).taken, the(skill, NOIR).tier) == (said.taken, Tier.HIGH)
+        for _ in range(60):
+            skill, _ = chose(skill, a_contrast([SAGA], [[NOIR]]))
+        assert the(skill, NOIR).tier is Tier.LOW
+
+    def test_what_a_person_sets_has_the_counts_for_it_and_choices_move_it_on(self) -> None:
+        skill = a_skill(counted(NOIR, 0.5, 4, Tier.SILENT))
+        command = a_command(Action.SET_TIER, attribute_id=id_of(NOIR), tier=Tier.HIGH)
+
+        after = merge(skill, resolve_command(skill, command))
+
+        assert the(after, NOIR).tier is Tier.HIGH
+        assert tier_of(*counts_of(the(after, NOIR)), Source.DISCOVERED, the(after, NOIR).support) is Tier.HIGH
+        for _ in range(3):
+            after, _ = chose(after, a_contrast([SAGA], [[NOIR]] * 3))
+        assert the(after, NOIR).tier < Tier.HIGH
+
+    def test_line_that_keeps_costing_places_falls_silent_as_a_diff(self) -> None:
+        skill = a_skill(counted(NOIR, 9, 3, Tier.HIGH, gained=-8 * ONE), counted(SAGA, 3, 1, Tier.MEDIUM))
+
+        after, diff = chose(skill, a_contrast(["genre: farce"], [[NOIR], [NOIR], [SAGA]]))
+
+        [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
+        assert diff.tally is not None
+        assert diff.tally.places[id_of(NOIR)] == -ONE, "two items before it instead of beside it"
+        assert (noir.kind, noir.before, noir.after) == (ChangeKind.WEAKENED, Tier.HIGH, Tier.SILENT)
+        assert strength(the(after, NOIR)) == 0.0
+
+
+class TestVerdicts:
+    def by_a_model(self, **said: Sequence[str]) -> Proposal:
+        return a_proposal(**said).__class__(
+            **{**vars(a_proposal(**said)), "reasoned_by": ReasonedBy(reasoner="llm", model="m")}
+        )
+
+    def test_support_and_contradiction_are_worth_a_part_of_a_choice(self) -> None:
+        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 3, 1))
+        verdict = self.by_a_model(reinforced=[SAGA], weakened=[EPIC])
+
+        _, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), verdict, limits=MergeLimits(verdict_weight=0.25))
+
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(SAGA): (ONE // 4, 0), id_of(EPIC): (0, ONE // 4)}
+
+    def test_what_rules_say_adds_nothing(self) -> None:
+        _, diff = chose(a_skill(counted(SAGA, 3, 1)), a_contrast([NOIR], [[EPIC]]), a_proposal(reinforced=[SAGA]))
+
+        assert diff.tally is not None
+        assert diff.tally.lines == {}
+
+
+class TestVisits:
+    def test_what_is_usual_takes_the_place_of_what_was_shown(self) -> None:
+        skill = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1))
+        visit = an_interaction(event_id="v1")
+
+        diff = resolve_visit(skill, visit, item_facts("i", NOIR), usual={id_of(NOIR): 200, id_of(SAGA): 300})
+        after = merge(skill, diff)
+
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
+        assert (after.contrasts, after.version, diff.is_contrast) == (skill.contrasts, skill.version + 1, False)
+        assert the(after, NOIR).support == 10
+
+
+class TestRoom:
+    def test_what_was_taken_least_goes_first_whoever_is_new(self) -> None:
+        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
+
+        after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
+
+        assert {line.value for line in after.attributes} == {"saga", "noir"}
+        assert [c.attribute_id for c in diff.changes if c.kind is ChangeKind.EVICTED] == [id_of(EPIC)]
+
+    def test_discovery_that_is_the_least_itself_is_refused(self) -> None:
+        skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 2, 1))
+
+        after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
+
+        assert {line.value for line in after.attributes} == {"saga", "epic"}
+        assert [(refused.attribute_id, refused.why) for refused in diff.refused] == [(id_of(NOIR), Refusal.FULL)]
+
+    def test_what_only_others_like_goes_before_the_persons_own(self) -> None:
+        skill = a_skill(counted(SAGA, 0.3, 0), an_attribute(EPIC, Tier.MEDIUM, source=Source.GLOBAL, support=0))
+
+        after, _ = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
+
+        assert {line.value for line in after.attributes} == {"saga", "noir"}
+
+
+class TestBeforeCounts:
+    def test_line_from_before_counts_begins_with_what_its_tier_is_worth(self) -> None:
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, support=7), an_attribute(SAGA, Tier.MEDIUM, support=2))
+
+        after, diff = chose(skill, a_contrast([NOIR], [[EPIC]]))
+
+        assert diff.tally is not None
+        assert diff.tally.begun == {id_of(NOIR): (2_560, 0), id_of(SAGA): (ONE, 0)}
+        assert the(after, NOIR).taken == 2_560 - 160 + ONE
+        assert the(after, NOIR).tier is Tier.HIGH
+        _, second = chose(after, a_contrast([NOIR], [[EPIC]]))
+        assert second.tally is not None
+        assert second.tally.begun == {}
+
+
+GENRES = ("noir", "saga", "epic", "farce", "opera")
+LISTS = st.lists(
+    st.tuples(st.sampled_from(GENRES), st.lists(st.sampled_from(GENRES), max_size=9)), min_size=1, max_size=40
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(LISTS)
+def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> None:
+    """By another way: a ledger of fractions kept per genre, without lines, diffs or folds."""
+    skill, log = played([(f"genre: {taken}", [f"genre: {genre}" for genre in left]) for taken, left in choices])
+    ledger: dict[str, list[int]] = {}
+    for taken, left in choices:
+        shown = [taken, *left]
+        for genre, counts in ledger.items():
+            counts[0] -= counts[0] // 16
+            counts[1] = counts[1] - counts[1] // 16 + shown.count(genre) * 1_024 // len(shown)
+        if taken in ledger:
+            ledger[taken][0] += 1_024
+        else:
+            ledger[taken] = [1_024, shown.count(taken) * 1_024 // len(shown)]
+
+    assert {line.value: [line.taken, line.expected] for line in skill.attributes} == ledger
+    assert encode(fold(log)["ann", "films"]) == encode(skill)
+    for line in skill.attributes:
+        assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.gained)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(GENRES), min_size=2, max_size=10), st.randoms())
+def test_the_order_of_what_was_left_does_not_matter(left: list[str], chance: object) -> None:
+    skill = a_skill(counted(NOIR, 2, 1), counted(SAGA, 1, 1))
+    shuffled = list(left)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+
+    one, other = (
+        chose(skill, a_contrast([EPIC], [[f"genre: {genre}"] for genre in genres], event_id="c"))[0]
+        for genres in (left, shuffled)
+    )
+
+    assert one.attributes == other.attributes
+    assert fact_id(facts(EPIC)[0]) == id_of(EPIC)

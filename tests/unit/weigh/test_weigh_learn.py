@@ -1,0 +1,252 @@
+"""Weights learned from outcomes: towards what people decide by, in bounded steps, never out of bounds."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.rank.weights import DIMENSIONS, UNKNOWN, UNKNOWN_DIMENSION, RankWeights
+from operators.weigh import DEFAULT_LIMITS, WeighLimits, commanded, in_use, learned
+from operators.weigh.use import spread
+from schemas import BadRecord, Mix, Outcome, WeightAction, Weights, decode, encode
+from schemas.weights import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, WIDEST
+from tests.builders import a_position
+from tests.unit.weigh.weigh_builders import Planted, a_command, an_outcome, no_weights, told
+
+MOST_PULL = (2 * WIDEST + 16 * WIDEST * WIDEST) * FEATURE_ONE
+MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, WIDEST * WIDEST * FEATURE_ONE))
+NAMES = st.one_of(st.sampled_from(sorted(DIMENSIONS)), st.from_regex(r"\A[a-z]{1,3}\Z"))
+OUTCOMES = st.builds(
+    lambda mix, dimensions: an_outcome(mix).model_copy(update={"dimensions": dimensions}),
+    st.dictionaries(st.sampled_from(list(Mix)), MOVED, max_size=4),
+    st.dictionaries(NAMES, MOVED, max_size=20),
+)
+
+
+def fold(outcomes: list[Outcome], weights: Weights | None = None) -> Weights:
+    """The weights after these outcomes."""
+    weights = no_weights() if weights is None else weights
+    for each in outcomes:
+        weights = learned(weights, each)
+    return weights
+
+
+def test_nothing_learned_are_the_start_values() -> None:
+    assert in_use(no_weights()) == in_use(None) == RankWeights()
+
+
+@pytest.mark.parametrize("popularity", [0.9, -0.6])
+def test_the_sign_of_popularity_is_learned(popularity: float) -> None:
+    people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: popularity})
+
+    after = in_use(people.teach(2_000))
+
+    assert after.popularity == pytest.approx(popularity, abs=0.1)
+    assert after.companions == pytest.approx(0.7, abs=0.1)
+
+
+def test_what_a_dimension_counts_is_learned() -> None:
+    people = Planted({Mix.COMPANIONS: 0.7}, author=0.9, genre=1.6)
+
+    after = in_use(people.teach(4_000))
+
+    # What the skill counts in all and what a dimension counts are multiplied: their product is what people go by.
+    assert after.skill * after.of("author") == pytest.approx(0.9, abs=0.15)
+    assert after.skill * after.of("genre") == pytest.approx(1.6, abs=0.25)
+
+
+def test_a_domain_with_few_choices_stays_near_the_start() -> None:
+    people = Planted({Mix.COMPANIONS: 0.0, Mix.POPULARITY: -1.0}, genre=2.0)
+
+    after = in_use(people.teach(5))
+
+    assert abs(after.companions - 0.7) < 0.25
+    assert abs(after.popularity - 0.3) <= 0.25
+    assert abs(after.of("genre") - 0.65) < 0.65 / 4
+
+
+def test_no_choice_moves_a_weight_by_more_than_a_step() -> None:
+    far = an_outcome(dict.fromkeys(Mix, (-64 * FEATURE_ONE, 0)), author=(64 * FEATURE_ONE, 0))
+
+    after = in_use(fold([far]))
+
+    assert after.skill == pytest.approx(1.0 - 0.05, abs=1e-5)
+    assert after.popularity == pytest.approx(0.3 - 0.05, abs=1e-5)
+    assert after.of("author") == pytest.approx(2.0 * 1.05, abs=1e-5)
+
+
+@given(st.lists(OUTCOMES, max_size=60))
+@settings(max_examples=60, deadline=None)
+def test_weights_stay_in_their_bounds(outcomes: list[Outcome]) -> None:
+    after = fold(outcomes * 3)
+    used = in_use(after)
+
+    assert 0.0 <= used.skill <= 3.0
+    assert 0.0 <= used.companions <= 3.0
+    assert -1.5 <= used.popularity <= 1.5
+    assert -1.0 <= used.facets <= 1.0
+    for name, value in used.dimensions.items():
+        begin = DIMENSIONS.get(name, UNKNOWN_DIMENSION)
+        assert begin / 4 - 1e-5 <= value <= begin * 4 + 1e-5
+    assert len(after.dimensions) <= MAX_WEIGHED_DIMENSIONS
+    assert len(encode(after)) < 8_000
+
+
+@given(st.lists(OUTCOMES, max_size=30))
+@settings(max_examples=40, deadline=None)
+def test_the_same_log_gives_the_same_bytes_also_through_its_records(outcomes: list[Outcome]) -> None:
+    weights = no_weights()
+    for each in outcomes:
+        weights = learned(decode(Weights, encode(weights)), decode(Outcome, encode(each)))
+
+    assert encode(weights) == encode(fold(outcomes))
+
+
+def test_the_order_of_the_choices_hardly_matters() -> None:
+    people, weights = Planted({Mix.COMPANIONS: 1.2, Mix.POPULARITY: -0.4}), no_weights()
+    outcomes = [said for _ in range(500) if (said := told(*people.choice(), weights=weights)) is not None]
+    folded = [in_use(fold(random.Random(seed).sample(outcomes, len(outcomes)))) for seed in range(6)]
+
+    for part in Mix:
+        values = [getattr(each, part.value) for each in folded]
+        assert max(values) - min(values) < 0.02
+
+
+def test_choices_from_before_the_first_was_learned_do_not_add_up_beyond_what_they_say() -> None:
+    """A burst: all their slopes were taken at the start values."""
+    people, weights = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.9}), no_weights()
+    outcomes = [said for _ in range(2_000) if (said := told(*people.choice(), weights=weights)) is not None]
+
+    assert 0.6 < in_use(fold(outcomes)).popularity < 1.1
+
+
+def test_one_person_with_very_many_choices_cannot_swing_a_domain() -> None:
+    """A hundred thousand choices of one person count as the sum of 32 / k: about 32 + 32 ln(n / 32)."""
+    many, one = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6}), Planted({Mix.POPULARITY: -1.4}, seed=2)
+    before = weights = many.teach(3_000)
+
+    for number in range(1, 3_001):
+        said = told(*one.choice(), weights=weights, nth=number)
+        weights = weights if said is None else learned(weights, said)
+
+    assert in_use(before).popularity == pytest.approx(0.6, abs=0.1)
+    assert in_use(weights).popularity > 0.45
+
+
+def test_a_claimed_slope_without_curvature_cannot_push_for_ever() -> None:
+    people = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.6})
+    weights = before = people.teach(3_000)
+    forged = an_outcome({Mix.POPULARITY: (-64 * FEATURE_ONE, 0)})
+
+    once = learned(weights, forged)
+    for _ in range(50):
+        weights = learned(weights, forged)
+
+    assert in_use(before).popularity - in_use(once).popularity <= 0.05
+    assert in_use(weights).popularity > in_use(before).popularity - 0.4
+
+
+def test_old_choices_fade_in_the_end() -> None:
+    limits = WeighLimits(surest=20)
+    before = Planted({Mix.POPULARITY: 1.0}).teach(1_000, limits=limits)
+
+    after = Planted({Mix.POPULARITY: -1.0}, seed=2).teach(1_000, before, limits=limits)
+
+    assert in_use(before).popularity > 0.7
+    assert in_use(after).popularity < -0.7
+    assert after.mix[Mix.POPULARITY].precision == 20 * 4 * FEATURE_ONE
+
+
+def test_choices_make_a_weight_surer() -> None:
+    after = Planted({Mix.POPULARITY: 0.5}).teach(400)
+
+    assert spread(after.mix[Mix.POPULARITY]) < spread(DEFAULT_LIMITS.of_mix(Mix.POPULARITY).begin) / 4
+    assert after.choices == after.version == 400
+
+
+def test_an_outcome_is_applied_once() -> None:
+    position, said = a_position(7, "outcomes"), an_outcome({Mix.SKILL: (500, 900)})
+    once = learned(no_weights(), said, position)
+
+    assert learned(once, said, position) is once
+    assert learned(once, said, a_position(6, "outcomes")) is once
+    assert learned(once, said, a_position(8, "outcomes")).version == 2
+
+
+def test_frozen_weights_learn_nothing_until_they_are_unfrozen() -> None:
+    said = an_outcome({Mix.SKILL: (500, 900)})
+    frozen = commanded(no_weights(), a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
+
+    assert frozen.frozen
+    passed = learned(frozen, said, a_position(1, "outcomes"))
+    assert (passed.version, passed.choices, in_use(passed)) == (1, 0, RankWeights())
+
+    thawed = commanded(passed, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands"))
+    assert learned(thawed, said, a_position(1, "outcomes")) is thawed
+    assert learned(thawed, said, a_position(2, "outcomes")).choices == 1
+
+
+def test_a_reset_leads_back_to_the_start_and_keeps_version_fence_and_frost() -> None:
+    taught = learned(no_weights(), an_outcome({Mix.SKILL: (500, 900)}, genre=(9, 9)), a_position(4, "outcomes"))
+    frozen = commanded(taught, a_command(WeightAction.FREEZE), a_position(1, "weight-commands"))
+
+    reset = commanded(frozen, a_command(WeightAction.RESET), a_position(2, "weight-commands"))
+
+    assert in_use(reset) == RankWeights()
+    assert (reset.version, reset.choices, reset.frozen) == (3, 0, True)
+    assert [position.topic for position in reset.applied] == ["outcomes", "weight-commands"]
+    assert commanded(reset, a_command(WeightAction.UNFREEZE), a_position(2, "weight-commands")) is reset
+
+
+def test_dimensions_beyond_the_bound_count_as_unknown() -> None:
+    names = [f"made-up-{number}" for number in range(200)]
+    taught = fold([an_outcome(**{name: (800, 900)}) for name in names])
+
+    assert len(taught.dimensions) == MAX_WEIGHED_DIMENSIONS
+    assert names[0] in taught.dimensions
+    assert names[-1] not in taught.dimensions
+    assert in_use(taught).of(names[-1]) == in_use(taught).of(UNKNOWN) > 0.5
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mix": {"skill": [10**30, 5]}},
+        {"mix": {"skill": [5, 10**30]}},
+        {"mix": {"skill": [5, -1]}},
+        {"mix": {"skill": [5]}},
+        {"mix": {"skill": [0.5, 1]}},
+        {"mix": {"height": [5, 5]}},
+        {"mix": {"skill": ["5", 5]}},
+        {"dimensions": {"Ann's taste": [5, 5]}},
+        {"dimensions": {"x" * 41: [5, 5]}},
+        {"dimensions": {f"d{number}": [5, 5] for number in range(21)}},
+        {"weights_version": -1},
+        {"schema_version": 2},
+    ],
+    ids=repr,
+)
+def test_forged_outcomes_are_no_records(change: dict[str, object]) -> None:
+    from pydantic_core import to_json  # noqa: PLC0415
+
+    said = an_outcome({Mix.SKILL: (5, 5)}).model_dump(mode="json") | change
+
+    with pytest.raises(BadRecord):
+        decode(Outcome, to_json(said))
+
+
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"1e999", b"-0.0", b"true", b"null"])
+def test_what_is_no_whole_number_is_no_record(number: bytes) -> None:
+    raw = encode(an_outcome({Mix.SKILL: (77_777 - 20_000, 5)})).replace(b"57777", number)
+
+    assert number in raw
+    with pytest.raises(BadRecord):
+        decode(Outcome, raw)
+
+
+def test_weights_out_of_bounds_are_used_within_them() -> None:
+    taught = fold([an_outcome({Mix.SKILL: (5, 5)})])
+    mix = {Mix.SKILL: taught.mix[Mix.SKILL].model_copy(update={"weight": -9 * WEIGHT_ONE})}
+
+    assert in_use(taught.model_copy(update={"mix": mix})).skill == 0.0

@@ -1,0 +1,444 @@
+"""Weights learned by real workers over a log in memory: once per choice, whatever happens, and the same for all."""
+
+import itertools
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from operators.seals import Seal, seal_of, sealed
+from operators.weigh import commanded, in_use, learned, start
+from schemas import (
+    Candidate,
+    Contrast,
+    Interaction,
+    Mix,
+    Outcome,
+    RankedBy,
+    Ranking,
+    RankRequest,
+    Selection,
+    WeightAction,
+    WeightCommand,
+    Weights,
+    encode,
+)
+from schemas.weights import WEIGHT_ONE
+from streams.worker.agents import weigh
+from tests.builders import a_time
+from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
+from tests.unit.weigh.weigh_builders import an_outcome
+from tests.worlds import film
+
+USERS = ("ann", "bob", "kim")
+DOMAIN = "films"
+
+
+def histories(users: tuple[str, ...] = USERS) -> list[Interaction]:
+    """Three films of each."""
+    return [
+        Interaction(
+            event_id=f"i-{user}-{number}",
+            occurred_at=a_time(),
+            user_id=user,
+            domain=DOMAIN,
+            item=Candidate(**film(6 * number + place)),
+        )
+        for place, user in enumerate(users)
+        for number in range(3)
+    ]
+
+
+def a_request(number: int, user: str = "", instruction: str = "") -> RankRequest:
+    """A request for an order of six films."""
+    return RankRequest(
+        event_id=f"q{number}",
+        request_id=f"r{number}",
+        occurred_at=a_time() + timedelta(seconds=number),
+        user_id=user or USERS[number % len(USERS)],
+        domain=DOMAIN,
+        instruction=instruction,
+        candidates=tuple(Candidate(**film(20 + number + place)) for place in range(6)),
+    )
+
+
+def a_choice(ranking: Ranking, place: int = 2) -> Selection:
+    """What was taken from a ranking."""
+    return Selection(
+        event_id=f"s-{ranking.ranking_id}",
+        occurred_at=ranking.occurred_at,
+        user_id=ranking.user_id,
+        ranking_id=ranking.ranking_id,
+        item_id=ranking.candidates[place].item_id,
+    )
+
+
+def ranked(log: FakeLog) -> list[Ranking]:
+    """The rankings, each once."""
+    return list({ranking.ranking_id: ranking for ranking in log.values(Ranking)}.values())
+
+
+async def choose(worker: FakeWorker, count: int, users: tuple[str, ...] = USERS) -> None:
+    """Histories, then requests, then choices: everything is waited for."""
+    log = worker.log
+    log.put_all(histories(users))
+    await worker.quiet()
+    log.put_all(a_request(number, users[number % len(users)]) for number in range(count))
+    await worker.quiet()
+    log.put_all(a_choice(ranking) for ranking in ranked(log))
+    await worker.quiet()
+
+
+def folded(log: FakeLog) -> Weights:
+    """What all outcomes on the log make of the start values, folded offline in the order of their partition."""
+    records = log.of(Outcome.TOPIC)
+    said = log.values(Outcome)
+    weights = start(DOMAIN, said[0])
+    for record, outcome in zip(records, said, strict=True):
+        weights = learned(weights, outcome, position(record))
+    return weights
+
+
+def newest(log: FakeLog) -> Weights:
+    """What compaction leaves of the weights."""
+    return log.newest(Weights)[DOMAIN.encode()]
+
+
+def assert_once_each(log: FakeLog) -> None:
+    """Every choice that could tell something has told it, once, and the weights are the fold of all outcomes."""
+    ids = Counter(outcome.event_id for outcome in log.values(Outcome))
+    telling = {c.event_id for c in log.values(Contrast) if c.features is not None}
+    assert set(ids.values()) == {1}, ids
+    assert len(ids) == len(telling)
+    assert newest(log) == sealed(folded(log))
+    assert newest(log).choices == len(telling)
+
+
+async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 9)
+
+    assert_once_each(log)
+    first = ranked(log)[0]
+    assert first.injected.weights_version == 0
+    assert first.injected.features is not None
+    assert first.injected.features.candidates == 6
+
+    log.put(a_request(50))
+    await worker.quiet()
+    assert ranked(log)[-1].injected.weights_version == newest(log).version > 0
+    assert worker.pipeline.learned_weights.of(DOMAIN).weights == in_use(newest(log))
+
+
+async def test_all_workers_use_the_same_weights(deployment: FakeDeployment) -> None:
+    one, other = deployment.worker(), deployment.worker(1)
+    one.revoke()
+    await choose(other, 6)
+
+    used = [worker.pipeline.learned_weights.of(DOMAIN) for worker in (one, other)]
+    assert used[0] == used[1]
+    assert used[0].version == newest(deployment.log).version
+
+
+async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 3)
+    before = len(log.values(Outcome))
+
+    copied = [
+        ranking.model_copy(update={"ranking_id": f"own-{place}", "event_id": f"own-{place}", "ranked_by": RankedBy.APP})
+        for place, ranking in enumerate(ranked(log))
+    ]
+    log.put_all(copied)
+    log.put_all(a_choice(ranking) for ranking in copied)
+    await worker.quiet()
+
+    assert len(log.values(Contrast)) == 6
+    assert len(log.values(Outcome)) == before
+
+
+async def test_a_list_that_the_requests_words_have_ordered_tells_nothing(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    log.put_all(histories())
+    await worker.quiet()
+    log.put(a_request(1, instruction="a western"))
+    await worker.quiet()
+    log.put(a_choice(ranked(log)[0]))
+    await worker.quiet()
+
+    assert ranked(log)[0].injected.weights_version == 0
+    assert ranked(log)[0].injected.features is None
+    assert log.values(Outcome) == []
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_after_any_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    """Also between the skill, the outcome and the weights."""
+    prepared = FakeDeployment(settings_in(tmp_path), monkeypatch)
+    worker = prepared.worker()
+    prepared.log.put_all(histories())
+    await worker.quiet()
+    prepared.log.put_all(a_request(number) for number in range(4))
+    await worker.stop()
+    await prepared.worker(1).quiet()
+    prepared.log.put_all(a_choice(ranking) for ranking in ranked(prepared.log))
+    for dies_after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        deployment.log = prepared.log.copy()
+        dying = deployment.worker(dies_after, dies_after=dies_after, commits=commits)
+        await dying.quiet()
+        survived = not dying.is_dead
+        await dying.kill()
+
+        await deployment.worker(dies_after + 1).quiet()
+
+        assert_once_each(deployment.log)
+        await deployment.close()
+        if survived:
+            break
+    else:  # pragma: no cover
+        raise AssertionError
+    assert dies_after > 20
+    await prepared.close()
+
+
+async def test_an_outcome_whose_answer_is_lost_is_not_sent_twice(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    worker.fail(Outcome.TOPIC, 2)
+    worker.fail(Weights.TOPIC, 2)
+    await choose(worker, 4)
+
+    assert_once_each(log)
+
+
+async def test_the_same_choice_twice_is_told_once(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 3)
+    log.put_all(log.values(Contrast))
+    await worker.quiet()
+
+    assert len(log.values(Contrast)) == 6
+    assert len(log.values(Outcome)) == len({o.event_id for o in log.values(Outcome)}) == 3
+
+
+async def test_many_outcomes_are_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=0.2), monkeypatch)
+    worker, log = deployment.worker(), deployment.log
+    log.put_all(an_outcome({Mix.SKILL: (1_500, 900)}, event_id=f"o{number}") for number in range(100))
+    await worker.quiet()
+
+    assert newest(log).choices == 100
+    assert len(log.of(Weights.TOPIC)) <= 3
+    assert newest(log) == sealed(folded(log))
+    await deployment.close()
+
+
+async def test_a_full_batch_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weigh, "MOST_WAITING", 20)
+    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=60), monkeypatch)
+    worker, log = deployment.worker(), deployment.log
+    log.put_all(an_outcome({Mix.SKILL: (1_500, 900)}, event_id=f"o{number}") for number in range(20))
+    await worker.until(lambda: newest(log).choices >= 10 if log.of(Weights.TOPIC) else False)
+    await deployment.close()
+
+
+async def test_a_rebalance_does_not_wait_for_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=60), monkeypatch)
+    worker, log = deployment.worker(), deployment.log
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}))
+    await worker.settle()
+    assert log.of(Weights.TOPIC) == []
+
+    worker.pipeline.app.flow_control.suspend()
+    await worker.until(lambda: bool(log.of(Weights.TOPIC)), "the batch")
+    await deployment.close()
+
+
+async def test_what_is_not_written_when_the_partition_moves_is_learned_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+    one, log = deployment.worker(), deployment.log
+    gate = one.hold(Weights.TOPIC)
+    log.put_all(an_outcome({Mix.SKILL: (1_500, 900)}, event_id=f"o{number}") for number in range(5))
+    await one.until(lambda: gate.waiting > 0, "a write")
+
+    other = deployment.worker(1)
+    one.revoke()
+    gate.open(drops=True)
+    await other.quiet()
+
+    assert newest(log) == sealed(folded(log))
+    assert newest(log).choices == 5
+
+
+async def test_freeze_and_reset_are_carried_out_once(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 6)
+    taught = newest(log)
+    freeze = a_weight_command(WeightAction.FREEZE)
+    log.put(freeze)
+    await worker.quiet()
+    assert newest(log).frozen
+    assert newest(log).mix == taught.mix
+
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="while-frozen"))
+    await worker.quiet()
+    assert newest(log).version == taught.version + 1
+
+    log.put(a_weight_command(WeightAction.RESET))
+    log.put(a_weight_command(WeightAction.UNFREEZE))
+    await worker.quiet()
+    assert in_use(newest(log)) == in_use(None)
+    assert (newest(log).frozen, newest(log).choices) == (False, 0)
+    assert worker.pipeline.learned_weights.of(DOMAIN).version == newest(log).version
+
+    # Delivered once more from the start: a successor that finds nothing committed.
+    before = newest(log)
+    await worker.kill()
+    log.committed.clear()
+    await deployment.worker(2).quiet()
+    assert newest(log) == before
+
+
+def a_weight_command(action: WeightAction) -> WeightCommand:
+    """An operator's command."""
+    return WeightCommand(event_id=f"c-{action.value}", occurred_at=a_time(), domain=DOMAIN, action=action, actor="ops")
+
+
+async def test_a_command_and_outcomes_in_one_batch_are_all_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, weights_flush_seconds=0.1), monkeypatch)
+    worker, log = deployment.worker(), deployment.log
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o1"))
+    log.put(a_weight_command(WeightAction.UNFREEZE))
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"))
+    await worker.quiet()
+
+    assert newest(log).version == 3
+    assert [held.topic for held in newest(log).applied] == ["t.outcomes", "t.weight-commands"]
+    await deployment.close()
+
+
+async def test_forged_outcomes_are_dead_letters_and_the_stream_goes_on(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    good = encode(an_outcome({Mix.SKILL: (1_500, 900)}))
+    where = log.put(an_outcome({Mix.SKILL: (1_500, 900)})).partition
+    for forged in (
+        good.replace(b"1500", b"9" * 40),
+        good.replace(b"1500", b"NaN"),
+        good.replace(b"900", b"-900"),
+        good.replace(b'"schema_version":1', b'"schema_version":7'),
+        b"\xff not json",
+        b"",
+    ):
+        assert forged != good
+        log.put_bytes(Outcome.TOPIC, forged, DOMAIN.encode(), where)
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"))
+    await worker.quiet()
+
+    assert len(log.of("dead-letters")) == 6
+    assert newest(log).choices == 2
+
+
+async def test_an_outcome_on_the_wrong_partition_finds_its_learner(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    right = log.put(an_outcome({Mix.SKILL: (1_500, 900)})).partition
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"), partition=1 - right)
+    await worker.quiet()
+
+    assert newest(log).choices == 2
+
+
+async def test_weights_that_no_worker_sealed_are_neither_used_nor_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, chain_key="k" * 32), monkeypatch)
+    worker, log = deployment.worker(), deployment.log
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}))
+    await worker.quiet()
+    genuine = newest(log)
+    assert seal_of(genuine, b"k" * 32) is Seal.RIGHT
+
+    mix = {Mix.SKILL: genuine.mix[Mix.SKILL].model_copy(update={"weight": 0})}
+    for forged in (
+        genuine.model_copy(update={"mix": mix, "version": 99}),
+        sealed(genuine.model_copy(update={"mix": mix})),
+    ):
+        log.put(forged)
+    log.put_bytes(Weights.TOPIC, encode(genuine), b"books")
+    assert worker.pipeline.learned_weights.of(DOMAIN).version == genuine.version
+    assert worker.pipeline.learned_weights.of("books").version == 0
+
+    successor = deployment.worker(1)
+    worker.revoke()
+    log.put(an_outcome({Mix.SKILL: (1_500, 900)}, event_id="o2"))
+    await successor.quiet()
+    assert newest(log).version == 1
+    assert newest(log).mix[Mix.SKILL].weight > WEIGHT_ONE
+    await deployment.close()
+
+
+async def test_one_persons_later_choices_count_less(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = deployment.worker()
+    seen: list[int] = []
+
+    def spied(contrast: Contrast, weights: object, nth: int, *rest: object) -> None:
+        seen.append(nth)
+
+    monkeypatch.setattr("streams.worker.outcomes.outcome_of", spied)
+    await choose(worker, 5, users=("ann",))
+
+    assert seen == [1, 2, 3, 4, 5]
+
+
+async def test_outcomes_and_weights_hold_nobody_and_nothing_that_was_taken(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 6)
+
+    told = b"".join(
+        (record.key or b"") + (record.value or b"") for b in ("outcomes", "weights") for record in log.of(b)
+    )
+    for ranking in ranked(log):
+        named = [ranking.user_id, ranking.ranking_id, ranking.event_id]
+        for words in (*named, *(c.item_id for c in ranking.candidates), *(c.title for c in ranking.candidates)):
+            assert f'"{words}"'.encode() not in told
+    for contrast in log.values(Contrast):
+        for words in (contrast.event_id, *(fact.value for fact in contrast.chosen.facts)):
+            assert words.encode() not in told
+    assert told
+
+
+async def test_a_name_of_a_dimension_that_no_item_has_is_not_told(deployment: FakeDeployment) -> None:
+    """An app that forges a ranking of ours could write there what nobody could have forgotten."""
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 1)
+    real = ranked(log)[0]
+    features = real.injected.features
+    assert features is not None
+    named = features.model_copy(update={"dimensions": {**features.dimensions, "ann-is-ill": (1, 2, 3, 4, 5, 6)}})
+    injected = real.injected.model_copy(update={"features": named})
+    forged = real.model_copy(update={"ranking_id": "forged", "event_id": "forged", "injected": injected})
+    log.put(forged)
+    log.put(a_choice(forged))
+    await worker.quiet()
+
+    assert len(log.values(Outcome)) == 2
+    assert all("ann-is-ill" not in outcome.dimensions for outcome in log.values(Outcome))
+
+
+async def test_commands_fold_as_the_operator_says(deployment: FakeDeployment) -> None:
+    worker, log = deployment.worker(), deployment.log
+    record = log.put(a_weight_command(WeightAction.FREEZE))
+    await worker.quiet()
+
+    wanted = commanded(
+        start(DOMAIN, a_weight_command(WeightAction.FREEZE)), a_weight_command(WeightAction.FREEZE), position(record)
+    )
+    assert newest(log) == sealed(wanted)
