@@ -27,7 +27,7 @@ from typing import Any, TypeVar, cast
 
 from operators.admit import refused
 from operators.contrast import Step, slot_of
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.steps import Evolve, State
 from operators.steps import contrast as join
 from operators.steps.evolve import Version
@@ -101,7 +101,7 @@ class Worker:
         self._step: Evolve = replace(
             evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes
         )
-        self._rules = RulesReasoner()
+        self._rules = CountsReasoner()
         self._rings: dict[tuple[str, int], OpenRankings] = {}
         self._skills: dict[str, PolicySkill] = {}
         self._offset = 0

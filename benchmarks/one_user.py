@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from operators.contrast import Outcome, RingLimits, slot_of
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.propagate import GraphLimits
 from operators.statinit import facts_of
 from operators.statinit.parsers import BUILT_IN
@@ -133,7 +133,7 @@ class OneUser:
         state = State(self._read(PolicySkill) or Start().skill(USER, DOMAIN, step.contrast, None))
         known = self._evolve.begin(state, step.contrast, where).contrast
         if known is not None:
-            skill = self._evolve.finish(state, known, RulesReasoner().propose(known, state.skill), where).skill
+            skill = self._evolve.finish(state, known, CountsReasoner().propose(known, state.skill), where).skill
             self._write(skill)
             if skill.last_diff is not None:
                 self._decoded[SkillDiff.__name__, b""] = skill.last_diff

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from operators.contrast import Outcome, RingLimits, Step, slot_of
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.privacy import DEFAULT
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
@@ -53,7 +53,7 @@ class Learner:
 
     def __init__(self) -> None:
         self._evolve = Evolve(slim_tokens=SLIM_TOKENS, chain_key=b"")
-        self._start, self._rules, self._limits = Start(), RulesReasoner(), RingLimits()
+        self._start, self._rules, self._limits = Start(), CountsReasoner(), RingLimits()
         self._parsed: dict[str, tuple[Candidate, ItemFacts]] = {}
 
     def on_record(

@@ -29,12 +29,13 @@ from schemas import Contrast, PolicySkill, ReasonedBy, Tier
 def nothing_new(contrast: Contrast, skill: PolicySkill) -> bool:
     """Whether this choice only repeats what the skill is sure of already."""
     choice = Choice.of(contrast)
-    stated = [line for line in skill.attributes if line.attribute_id in choice.facts]
+    said = [line for line in skill.attributes if line.tier]
+    stated = [line for line in said if line.attribute_id in choice.facts]
     if not stated or any(line.tier < Tier.HIGH for line in stated) or choice.news(skill):
         return False
     loyal = {line.dimension for line in stated}
     spoken = {choice.facts[name].dimension for name in choice.offered()}
-    return not any(line.dimension in spoken - loyal for line in skill.attributes)
+    return not any(line.dimension in spoken - loyal for line in said)
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,8 @@ def question(
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = quoting(contrast, skill.attributes, vouching)
-    relevant = [line for line in skill.attributes if line.dimension in dimensions and not is_habit(line)]
+    said = [line for line in skill.attributes if line.tier and not is_habit(line)]
+    relevant = [line for line in said if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)
     draft = Draft.of(contrast, _keyed(relevant[:max_attributes], quote), news, vouching, quote)

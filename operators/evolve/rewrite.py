@@ -63,7 +63,7 @@ def rewrite(
         vouching: what vouches for values; others are shown by number.
     """
     quote = quoting(contrast, skill.attributes, vouching)
-    old = sorted(skill.attributes, key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
+    old = sorted([a for a in skill.attributes if a.tier], key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     lines_by_words = _quotable(old[:max_attributes], quote)
     draft = Draft.of(contrast, lines_by_words, Choice.of(contrast).offered(), vouching, quote)
 

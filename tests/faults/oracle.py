@@ -15,7 +15,7 @@ from pathlib import Path
 
 from operators.chain import breaks, unsealed
 from operators.contrast import on_ranking, on_selection
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.propagate import takers_of, touches
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
@@ -79,9 +79,9 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 
 
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
-    """The offline fold, in each user's order, with the rules."""
+    """The offline fold, in each user's order, by the counts."""
     skills: dict[bytes, PolicySkill] = {}
-    step, reasoner = Evolve(), RulesReasoner()
+    step, reasoner = Evolve(), CountsReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
         skill = skills.get(key) or Start().skill(contrast.user_id, contrast.domain, contrast, None)

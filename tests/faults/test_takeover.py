@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.statinit import facts_of, parser_for
 from operators.steps import Evolve, Start, State
 from schemas import (
@@ -61,7 +61,7 @@ def contrast_of(user: str, number: int) -> Contrast:
 
 
 def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
-    return Evolve().finish(State(skill), contrast, RulesReasoner().propose(contrast, skill), at).skill
+    return Evolve().finish(State(skill), contrast, CountsReasoner().propose(contrast, skill), at).skill
 
 
 def put_skill(harness: Harness, skill: PolicySkill) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from operators.attributes import from_fact
 from operators.contrast import RingLimits, Step
-from operators.evolve import Proposal, RulesReasoner
+from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.question import question as evolve_question
 from operators.global_skill import Population, global_skill
 from operators.global_skill.llm import question as global_question
@@ -142,7 +142,7 @@ class Person:
         filters: what may be learned, shown and kept, and what may be let out.
     """
 
-    rules = RulesReasoner()
+    rules = CountsReasoner()
     _parsed: ClassVar[dict[tuple[bool, str, str], tuple[Candidate, ItemFacts]]] = {}
 
     def __init__(self, domain: str, filters: Filters = FILTERS) -> None:

@@ -12,7 +12,7 @@ import orjson
 
 from operators.attributes import from_fact
 from operators.contrast import on_ranking, on_selection
-from operators.evolve import Proposal, Reasoner, ReasonerUnavailable, RulesReasoner
+from operators.evolve import CountsReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.question import question
 from operators.merge import start
 from operators.privacy import DEFAULT
@@ -185,7 +185,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     assert contrast is not None
     asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
-    _apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or RulesReasoner(), contrast, skill), AT))
+    _apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
     out.rows.append(_row(step.contrast))
     return out
 
@@ -194,7 +194,7 @@ async def _reason(reasoner: Reasoner, contrast: Contrast, skill: PolicySkill) ->
     try:
         return await reasoner.reason(contrast, skill)
     except ReasonerUnavailable:
-        return RulesReasoner().propose(contrast, skill)
+        return CountsReasoner().propose(contrast, skill)
 
 
 async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) -> tuple[str, ...]:

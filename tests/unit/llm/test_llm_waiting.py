@@ -76,12 +76,12 @@ async def test_what_one_kind_of_question_learns_holds_for_the_others(server: Ope
     assert len(server.bodies) == 2
 
 
-async def test_rules_answer_at_once_while_it_is_open(server: OpenAiServer) -> None:
+async def test_counts_alone_answer_at_once_while_it_is_open(server: OpenAiServer) -> None:
     by = asking(settings(server, llm_breaker_seconds=60, llm_breaker_max_seconds=60), OnLlmFailure.RULES)
 
     found = [await reason(by, number) for number in range(50)]
 
-    assert {one.reasoned_by.reasoner for one in found} == {"rules"}
+    assert {one.reasoned_by.reasoner for one in found} == {"counts"}
     assert len(server.bodies) == 2
 
 
