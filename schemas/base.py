@@ -33,6 +33,11 @@ def at_version(now: int) -> AfterValidator:
 _set = object.__setattr__
 
 
+def is_nothing(value: object) -> bool:
+    """Whether a value says nothing: fields that are added to records of which there are many leave it out."""
+    return not value
+
+
 def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
     """Make a schema strict and cheap, with all that is in it."""
     if isinstance(schema, list | tuple):

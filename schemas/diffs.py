@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Event, Model
+from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
@@ -47,7 +47,9 @@ class Change(Model):
         default=None, description="The new line, where the change brings one: discovered, added, reworded, restored."
     )
     counts: tuple[Count, Count] | None = Field(
-        default=None, description="Of a line that a person set: what now counts as taken and expected, in 1/1024."
+        default=None,
+        exclude_if=is_nothing,
+        description="Of a line that a person set: what now counts as taken and expected, in 1/1024.",
     )
     reason: Annotated[str, Field(max_length=300)] = ""
 
@@ -65,11 +67,14 @@ class Tally(Model):
     """
 
     forget: int = Field(default=0, ge=0, le=1_024, description="What part of each count is forgotten; 0: nothing.")
-    begun: dict[AttributeId, tuple[Count, Count]] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
+    begun: dict[AttributeId, tuple[Count, Count]] = Field(
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
+    )
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
     places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES * ONE, le=MAX_CANDIDATES * ONE)]] = Field(
         default_factory=dict,
         max_length=MAX_ATTRIBUTES,
+        exclude_if=is_nothing,
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
     )
     habits_forget: int = Field(
@@ -135,7 +140,10 @@ class SkillDiff(Event):
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(default=None, max_length=MAX_ATTRIBUTES)
     seeded_from: tuple[Position, ...] = Field(
-        default=(), max_length=4, description="Up to where the person's interactions are counted in the seed."
+        default=(),
+        max_length=4,
+        exclude_if=is_nothing,
+        description="Up to where the person's interactions are counted in the seed.",
     )
     changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")

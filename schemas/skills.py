@@ -8,7 +8,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from .base import Event, Model
+from .base import Event, Model, is_nothing
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
 from .forgetting import Digest
 from .reasoned import ReasonedBy
@@ -129,7 +129,7 @@ class Attribute(Model):
     source: Source
     taken: Count = 0
     expected: Count = 0
-    gained: Gained = 0
+    gained: Gained = Field(default=0, exclude_if=is_nothing)
     support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
     contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
     confirmed_at: int = Field(default=0, ge=0)

@@ -196,7 +196,8 @@ class _Counting:
                 tier = max(tier, line.tier)
         if is_supported or tier is not line.tier:
             kind = ChangeKind.REINFORCED if is_supported else ChangeKind.WEAKENED
-            words = in_words(taken, expected)
+            # Most lines stay where they are, and a diff has many: what they count is in the tally.
+            words = in_words(taken, expected) if tier is not line.tier else ""
             self.changes.append(Change(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
         self.tiers[name] = tier
         if is_supported:

@@ -111,7 +111,7 @@ class TestOneChoice:
         assert the(after, NOIR).expected == min(4 + 9, HORIZON) * 100 + ONE // 2
 
     def test_the_reason_says_it_in_numbers(self) -> None:
-        _, diff = chose(a_skill(counted(NOIR, 6, 2)), a_contrast([NOIR], [[SAGA]]))
+        _, diff = chose(a_skill(counted(NOIR, 6, 2, Tier.LOW)), a_contrast([NOIR], [[SAGA]]))
 
         [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
         assert noir.reason == "lately taken 6.6 times where 2.4 were to be expected"

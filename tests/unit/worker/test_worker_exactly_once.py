@@ -34,14 +34,14 @@ OUTPUTS = ("contrasts", "skill-diffs", "slim-skills", "item-touches", "item-memo
 
 
 def choice(number: int, user: str = "") -> tuple[Ranking, Selection]:
-    """A ranking of made-up films, and what was taken from it: everybody takes every film in the end."""
+    """A ranking of made-up films, and what was taken from it: everybody takes every film twice in a row, so that skills soon say something."""
     user = user or USERS[number % len(USERS)]
     at = a_time() + timedelta(seconds=number)
     first = number // len(USERS)
     shown = tuple(Candidate(**film((first + place) % FILMS)) for place in range(FILMS))
     where = {"user_id": user, "ranking_id": f"r{number}"}
     ranking = Ranking(event_id=f"ranking-{number}", occurred_at=at, domain="films", candidates=shown, **where)
-    taken = shown[number % 3].item_id
+    taken = film(first // 2 % FILMS)["item_id"]
     selection = Selection(event_id=f"selection-{number}", occurred_at=at, item_id=taken, **where)
     return ranking, selection
 

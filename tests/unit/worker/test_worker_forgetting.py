@@ -119,7 +119,7 @@ async def test_a_worker_may_die_at_every_step_of_forgetting(known: FakeDeploymen
     await known.worker().quiet()
     undisturbed = known.log
     [told] = scopes(undisturbed)
-    assert (told.done, told.versions) == (True, 4)
+    assert (told.done, told.versions) == (True, 5)
 
     for after in itertools.count():
         known.log = before.copy()
@@ -214,7 +214,7 @@ async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(kno
 
     assert b"zyxquill" not in b"".join(known.log.compacted("skill-diffs").values())
     log = hers(known.log)
-    assert [diff.version for diff in log] == [1, 2, 3, 4, 5]
+    assert [diff.version for diff in log] == [1, 2, 3, 4, 5, 6]
     assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
     assert fold(log)[ANN, "films"] == known.log.newest(PolicySkill)[compound_key(ANN, "films")]
 

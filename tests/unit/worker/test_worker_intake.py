@@ -127,7 +127,7 @@ async def test_what_can_never_be_matched_is_dead_lettered_and_what_may_still_be_
     log, worker = deployment.log, deployment.worker()
     ranking, selection = choice(1)
     stranger = selection.model_copy(update={"item_id": "no such film", "event_id": "stranger"})
-    later = selection.model_copy(update={"item_id": ranking.candidates[0].item_id, "event_id": "second thoughts"})
+    later = selection.model_copy(update={"item_id": ranking.candidates[1].item_id, "event_id": "second thoughts"})
     never = choice(2, ranking.user_id)[1]
     for event in (ranking, stranger, selection, later, never):
         log.put(event)

@@ -15,7 +15,7 @@ from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, settings_in
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
-CHANGED = {"rules.discoveries": 1, "merge.protect_contradictions": 1}
+CHANGED = {"merge.attributes": 3, "merge.global_patience": 1}
 
 
 @pytest_asyncio.fixture

@@ -14,7 +14,7 @@ from tests.harness import by_bytes
 
 USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
-BYTES_PER_CHOICE = 15_000
+BYTES_PER_CHOICE = 16_500
 BYTES_PER_CHOICE_OF_THE_GRAPH = 4_500
 OF_THE_GRAPH = {"memories", "item-touches", "item-memories"}
 
