@@ -45,8 +45,10 @@ def fold(habits: Mapping[str, HabitCounts], added: Mapping[str, Added], forget: 
     """
     folded = dict(habits)
     for axis, (taken, expected) in added.items():
-        before = [part - part // forget if forget else part for part in folded.get(axis, _NONE)]
-        folded[axis] = HabitCounts(before[0] + taken, before[1] + expected, before[2] + ONE)
+        had, foreseen, asked = folded.get(axis, _NONE)
+        if forget:
+            had, foreseen, asked = had - had // forget, foreseen - foreseen // forget, asked - asked // forget
+        folded[axis] = HabitCounts(had + taken, foreseen + expected, asked + ONE)
     return folded
 
 

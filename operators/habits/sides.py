@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from operators.attributes import CREATORS, fact_ids
-from operators.evidence import strength
+from operators.attributes import CREATORS
+from operators.evidence import weight
 from operators.habits.axes import AGAIN, BY, DECIDING, KNOWN, MAIN, POLE_OF, POSITION, REQUEST
 from operators.words import words
 from schemas import Attribute, Contrast, ItemFacts, Measure
@@ -20,46 +20,52 @@ Sides = Mapping[str, Sequence[Side]]
 _MEASURES: Final = tuple(measure.value for measure in Measure)
 _POPULARITY: Final = Measure.POPULARITY.value
 _DECIDING: Final = frozenset(DECIDING)
-_FAMILIAR: Final = frozenset({*CREATORS, *MAIN})
 
 
 @dataclass(frozen=True)
 class Before:
     """What a skill knows of a user before a choice, as far as habits are about it.
 
+    By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
+
     Attributes:
         items: ids of what they took lately.
-        values: attribute ids of what is familiar, by dimension: every creator of which there is a line, and the three
-            values of a main dimension that were taken most.
-        tastes: how much the lines say for an item, by attribute id.
+        familiar: by dimension the values that they know: every creator of which there is a line, and the three values
+            of a main dimension that were taken most.
+        tastes: by dimension and value, how much the lines say for an item.
     """
 
-    items: frozenset[str] = frozenset()
-    values: Mapping[str, Collection[str]] = field(default_factory=dict)
-    tastes: Mapping[str, float] = field(default_factory=dict)
+    items: Collection[str | None] = frozenset()
+    familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
+    tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "Before":
         """What these lines of a skill tell of it."""
         items: set[str | None] = set()
-        familiar: dict[str, list[Attribute]] = {}
-        tastes: dict[str, float] = {}
+        creators: dict[str, set[str]] = {}
+        mains: dict[str, list[Attribute]] = {}
+        tastes: dict[str, dict[str, float]] = {}
         for line in lines:
             if line.attribute_id in POLE_OF:
                 continue
-            items.update([one.item_id for one in line.evidence])
-            if line.dimension in _FAMILIAR and line.support:
-                familiar.setdefault(line.dimension, []).append(line)
-            if line.dimension in _DECIDING and (said := strength(line)):
-                tastes[line.attribute_id] = said
-        values = {dimension: _familiar(dimension, known) for dimension, known in familiar.items()}
-        return cls(frozenset(name for name in items if name is not None), values, tastes)
+            for one in line.evidence:
+                items.add(one.item_id)
+            dimension = line.dimension
+            if line.support:
+                if dimension in CREATORS:
+                    creators.setdefault(dimension, set()).add(line.value)
+                elif dimension in MAIN:
+                    mains.setdefault(dimension, []).append(line)
+            # As `strength` has it, but for what a person pinned: here only what they took counts.
+            if line.taken > line.expected and dimension in _DECIDING and line.tier:
+                tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)
+        items.discard(None)
+        return cls(items, creators | {dimension: _most_taken(known) for dimension, known in mains.items()}, tastes)
 
 
-def _familiar(dimension: str, lines: list[Attribute]) -> Collection[str]:
-    if dimension in MAIN:
-        lines = sorted(lines, key=lambda line: (-line.taken, line.attribute_id))[:FAVOURITES]
-    return {line.attribute_id for line in lines}
+def _most_taken(lines: list[Attribute]) -> set[str]:
+    return {line.value for line in sorted(lines, key=lambda line: (-line.taken, line.attribute_id))[:FAVOURITES]}
 
 
 _NOTHING = Before()
@@ -72,7 +78,6 @@ def sides_of(
     popularity: Mapping[str, int] | None = None,
     *,
     shown: bool = True,
-    ids: Sequence[Sequence[str]] | None = None,
 ) -> Sides:
     """Where each item of a list stands on every axis that leaves a choice among them.
 
@@ -82,7 +87,6 @@ def sides_of(
         instruction: the user's own words.
         popularity: how many users took an item lately; for lists whose items do not say how popular they are.
         shown: the order of the items is what the user saw; without it there is no `position`.
-        ids: the attribute ids of each item's facts, for callers that have them.
     """
     if len(items) < LEAST:
         return {}
@@ -96,8 +100,8 @@ def sides_of(
         _add(found, _POPULARITY, _split([float(popularity.get(item.item_id, 0)) for item in items]))
     if before.items:
         _add(found, AGAIN, [item.item_id in before.items for item in items])
-    if before.values or before.tastes:
-        _by_facts(found, items, ids or [fact_ids(item.facts) for item in items], before)
+    if before.familiar or before.tastes:
+        _by_facts(found, items, before)
     if asked := words(instruction) if instruction else None:
         _add(found, REQUEST, [_matches(item, asked) for item in items])
     if shown:
@@ -114,28 +118,23 @@ def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
     return (*left[:place], contrast.chosen, *left[place:]), place
 
 
-def _by_facts(
-    found: dict[str, Sequence[Side]],
-    items: Sequence[ItemFacts],
-    ids: Sequence[Sequence[str]],
-    before: Before,
-) -> None:
+def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: Before) -> None:
     """The axes about what items are: familiar or new, and how much of the user's taste they have by dimension."""
-    size, known, tastes = len(items), before.values, before.tastes
+    size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
-    scores: dict[str, list[float]] = {}
-    for place, (item, names) in enumerate(zip(items, ids, strict=True)):
-        for fact, name in zip(item.facts, names, strict=True):
+    scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
+    for place, item in enumerate(items):
+        for fact in item.facts:
             dimension = fact.dimension
+            if dimension in tastes:
+                said = tastes[dimension].get(fact.value)
+                if said is not None:
+                    scores[dimension][place] += said
             if dimension in known:
                 row = familiar[dimension]
                 # Of a main dimension the first value says what an item is, of creators each.
                 if row[place] is None or (not row[place] and dimension in CREATORS):
-                    row[place] = name in known[dimension]
-            weight = tastes.get(name)
-            if weight and dimension in _DECIDING:
-                column = scores.setdefault(dimension, [0.0] * size)
-                column[place] += weight
+                    row[place] = fact.value in known[dimension]
     for dimension, row in familiar.items():
         _add(found, KNOWN + dimension, row)
     for dimension, column in scores.items():

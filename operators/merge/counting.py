@@ -18,10 +18,11 @@ from operators.evidence import (
 )
 from operators.evolve.validate import Validated
 from operators.habits import POLE_OF
+from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
 from operators.merge.folding import Counts, counts_after
-from operators.merge.habits import asked, decided, habits_after, with_habits
+from operators.merge.habits import asked, decided, habits_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.render import fits
@@ -155,7 +156,7 @@ class _Counting:
     ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
         before, verdicts = self.skill.attributes, verdicts or {}
-        self.tally = with_habits(_tally(before, shown, verdicts, places), habits or {})
+        self.tally = _tally(before, shown, verdicts, places, habits)
         taken = set(shown.taken)
         for line in before:
             name = line.attribute_id
@@ -285,6 +286,7 @@ def _tally(
     shown: Shown,
     verdicts: Mapping[str, tuple[int, int]],
     places: Mapping[str, int] | None,
+    habits: Mapping[str, HabitAdded] | None,
 ) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
@@ -298,4 +300,5 @@ def _tally(
         to_taken, to_expected = ONE * (name in taken) + more, shown.shares.get(name, 0) + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
-    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}))
+    fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
+    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}), **fading)

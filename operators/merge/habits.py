@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from operators.habits import POLE_OF, Before, Sure, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
-from operators.habits.counts import FORGET
 from operators.habits.counts import in_words as words_of
 from schemas import (
     Attribute,
@@ -26,22 +25,16 @@ def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] 
     return learn(sides_of(items, Before.of(skill.attributes), contrast.instruction, popularity), chosen)
 
 
-def with_habits(tally: Tally, added: Mapping[str, HabitAdded]) -> Tally:
-    """The tally with what a choice adds to habits."""
-    return tally.model_copy(update={"habits_forget": FORGET, "habits": dict(added)}) if added else tally
-
-
 def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:
     """The counts that an event leaves; of a line that a person or a request took away nothing is left."""
     habits: Mapping[str, HabitCounts] = skill.habits
     if tally is not None and tally.habits:
         habits = fold(habits, tally.habits, tally.habits_forget)
-    gone = {
-        POLE_OF[change.attribute_id].axis
-        for change in changes
-        if change.after is None and change.kind in _TAKEN_AWAY and change.attribute_id in POLE_OF
-    }
-    return {axis: counts for axis, counts in habits.items() if axis not in gone} if gone else habits
+    for change in changes:
+        if change.after is None and change.kind in _TAKEN_AWAY and change.attribute_id in POLE_OF:
+            gone = POLE_OF[change.attribute_id].axis
+            habits = {axis: counts for axis, counts in habits.items() if axis != gone}
+    return habits
 
 
 _TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FORGOTTEN})
@@ -49,7 +42,11 @@ _TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FOR
 
 def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
     """The lines, those about habits with the counts that stand behind them."""
-    return tuple(_in_step(line, habits) if line.attribute_id in POLE_OF else line for line in lines)
+    found = list(lines)
+    for place, line in enumerate(lines):
+        if line.attribute_id in POLE_OF:
+            found[place] = _in_step(line, habits)
+    return tuple(found)
 
 
 def _in_step(line: Attribute, habits: Mapping[str, HabitCounts]) -> Attribute:

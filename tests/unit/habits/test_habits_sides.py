@@ -83,7 +83,7 @@ class TestBefore:
         assert row("known_genre", items, Before.of(lines)) == [True, False, True]
 
     def test_what_only_the_population_likes_is_not_familiar(self) -> None:
-        assert Before.of([an_attribute("author: Jo Wick", support=0)]).values == {}
+        assert Before.of([an_attribute("author: Jo Wick", support=0)]).familiar == {}
 
     def test_a_dimension_decides_by_how_much_of_the_taste_an_item_has(self) -> None:
         lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
