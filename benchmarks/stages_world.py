@@ -147,7 +147,7 @@ class World:
             "rank: deterministic",
             lambda: self._rank.order(items, self._rank.lines(skill), asked, found, request.request_id),
         )
-        task = Task(items, asked, found.facets, found.companions, short.text, request.request_id)
+        task = Task(items, asked, found.facets, found.companions, short.text, seed=request.request_id)
         for name, ranker in self._rankers.items():
             ask(name, partial(ranker.rank, task))
         injected = Injected(skill_version=skill.version, slim_skill=short.text, facets=found.facets)

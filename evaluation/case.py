@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from evaluation.draw import Negatives
 from schemas import Candidate, ItemFacts
 from streams.importers.dataset import Visit
 
@@ -37,6 +38,7 @@ class Split:
         facts: the parsed catalogue.
         training: every user's training visits, oldest first, without a tested user's last one.
         cases: the test cases, one per user.
+        candidates: how the cases' negatives are drawn.
     """
 
     data: str
@@ -45,3 +47,4 @@ class Split:
     facts: Mapping[str, ItemFacts]
     training: Mapping[str, tuple[Visit, ...]]
     cases: tuple[Case, ...] = field(default=())
+    candidates: Negatives = Negatives.UNIFORM

@@ -100,6 +100,7 @@ def read(
         facts={item_id: facts_of(item, parser) for item_id, item in data.items.items()},
         training=training,
         cases=cases,
+        candidates=kind,
     )
     return split, Answers({case.user_id: data.histories[case.user_id][-1].item_id for case in cases}, notes)
 

@@ -33,6 +33,8 @@ class World:
 
     Attributes:
         domain: the skills' domain.
+        limits: the graph's limits.
+        people: what the domain's global skill is counted from.
         profiles: profiles for StatInit, by user.
         memories: what users took, by user.
         population: the domain's global skill.
@@ -41,6 +43,7 @@ class World:
 
     domain: str
     limits: GraphLimits
+    people: Population
     profiles: dict[str, Profile] = field(default_factory=dict)
     memories: dict[str, Memory] = field(default_factory=dict)
     population: GlobalSkill | None = None
@@ -57,9 +60,14 @@ class World:
             self._takers.setdefault(item_id, {})[user_id] = taker
             self._items.pop(item_id, None)
 
-    def near(self, user_id: str) -> Neighbourhood | None:
-        """What the items that the user took tell them; None if the user took nothing."""
-        memory = self.memories.get(user_id)
+    def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:
+        """What the items that the user took tell them; None if the user took nothing.
+
+        Args:
+            user_id: whose own choices are left out of it.
+            memory: what the user took; by default all of it.
+        """
+        memory = memory or self.memories.get(user_id)
         if memory is None:
             return None
         return near((self._item(taken.item_id) for taken in memory.taken), neighbour_of(user_id, self.limits.secret))
@@ -102,9 +110,9 @@ def build(
         limits: the graph's limits.
         prior: the profiles' settings.
     """
-    world = World(split.domain, limits)
     domain = Domain(split.domain)
     people = Population(domain, prior)
+    world = World(split.domain, limits, people)
     for done, (user_id, visits) in enumerate(split.training.items()):
         for place, visit in enumerate(visits):
             event_id = derived_id("visit", user_id, str(place))

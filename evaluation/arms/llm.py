@@ -76,7 +76,7 @@ class SagerLlm(Sager):
         known = {item.item_id for item in items}
         companions = {name: share for name, share in now.context.companions.items() if name in known}
         text = self._slim(now.skill, instruction).text if self._parts.skill else ""
-        task = Task(items, instruction, now.context.facets, companions, text, seed)
+        task = Task(items, instruction, now.context.facets, companions, text, seed=seed)
         try:
             return (await self._ranker.rank(task)).order
         except ReasonerUnavailable:

@@ -16,8 +16,11 @@ from evaluation.arms.arm import Progress, Ranked
 from evaluation.arms.options import ArmOptions
 from evaluation.case import Case, Split
 from evaluation.concurrent import each
+from evaluation.stream.arms import without_counts
 from operators.contrast import contrast_id, reverse_rank
-from operators.evolve import Reasoner, RulesReasoner, RulesReplacer
+from operators.evidence import fixed
+from operators.evolve import CountsReasoner, Reasoner, RulesReasoner, RulesReplacer
+from operators.options import EvolveMode
 from operators.privacy import OFF
 from operators.rank import RankSkill
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
@@ -41,6 +44,7 @@ class Parts:
         propagate: choices of others reach the user; without, only the user's own memory is read.
         replace: each choice writes the skill anew, instead of a diff (paper, Table 5).
         slim: only the lines that the slim skill says rank, instead of all that are sure enough.
+        rules: the former reasoner, one tier a choice, instead of counts.
     """
 
     name: str
@@ -51,6 +55,7 @@ class Parts:
     propagate: bool = True
     replace: bool = False
     slim: bool = False
+    rules: bool = False
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Sager:
         self._contexts: dict[str, Retrieved] = {}
         # Items are compared as the data set has them, private or not.
         self._start = Start(privacy=OFF, from_history=parts.statinit)
-        self._evolve = Evolve()
+        self._evolve = Evolve(mode=EvolveMode.INCREMENTAL) if parts.rules else Evolve()
 
     concurrency = 1
     """How many users are warmed up at once; more than one helps only where somebody is waited for."""
@@ -125,6 +130,7 @@ class Sager:
         """Import everybody's visits, and warm the test users' skills up."""
         self._split = split
         self._world = worlds.shared(split, progress)
+        self._usual = fixed(self._world.population.usual) if self._world.population else {}
         self._pool = sorted({visit.item_id for visits in split.training.values() for visit in visits})
         ready = 0
 
@@ -169,7 +175,9 @@ class Sager:
     def _seed(self, user_id: str) -> PolicySkill:
         # Of the first event only these two are read.
         first = Contrast.model_construct(event_id=derived_id("seed", user_id), occurred_at=BEGINNING)  # type: ignore[call-arg]
-        return self._start.skill(user_id, self._split.domain, first, self._world.profiles.get(user_id))
+        profile = self._world.profiles.get(user_id)
+        skill = self._start.skill(user_id, self._split.domain, first, profile, usual=self._usual)
+        return without_counts(skill) if self._parts.rules else skill
 
     async def _warm_up(self, user_id: str, place: int, visits: Sequence[Visit]) -> None:
         """One choice: ranked with the skill as it is, then learned from."""
@@ -202,10 +210,10 @@ class Sager:
             facets=now.context.facets,
         )
         reason: Reason = RulesReplacer().replace if self._parts.replace else self._reasoner().reason
-        self.skills[user_id] = (await learn(self._evolve, reason, State(now.skill), contrast)).skill
+        self.skills[user_id] = (await learn(self._evolve, reason, State(now.skill, usual=self._usual), contrast)).skill
 
     def _reasoner(self) -> Reasoner:
-        return RulesReasoner()
+        return RulesReasoner() if self._parts.rules else CountsReasoner()
 
     def _retrieve(self, user_id: str, now: datetime) -> Retrieved:
         if not self._parts.retrieve:
@@ -266,6 +274,11 @@ def with_statinit(options: ArmOptions) -> Sager:
     return Sager(Parts("statinit", evolve=False), options)
 
 
+def sager_counts(options: ArmOptions) -> Sager:
+    """All of it, by counts."""
+    return Sager(Parts("sager-counts"), options)
+
+
 def sager_rules(options: ArmOptions) -> Sager:
-    """All of it, by rules."""
-    return Sager(Parts("sager-rules"), options)
+    """All of it, by the former reasoner."""
+    return Sager(Parts("sager-rules", rules=True), options)

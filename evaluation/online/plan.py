@@ -6,9 +6,9 @@ from pathlib import Path
 
 from evaluation.draw import NEGATIVES, Negatives, Pool, chance, sample
 from evaluation.exceptions import QualityError
-from evaluation.works import works
+from evaluation.sequences import Sequences, sequences
 from schemas import Candidate, derived_id
-from streams.importers import Dataset, Visit, load
+from streams.importers import Visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,9 @@ def plan(
         DataSetError: the folder cannot be read.
         QualityError: fewer than two users have more visits than are imported.
     """
-    data = load(path, domain=domain)
-    work = works(data.items)
-    firsts = {user_id: tuple(_firsts(visits, work)) for user_id, visits in data.histories.items()}
-    met = {user_id: {work[visit.item_id] for visit in visits} for user_id, visits in firsts.items()}
-    count = len(set(work.values()))
-    able = [user for user, visits in firsts.items() if len(visits) > imported and count - len(met[user]) >= NEGATIVES]
-    players = sample(able, users, seed)
+    found = sequences(path, domain)
+    firsts = found.visits
+    players = found.players(users, seed, imported, len(found.works) - NEGATIVES)
     if len(players) < 2:
         raise QualityError(
             f"{path} gives {len(players)} users who can be played: at least 2 with more than {imported} visits, "
@@ -92,33 +88,21 @@ def plan(
         )
     beside = sample([user for user in firsts if user not in set(players)], others, seed)
     # One edition per work, so that no two candidates are the same work.
-    pool = Pool(dict.fromkeys(sorted(set(work.values())), 1), Negatives.UNIFORM)
+    pool = Pool(dict.fromkeys(found.works, 1), Negatives.UNIFORM)
     return Plan(
-        data=path.resolve().name,
-        domain=data.domain,
-        items=data.items,
+        data=found.data,
+        domain=found.domain,
+        items=found.items,
         past={user: firsts[user][:imported] for user in players}
         | {user: firsts[user][: imported + most] for user in beside},
-        choices={
-            user: tuple(_choices(data, user, firsts[user][: imported + most], imported, pool, met[user], seed))
-            for user in players
-        },
+        choices={user: tuple(_choices(found, user, imported, most, pool, seed)) for user in players},
     )
 
 
-def _firsts(visits: list[Visit], work: Mapping[str, str]) -> Iterator[Visit]:
-    known: set[str] = set()
-    for visit in visits:
-        if work[visit.item_id] not in known:
-            known.add(work[visit.item_id])
-            yield visit
-
-
-def _choices(
-    data: Dataset, user_id: str, visits: tuple[Visit, ...], imported: int, pool: Pool, met: set[str], seed: int
-) -> Iterator[Choice]:
-    for place, visit in enumerate(visits[imported:], imported):
+def _choices(found: Sequences, user_id: str, imported: int, most: int, pool: Pool, seed: int) -> Iterator[Choice]:
+    met = found.met(user_id)
+    for place, visit in enumerate(found.visits[user_id][imported : imported + most], imported):
         draw = chance(seed, f"online {place}", user_id)
         shown = [visit.item_id, *(pool.draw(draw, NEGATIVES, met) or ())]
         draw.shuffle(shown)
-        yield Choice(derived_id("online", data.domain, str(seed), user_id, str(place)), visit, tuple(shown))
+        yield Choice(derived_id("online", found.domain, str(seed), user_id, str(place)), visit, tuple(shown))

@@ -168,6 +168,28 @@ class Population:
         if len(self._met) > self._tracked:
             self._met = dict(self._most_met()[: max(1, self._tracked * 3 // 4)])
 
+    def without(self, profile: Profile, memory: Memory) -> "Population":
+        """The counts without a user who was added and met: what holds of the others.
+
+        Only right while nothing was dropped, which happens above `tracked`.
+        """
+        others = Population(self.domain, self.prior, self._tracked)
+        others.users = self.users - 1
+        others.personas = self.personas - Counter([persona_of(profile)])
+        others._held = dict(self._held)
+        for attribute in statinit(profile, limits=self.prior):
+            if attribute.tier >= Tier.MEDIUM:
+                held = self._held[attribute.attribute_id]
+                others._held[attribute.attribute_id] = replace(held, users=held.users - 1)
+        others._takes, others._visits = dict(self._takes), self._visits - len(profile.recent)
+        for name, times in Counter(name for facts in profile.recent for name in fact_ids(facts)).items():
+            takes = self._takes[name]
+            others._takes[name] = Takes(takes.times - times, takes.users - 1)
+        others._met = dict(self._met)
+        for item_id in {taken.item_id for taken in memory.taken}:
+            others._met[item_id] -= 1
+        return others
+
     def popular(self, floor: int) -> dict[str, int]:
         """How many users took an item lately: the items that at least this many did, the most taken first."""
         return {item_id: users for item_id, users in self._most_met()[:MAX_POPULAR] if users >= floor}
@@ -271,5 +293,9 @@ def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attri
             continue
         per_dimension[one.attribute.dimension] += 1
         tier = Tier.MEDIUM if share >= limits.medium_share else Tier.LOW
-        lines.append(one.attribute.model_copy(update={"tier": tier, "source": Source.GLOBAL, "support": 0}))
+        lines.append(
+            one.attribute.model_copy(
+                update={"tier": tier, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
+            )
+        )
     return tuple(lines)

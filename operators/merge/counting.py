@@ -74,10 +74,12 @@ def resolve_counts(
     proposal = validated.proposal
     is_judged = proposal.reasoned_by.model is not None
     verdicts = _verdicts(proposal.reinforced, proposal.weakened, limits) if is_judged else {}
+    # Who had no alternative has not chosen: that is a visit.
+    shown = Shown.of(contrast.chosen, contrast.unchosen) if contrast.unchosen else _visited(contrast.chosen, usual)
     found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
         contrast.chosen,
-        Shown.of(contrast.chosen, contrast.unchosen),
+        shown,
         skill.contrasts + 1,
         verdicts,
         lifted(skill.attributes, contrast),
@@ -107,8 +109,7 @@ def resolve_visit(
 ) -> SkillDiff:
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
     found = _Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    taken = tuple(dict.fromkeys(fact_ids(item.facts)))
-    found.count(item, Shown(taken, usual or {}), skill.contrasts)
+    found.count(item, _visited(item, usual), skill.contrasts)
     return next_diff(
         skill,
         visit,
@@ -120,6 +121,10 @@ def resolve_visit(
         reasoned_by=COUNTS,
         source=source,
     )
+
+
+def _visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
+    return Shown(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
 
 
 def _verdicts(
@@ -192,7 +197,9 @@ class _Counting:
         name, tier = line.attribute_id, line.tier
         self.taken[name] = taken
         if taken or expected:
-            tier = tier_of(taken, expected, line.source, line.support + is_supported, gained)
+            # A tier that it has already was given to it, by a person or before there were counts.
+            support = max(line.support + is_supported, line.tier)
+            tier = tier_of(taken, expected, line.source, support, gained)
             if line.pinned:
                 tier = max(tier, line.tier)
         if is_supported or tier is not line.tier:

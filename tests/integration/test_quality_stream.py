@@ -1,15 +1,34 @@
 """An evaluation's skills are the stream's: the same histories and choices give the same lines in both."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluation.arms import ArmOptions
-from evaluation.arms.sager import Round, sager_rules
+from evaluation.arms.sager import Round, sager_counts
 from evaluation.case import Split
 from evaluation.split import read
-from schemas import Injected, PolicySkill, Profile, Ranking, SkillDiff
+from evaluation.stream.arms import ARMS, SAGER
+from evaluation.stream.lists import Lists
+from evaluation.stream.plan import Plan, plans
+from evaluation.stream.play import By, Play, Turn
+from evaluation.world import shared
+from operators.retrieve import Retrieved
+from schemas import (
+    GlobalSkill,
+    Injected,
+    PolicySkill,
+    Profile,
+    Ranking,
+    SkillDiff,
+    WeightAction,
+    WeightCommand,
+    Weights,
+    encode,
+)
 from tests.harness import Harness
 from tests.unit.quality.quality_builders import data_set, tastes
 
@@ -20,7 +39,10 @@ USERS, VISITS, ROUNDS = 8, 8, 4
 
 def lines(skill: PolicySkill) -> tuple[int, int, list[Any]]:
     """All of a skill that says how its user decides, and how often it has changed."""
-    found = [(a.attribute_id, a.tier, a.support, a.contradictions, a.source, a.confirmed_at) for a in skill.attributes]
+    found = [
+        (a.attribute_id, a.tier, a.taken, a.expected, a.support, a.contradictions, a.source, a.confirmed_at)
+        for a in skill.attributes
+    ]
     return skill.version, skill.contrasts, found
 
 
@@ -36,13 +58,22 @@ def shown(split: Split, each: Round) -> Ranking:
     )
 
 
+def publish(harness: Harness, population: GlobalSkill | None) -> None:
+    """What is to be expected of anybody; a worker reads it before all else."""
+    assert population is not None
+    assert population.usual
+    harness.raw.produce(harness.settings.topic(GlobalSkill.TOPIC), encode(population), key=population.domain.encode())
+    harness.raw.flush(10)
+
+
 async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_choices(
     harness: Harness, tmp_path: Path
 ) -> None:
     split, _ = read(data_set(tmp_path / "films", tastes(USERS, VISITS)))
-    arm = sager_rules(ArmOptions(tau=ROUNDS))
+    arm = sager_counts(ArmOptions(tau=ROUNDS))
     await arm.train(split, lambda *_: None)
     assert any(each.facets for each in arm.rounds)
+    publish(harness, shared(split, lambda *_: None).population)
     # What the community says comes with the rankings here.
     harness.worker(propagate=False)
 
@@ -67,3 +98,85 @@ async def test_the_warm_up_leaves_the_skills_that_the_stream_learns_of_the_same_
     assert streamed == {user_id: lines(skill) for user_id, skill in arm.skills.items()}
     assert {version for version, *_ in streamed.values()} == {ROUNDS}
     assert harness.outputs.dead_letters == []
+
+
+def alone(plan: Plan) -> Plan:
+    """The plan without a community, and with one population for all: nobody's next choice waits for the graph."""
+    common = plan.populations[min(plan.populations)]
+    return replace(
+        plan,
+        choices={
+            user_id: tuple(replace(choice, context=Retrieved(), popularity={}) for choice in choices)
+            for user_id, choices in plan.choices.items()
+        },
+        populations=dict.fromkeys(plan.populations, common),
+    )
+
+
+async def test_users_who_choose_through_the_broker_are_ranked_for_and_learned_from_as_in_the_process(
+    harness: Harness, tmp_path: Path
+) -> None:
+    [made] = plans(data_set(tmp_path / "films", tastes(USERS, VISITS)), [Lists.EXPOSED], [2], USERS)
+    plan = alone(made)
+    played = await Play(ARMS[SAGER], plan, (By.MIX,), weighs=False).run()
+    assert {bool(turn.order) for turn in played.turns} == {True, False}, "with visits that come without a list"
+    population = next(iter(plan.populations.values()))
+    publish(harness, population)
+    harness.worker(retrieve=False, propagate=False, weights_flush_seconds=0.1)
+    # Weights that learn come over a topic in their own time: here they are frozen before the first choice.
+    harness.send(
+        WeightCommand(
+            event_id="freeze",
+            occurred_at=datetime.now(UTC),
+            domain=plan.domain,
+            action=WeightAction.FREEZE,
+            actor="test",
+        )
+    )
+    harness.until(lambda out: any(weights.frozen for weights in out.values(Weights)), "frozen weights")
+
+    told = 0
+    for user_id, visits in plan.past.items():
+        for visit in visits:
+            harness.events.interaction(user_id, plan.domain, plan.items[visit.item_id], at=visit.at)
+            told += 1
+    harness.events.flush()
+    harness.count(Profile, told)
+    begun: set[str] = set()
+    learned = 0
+    for turn in played.turns:
+        if turn.order:
+            choose(harness, plan, turn)
+            begun.add(turn.user_id)
+        else:
+            item = plan.items[turn.choice.taken.item_id]
+            harness.events.interaction(turn.user_id, plan.domain, item, at=turn.choice.taken.at)
+            told += 1
+            harness.events.flush()
+            harness.count(Profile, told)
+        learned += turn.user_id in begun  # a visit before the first choice is for the prior alone
+        harness.until(lambda out, n=learned: len(out.diffs) >= n, f"{learned} diffs")
+
+    streamed = {skill.user_id: lines(skill) for skill in harness.skills().values()}
+    assert streamed == {user_id: lines(skill) for user_id, skill in played.skills.items() if user_id in begun}
+    assert harness.outputs.dead_letters == []
+
+
+def choose(harness: Harness, plan: Plan, turn: Turn) -> None:
+    """Ask for a ranking, find it as the process has it, and take what the user took."""
+    choice = turn.choice
+    request = harness.events.rank_request(
+        turn.user_id,
+        plan.domain,
+        [plan.items[item_id] for item_id in choice.candidates],
+        request_id=choice.request_id,
+        at=choice.taken.at,
+    )
+    harness.events.flush()
+    out = harness.until(
+        lambda out: any(found.ranking_id == choice.request_id for found in out.values(Ranking)), "the ranking"
+    )
+    [ranking] = [found for found in out.values(Ranking) if found.ranking_id == choice.request_id]
+    assert tuple(item.item_id for item in ranking.candidates) == turn.order
+    harness.events.selection(request, choice.taken.item_id, at=choice.taken.at)
+    harness.events.flush()

@@ -10,6 +10,7 @@ import typer
 from evaluation.draw import Negatives
 from streams.cli.evaluation.online import online
 from streams.cli.evaluation.report import RESULTS, report
+from streams.cli.evaluation.stream import stream
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, examples
 from streams.cli.output import console, note, print_json_line, row, table
@@ -36,6 +37,7 @@ def register(app: typer.Typer) -> None:
             "sager eval --data data/ --arm popularity,item-knn",
             "sager eval --data data/ --arm profile --candidates popular --users 500 --json",
             "sager eval arms",
+            "sager eval stream --data data/ --candidates popular",
             "sager eval online --data data/ --users 60",
             "sager eval report",
         ),
@@ -47,6 +49,14 @@ def register(app: typer.Typer) -> None:
         short_help="How skills grow while they are used.",
         epilog=examples("sager eval online --data data/ --users 60", "sager eval online --data data/ --json"),
     )(online)
+    group.command(
+        "stream",
+        short_help="How skills learn from choice to choice.",
+        epilog=examples(
+            "sager eval stream --data data/ --history 0,3,10 --candidates popular --users 400",
+            "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
+        ),
+    )(stream)
     group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 

@@ -73,7 +73,7 @@ class Answers:
         known = {item.item_id for item in items}
         companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
         text = "" if self._step.by is RankSkill.NONE else short.record.text
-        task = Task(items, request.instruction, context.facets, companions, text, request.request_id)
+        task = Task(items, request.instruction, context.facets, companions, text, seed=request.request_id)
         asks = context.asks and (slim_by is None or slim_by.fallback is None)
         used = self._pipeline.learned_weights.of(request.domain)
         ranking, features = await self._reason(task, state, short, used.weights, asks=asks)

@@ -63,7 +63,7 @@ class TestTemplate:
         [prior] = [line for line in statinit(users[0]) if line.kind is Kind.PREFERENCE]
         [line] = built(*users).attributes
 
-        expected = {"tier": Tier.MEDIUM, "source": Source.GLOBAL, "support": 0}
+        expected = {"tier": Tier.MEDIUM, "source": Source.GLOBAL, "support": 0, "taken": 0, "expected": 0}
         assert line == prior.model_copy(update=expected)
 
     @pytest.mark.parametrize(("lovers", "tier"), [(8, Tier.MEDIUM), (7, Tier.LOW)])

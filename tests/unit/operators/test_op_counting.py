@@ -116,10 +116,13 @@ class TestOneChoice:
         [noir] = [change for change in diff.changes if change.attribute_id == id_of(NOIR)]
         assert noir.reason == "lately taken 6.6 times where 2.4 were to be expected"
 
-    def test_choice_without_alternatives_says_nothing_new(self) -> None:
-        after, _ = chose(a_skill(), a_contrast([NOIR]))
+    def test_choice_without_alternatives_is_a_visit(self) -> None:
+        skill, usual = a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1)), {id_of(NOIR): 200, id_of(SAGA): 300}
 
-        assert the(after, NOIR).tier is Tier.SILENT
+        _, diff = chose(skill, a_contrast([NOIR]), usual=usual)
+
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (ONE, 200), id_of(SAGA): (0, 300)}
 
     def test_several_spellings_in_one_item_count_once(self) -> None:
         after, _ = chose(a_skill(), a_contrast(["genre: Noir", "genre: NOIR", NOIR], [[SAGA]]))
@@ -286,14 +289,14 @@ def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]
     skill, log = played([(f"genre: {taken}", [f"genre: {genre}" for genre in left]) for taken, left in choices])
     ledger: dict[str, list[int]] = {}
     for taken, left in choices:
-        shown = [taken, *left]
+        shown = [taken, *left] if left else []
         for genre, counts in ledger.items():
             counts[0] -= counts[0] // 16
-            counts[1] = counts[1] - counts[1] // 16 + shown.count(genre) * 1_024 // len(shown)
+            counts[1] = counts[1] - counts[1] // 16 + (shown.count(genre) * 1_024 // len(shown) if shown else 0)
         if taken in ledger:
             ledger[taken][0] += 1_024
         else:
-            ledger[taken] = [1_024, shown.count(taken) * 1_024 // len(shown)]
+            ledger[taken] = [1_024, shown.count(taken) * 1_024 // len(shown) if shown else 0]
 
     assert {line.value: [line.taken, line.expected] for line in skill.attributes} == ledger
     assert encode(fold(log)["ann", "films"]) == encode(skill)

@@ -5,6 +5,7 @@ import pytest
 from evaluation import world as worlds
 from evaluation.arms import ArmOptions, make
 from evaluation.split import read
+from operators.rank.weights import DEFAULT_WEIGHTS
 from schemas import ChangeKind, Tier
 from tests.unit.quality.quality_builders import data_set
 
@@ -42,7 +43,7 @@ async def test_evolving_changes_no_shared_world(split):
 
 
 async def test_without_rounds_sager_is_statinit(split):
-    found = await orders(await trained("sager-rules", split, tau=0), split)
+    found = await orders(await trained("sager-counts", split, tau=0), split)
 
     assert found == await orders(await trained("statinit", split, tau=0), split)
 
@@ -87,6 +88,30 @@ async def test_what_the_community_says_reaches_only_who_reads_it(split):
     assert told.now(user_id).context.companions
     assert not alone.now(user_id).popularity
     assert not alone.now(user_id).context.companions
+
+
+async def test_the_product_is_played_up_to_the_case_and_ranks_by_what_it_learned(split):
+    arm = await trained("sager", split, tau=2)
+
+    turns = [turn for turn in arm.played.turns if turn.order]
+    assert len(turns) == 2 * len(split.cases)
+    for case in split.cases:
+        last = [visit.item_id for visit in split.training[case.user_id][-2:]]
+        assert [turn.choice.taken.item_id for turn in turns if turn.user_id == case.user_id] == last
+        assert arm.played.skills[case.user_id].contrasts == 2
+    assert arm.played.weights != DEFAULT_WEIGHTS
+    ranked = await orders(arm, split)
+    assert all(set(order) == set(case.candidates) for order, case in zip(ranked, split.cases, strict=True))
+    assert ranked == await orders(await trained("sager", split, tau=2), split)
+
+
+async def test_a_visit_is_in_the_history_or_a_choice_and_never_both(split):
+    none, some = await trained("sager", split, tau=0), await trained("sager", split, tau=2)
+
+    for case in split.cases:
+        met = len(split.training[case.user_id])
+        assert max(line.support for line in none.played.skills[case.user_id].attributes) <= met
+        assert max(line.support for line in some.played.skills[case.user_id].attributes) <= met
 
 
 @pytest.mark.parametrize("host", ["vanilla", "static-profile", "dynamic-profile"])
