@@ -91,6 +91,6 @@ def found_in(visits: Visits, count: int) -> Found:
             met |= user.habits.keys()
             total += 1
         some += bool(user.habits)
-        last.update(user.habits)
+        last.update(user.habits.keys())
         ever.update(met)
     return Found(len(users), total, some, last, ever)
