@@ -78,10 +78,17 @@ class Tally(Model):
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
     )
     habits_forget: int = Field(
-        default=0, ge=0, le=1_024, description="What part of its counts a habit that `habits` names forgets first."
+        default=0,
+        ge=0,
+        le=1_024,
+        exclude_if=is_nothing,
+        description="What part of its counts a habit that `habits` names forgets first.",
     )
     habits: dict[HabitName, HabitAdded] = Field(
-        default_factory=dict, max_length=MAX_HABITS, description="What was added to each question that the list asked."
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="What was added to each question that the list asked.",
     )
 
 
@@ -182,7 +189,10 @@ class PolicySkill(Event):
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
     habits: dict[HabitName, HabitCounts] = Field(
-        default_factory=dict, max_length=MAX_HABITS, description="How they decide, in counts; sure ones are lines too."
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="How they decide, in counts; sure ones are lines too.",
     )
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Event, Model
+from .base import Event, Model, is_nothing
 from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
 
 MAX_FACTS = 32
@@ -63,5 +63,5 @@ class ItemFacts(Model):
     title: Title = ""
     facts: tuple[Fact, ...] = Field(default=(), max_length=MAX_FACTS)
     measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
-        default_factory=dict, max_length=2 * len(Measure)
+        default_factory=dict, max_length=2 * len(Measure), exclude_if=is_nothing
     )
