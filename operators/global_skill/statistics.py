@@ -12,7 +12,7 @@ from typing import NamedTuple
 from operators.attributes import fact_ids
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
-from schemas import MAX_POPULAR, Attribute, GlobalSkill, Kind, Memory, Profile, ReasonedBy, Source, Tier
+from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
 MAX_SHARES = 512
@@ -226,8 +226,7 @@ def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attri
     lines: list[Attribute] = []
     per_dimension: Counter[str] = Counter()
     for one in held:
-        # How somebody behaves cannot be known before they did: patterns are told as shares.
-        if one.attribute.kind is Kind.PATTERN or one.attribute.dimension in limits.elsewhere:
+        if one.attribute.dimension in limits.elsewhere:
             continue
         share = _share(one.users, users)
         if len(lines) >= (limits.lines if share >= limits.template_share else limits.least_lines):
