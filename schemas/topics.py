@@ -104,7 +104,7 @@ class Topic:
         written_by: who produces it, for the documentation.
         max_message_bytes: the largest record that the broker accepts.
         single_partition: every process reads it whole, instead of a share of its users.
-        internal: a table's changelog, not meant for other readers.
+        internal: a table's changelog or a message between agents, not meant for other readers.
         packed: whether its values are compressed, see `streams.kafka.packed`: only where no app reads them.
         worked_off: whether the workers' group consumes it, so that what waits there is lag.
     """
@@ -199,7 +199,7 @@ _ALL = (
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
     Topic("global-skills", GlobalSkill, Key.DOMAIN, "CLI", compact=True, single_partition=True),
-    Topic("outcomes", Outcome, Key.DOMAIN, "the agent evolve", timedelta(days=7), worked_off=True),
+    Topic("outcomes", Outcome, Key.DOMAIN, "the agent evolve", timedelta(days=7), internal=True, worked_off=True),
     Topic("weight-commands", WeightCommand, Key.DOMAIN, "CLI", timedelta(days=90), worked_off=True),
     Topic("weights", Weights, Key.DOMAIN, "the agent weigh: its table's changelog", compact=True),
     Topic("dead-letters", DeadLetter, Key.ORIGINAL, "any stage", timedelta(days=90), max_message_bytes=4 * MEBIBYTE),

@@ -85,6 +85,7 @@ def settings(bootstrap: str, tmp_path: Path) -> Settings:
         # The graph's messages are half of a worker's load, and few tests are about them.
         fan_out=2,
         graph_flush_seconds=0.2,
+        weights_flush_seconds=0.2,
         support_floor=3,
     )
 

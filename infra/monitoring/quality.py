@@ -132,6 +132,12 @@ SKILLS = (
         ],
     ),
     Panel(
+        "What counts in rankings, by domain and part",
+        "Learned from choices. A part at its bound, or a jump: who writes selections? `sager weights show`, `freeze`.",
+        COUNT,
+        [Query(f'max by (domain, part) (sager_weight{{{OF},domain=~"$domain"}})', "{{domain}} {{part}}")],
+    ),
+    Panel(
         "Length of skills, in characters",
         "The cap is 1,500. The 99th percentile at the cap: lines are evicted.",
         COUNT,

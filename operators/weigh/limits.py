@@ -82,9 +82,13 @@ class WeighLimits:
         """Start and bounds of a part."""
         return _bounds(self.mix[part], self.surest)
 
+    def start_of(self, dimension: str) -> float:
+        """The start value of a dimension."""
+        return self.dimensions.get(dimension, UNKNOWN_DIMENSION)
+
     def of_dimension(self, dimension: str) -> Bounds:
         """Start and bounds of a dimension."""
-        value = self.dimensions.get(dimension, UNKNOWN_DIMENSION)
+        value = self.start_of(dimension)
         factor = self.dimension_factor
         spread, step = self.dimension_spread * value, self.dimension_step * value
         return _bounds(Start(value, spread, value / factor, value * factor, step), self.surest)

@@ -36,6 +36,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "token": "operations.token",
         "dead-letters": "operations.dead_letters",
         "rebuild": "operations.rebuild",
+        "weights": "operations.weights",
     },
     "Evaluation": {"eval": "evaluation.run"},
 }

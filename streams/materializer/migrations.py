@@ -144,5 +144,14 @@ FROM_3_SHADOW: Final = (
 )
 """How shadow arms ranked."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW)}
+FROM_4_WEIGHTS: Final = (
+    """
+    CREATE TABLE weights (
+        domain VARCHAR, version BIGINT, choices BIGINT, frozen BOOLEAN, event_id VARCHAR, updated_at TIMESTAMP,
+        document VARCHAR, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (domain))
+    """,
+)
+"""What counts how much in rankings."""
+
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW), 4: FROM_4_WEIGHTS}
 """The statements that migrate a layout to the next one, by layout."""

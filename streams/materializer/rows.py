@@ -26,10 +26,11 @@ from schemas import (
     SkillDiff,
     SlimSkill,
     Topic,
+    Weights,
     decode,
 )
 from streams.kafka.packed import unpack
-from streams.materializer import ranking_rows, ranking_tables, shadow_tables, skill_rows, tables
+from streams.materializer import ranking_rows, ranking_tables, shadow_tables, skill_rows, tables, weight_tables
 from streams.materializer.columns import Table
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import fit_to_keep
@@ -198,6 +199,7 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),
         (ShadowOutcome, shadow_tables.SHADOW_OUTCOMES, shadow_tables.shadow_outcome),
+        (Weights, weight_tables.WEIGHTS, weight_tables.weights),
     )
 }
 

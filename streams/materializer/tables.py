@@ -22,6 +22,7 @@ from streams.materializer.fields import (
 )
 from streams.materializer.ranking_tables import CONTRASTS, RANK_REQUESTS, RANKINGS, SELECTIONS
 from streams.materializer.shadow_tables import SHADOW_OUTCOMES
+from streams.materializer.weight_tables import WEIGHTS
 
 ITEMS = Table(
     "items",
@@ -276,5 +277,6 @@ TABLES = (
     GLOBAL_SKILLS,
     DEAD_LETTERS,
     SHADOW_OUTCOMES,
+    WEIGHTS,
 )
 """Every table with a topic; child tables come with their parents."""

@@ -1,4 +1,4 @@
-"""Sends a person's command or request to forget, and waits until a worker has carried it out."""
+"""Sends a command about a person or a domain, or a request to forget, and waits until a worker has carried it out."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,19 @@ from typing import Self, TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
-from schemas import BadRecord, Event, ForgetRequest, Receipt, SkillCommand, SkillDiff, decode, encode, topic_of
+from schemas import (
+    BadRecord,
+    Event,
+    ForgetRequest,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    WeightCommand,
+    Weights,
+    decode,
+    encode,
+    topic_of,
+)
 from streams.kafka.clients import client_config, no_group, partition_of
 from streams.kafka.producer import Outbox
 from streams.kafka.scanner import REQUEST_SECONDS
@@ -18,17 +30,17 @@ AnswerT = TypeVar("AnswerT", bound=Event)
 
 
 class Commander:
-    """Sends commands about one user and follows that user's partition of the log. Use it as a context manager.
+    """Sends commands about one user or domain and follows their partition of the log. Use it as a context manager.
 
     Args:
         settings: the deployment.
-        user_id: the user whose skills the commands change.
+        owner: the user whose skills the commands change, or the domain whose weights.
         outbox: sends them; by default one of its own, whose first record takes a second while it gets its id.
     """
 
-    def __init__(self, settings: Settings, user_id: str, outbox: Outbox | None = None) -> None:
+    def __init__(self, settings: Settings, owner: str, outbox: Outbox | None = None) -> None:
         self._settings = settings
-        self._partition = partition_of(user_id, settings.partitions)
+        self._partition = partition_of(owner, settings.partitions)
         self._outbox = outbox or Outbox(settings)
         self._log = Consumer(
             client_config(
@@ -63,6 +75,23 @@ class Commander:
             return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
 
         return self._ask(request, Receipt, is_done, seconds)
+
+    def weigh(self, command: WeightCommand, seconds: float) -> Weights | None:
+        """Sends a command about a domain's weights and returns them afterwards; None if none arrive in time.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+        where = TopicPartition(self._settings.topic(command.TOPIC), self._partition)
+        _, begin = self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
+
+        def is_it(weights: Weights) -> bool:
+            """Whether they have taken in what stands where this command will: weights name positions, not commands."""
+            told = any(held.topic == where.topic and held.offset >= begin for held in weights.applied)
+            return told and weights.domain == command.domain
+
+        return self._ask(command, Weights, is_it, seconds)
 
     def _ask(
         self, event: Event, answer: type[AnswerT], is_it: Callable[[AnswerT], bool], seconds: float

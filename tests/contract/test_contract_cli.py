@@ -53,7 +53,7 @@ def test_completion_can_be_installed() -> None:
 
 def test_choices_are_those_of_the_schemas() -> None:
     """The command line has its own, because importing the schemas takes longer than `--help` may."""
-    assert {each.value for each in TierName} == {str(each) for each in Tier if each}, "nobody says that a line is silent"
+    assert {each.value for each in TierName} == {str(each) for each in Tier if each}, "nobody calls a line silent"
     assert {each.value for each in KindName} == {each.value for each in Kind}
     assert {each.value for each in ScopeName} == {each.value for each in Scope}
     assert Settings(reasoner=Reasoner.RULES.value)

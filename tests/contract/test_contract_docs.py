@@ -188,7 +188,15 @@ def test_every_command_and_option_that_is_shown_exists(file: Path) -> None:
     assert wrong == []
 
 
-GROUPS = {"sager", "sager token", "sager policy", "sager schemas", "sager global-skill", "sager dead-letters"}
+GROUPS = {
+    "sager",
+    "sager token",
+    "sager policy",
+    "sager schemas",
+    "sager global-skill",
+    "sager weights",
+    "sager dead-letters",
+}
 
 
 def test_the_page_of_commands_has_every_command() -> None:

@@ -25,6 +25,8 @@ PUBLIC = {
     "forget-requests": (USER, "ForgetRequest", 30 * DAY, False),
     "receipts": ("subject", "Receipt", FOR_EVER, True),
     "global-skills": ("domain", "GlobalSkill", FOR_EVER, True),
+    "weights": ("domain", "Weights", FOR_EVER, True),
+    "weight-commands": ("domain", "WeightCommand", 90 * DAY, False),
     "dead-letters": ("the original record's key", "DeadLetter", 90 * DAY, False),
     "shadow-outcomes": (USER, "ShadowOutcome", 30 * DAY, False),
 }
@@ -38,14 +40,17 @@ TABLES = {
 GRAPH = {
     "item-touches": (TAKER, "Touch", 7 * DAY, False),
 }
+LEARNED = {
+    "outcomes": ("domain", "Outcome", 7 * DAY, False),
+}
 
 
 def test_registry_has_these_topics_and_no_others() -> None:
-    assert set(TOPICS) == {*PUBLIC, *TABLES, *GRAPH}
-    assert {base for base, topic in TOPICS.items() if topic.internal} == {*TABLES, *GRAPH}
+    assert set(TOPICS) == {*PUBLIC, *TABLES, *GRAPH, *LEARNED}
+    assert {base for base, topic in TOPICS.items() if topic.internal} == {*TABLES, *GRAPH, *LEARNED}
 
 
-@pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items()])
+@pytest.mark.parametrize(("base", "expected"), [*PUBLIC.items(), *TABLES.items(), *GRAPH.items(), *LEARNED.items()])
 def test_topic_is_keyed_and_kept_as_designed(base: str, expected: tuple[str, str, timedelta | None, bool]) -> None:
     topic = TOPICS[base]
 

@@ -45,7 +45,7 @@ def items(value: str) -> list[ItemFacts]:
 def lines(value: str) -> list[Attribute]:
     said = [
         an_attribute(f"{dimension}: {words}", tier, kind=kind)
-        for tier, kind, dimension in zip(Tier, Kind, ("director", "exploration", "era"), strict=True)
+        for tier, kind, dimension in zip(list(Tier)[1:], Kind, ("director", "exploration", "era"), strict=True)
         for words in (PLAIN, value)
     ]
     sure = an_attribute(f"director: {value}", Tier.HIGH, kind=Kind.PREFERENCE, support=9, pinned=True)

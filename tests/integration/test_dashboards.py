@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 
-from schemas import Contrast
+from schemas import Contrast, WeightAction, WeightCommand
 from streams.http import tokens
+from streams.kafka.events import EventOutbox
 from streams.local.broker import free_port
 from tests import probes
 from tests.dashboards import PAGE, RULES, Asked, dashboards, filled, of_alerts, of_annotations, of_panels, variables
@@ -77,6 +79,11 @@ class Choices:
             events.selection(ranking, shown[number % 7]["item_id"])
         if number % 15 == 3:
             events.interaction(user, domain, shown[0])
+        if number == 4:
+            at = {"event_id": f"w{number}", "occurred_at": datetime.now(UTC)}
+            action = WeightAction.UNFREEZE
+            with EventOutbox(self._harness.settings) as outbox:
+                outbox.send(WeightCommand(**at, domain=domain, action=action, actor="ops"))
         if number % 60 == 9:
             self._harness.raw.produce(self._harness.settings.topic("rankings"), b"no ranking", b"user-1")
 

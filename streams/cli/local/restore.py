@@ -3,7 +3,7 @@
 | what | so that |
 |---|---|
 | skill-diffs | a rebuild from the log gives the same skills |
-| skills, slim-skills, global-skills | the worker's tables and the apps go on where they were |
+| skills, slim-skills, global-skills, weights | the worker's tables and the apps go on where they were |
 | receipts | what was forgotten stays so |
 | interactions | priors, memories and what items know of their takers are made of them; the worker had them in tables |
 
@@ -30,6 +30,7 @@ from schemas import (
     Receipt,
     SkillDiff,
     SlimSkill,
+    Weights,
     compound_key,
     decode,
     diff_key,
@@ -109,6 +110,7 @@ class _Restorer:
             interactions=self._produce(self._interactions()),
         )
         self._produce(self._global_skills())
+        self._produce(self._weights())
         self._produce(self._receipts())
         try:
             self._outbox.flush(FLUSH_SECONDS, "records")
@@ -191,6 +193,12 @@ class _Restorer:
     def _global_skills(self) -> Iterator[Record]:
         for domain, text in self._rows("SELECT domain, document FROM global_skills"):
             yield Record(GlobalSkill.TOPIC, None, domain.encode(), text.encode())
+
+    def _weights(self) -> Iterator[Record]:
+        for domain, text in self._rows("SELECT domain, document FROM weights"):
+            # On its domain's partition: whoever learns it has the table there.
+            partition = partition_of(domain, self._settings.partitions)
+            yield Record(Weights.TOPIC, None, domain.encode(), text.encode(), partition)
 
     def _receipts(self) -> Iterator[Record]:
         """On the partition where they were: nobody knows any more of whom they are. With other partitions on all."""

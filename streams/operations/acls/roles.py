@@ -120,7 +120,13 @@ ROLES: dict[Role, Access] = {
         writes=_without(ALL, _OF_PEOPLE),
         looks_at=ALL,
         joins=(APP_ID,),
-        asks=(unused_group("global-skills"), unused_group("items"), unused_group("oldest"), unused_group("scan")),
+        asks=(
+            unused_group("global-skills"),
+            unused_group("weights"),
+            unused_group("items"),
+            unused_group("oldest"),
+            unused_group("scan"),
+        ),
     ),
     Role.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",
@@ -143,11 +149,11 @@ ROLES: dict[Role, Access] = {
     ),
     Role.ANALYST: Access("reads DuckDB, never Kafka"),
     Role.OPERATOR: Access(
-        "creates the topics; runs doctor, dead letters, rebuild and global skills",
+        "creates the topics; runs doctor, dead letters, rebuild, global skills and weights",
         reads=ALL,
         writes=ALL,
         looks_at=ALL,
-        asks=(APP_ID, unused_group("global-skills"), unused_group("scan")),
+        asks=(APP_ID, unused_group("global-skills"), unused_group("commands"), unused_group("scan")),
         makes_topics=True,
     ),
 }

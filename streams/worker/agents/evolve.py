@@ -81,9 +81,10 @@ class Evolve:
         async with self._one_at_a_time(visit.user_id):
             receipt = self._pipeline.receipt(visit.user_id)
             state = self._read(visit, receipt)
+            # Also where it is a repeat: who died may have written the skill, and sent nothing.
+            await self._complete(event, state)
             effects = self._step.visit(state, visit, item, position)
             if effects.version is not None:
-                await self._complete(event, state)
                 await self._apply(event, effects.version)
                 if self._shadow is not None:
                     self._shadow.visit(event, visit, item, position, receipt)

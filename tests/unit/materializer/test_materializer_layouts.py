@@ -83,7 +83,7 @@ def test_arms_and_prompts_are_told_from_what_was_kept(older):
         assert arms == [("r1", "evolved"), ("r2", "no-skill"), ("r3", "no-skill")]
         assert rows(store, "SELECT ranking_id, arm FROM contrasts") == [("r1", "evolved")]
         gated = {1: [(1, None, False)], 2: [(1, "evolve.v2", False), (2, None, True)]}
-        found = rows(store, "SELECT version, prompt, gated FROM skill_diffs ORDER BY 1")
+        found = rows(store, "SELECT version, prompt, gated FROM skill_diffs WHERE user_id = 'ann' ORDER BY 1")
         assert found in gated.values()
 
 

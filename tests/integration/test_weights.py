@@ -1,0 +1,100 @@
+"""Weights through a real broker: learned from rankings of ours, the same in two workers, reset by a person."""
+
+import random
+
+import pytest
+
+from operators.seals import sealed
+from operators.weigh import in_use, learned, start
+from schemas import Contrast, Outcome, Position, Ranking, Weights, decode
+from streams.operations import weights
+from tests.e2e.cli_user import answer, sager
+from tests.harness import Harness
+from tests.worlds import film, slate
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+USERS, EACH, DOMAIN = 6, 4, "films"
+
+
+def newest(harness: Harness) -> Weights:
+    """The domain's weights as they were last published."""
+    return decode(Weights, harness.outputs.newest(Weights)[DOMAIN.encode()])
+
+
+def folded(harness: Harness) -> Weights:
+    """What the outcomes on the topic make of the start values, offline."""
+    weights = None
+    for message in harness.outputs.records["outcomes"]:
+        outcome = decode(Outcome, message.value())
+        where = Position(
+            topic=str(message.topic()),
+            partition=int(message.partition() or 0),
+            offset=int(message.offset() or 0),
+            timestamp_ms=message.timestamp()[1],
+        )
+        weights = learned(start(DOMAIN, outcome) if weights is None else weights, outcome, where)
+    assert weights is not None
+    return sealed(weights)
+
+
+def test_weights_are_learned_once_used_by_all_and_reset_by_a_person(harness: Harness) -> None:
+    env = {
+        "SAGER_BOOTSTRAP": harness.settings.bootstrap,
+        "SAGER_PREFIX": harness.settings.prefix,
+        "SAGER_PARTITIONS": str(harness.settings.partitions),
+        "SAGER_EMBEDDED": "true",
+        "SAGER_DATA_DIR": str(harness.settings.data_dir),
+    }
+    assert "no domain has learned" in sager("weights", "show", env=env).stdout
+    assert sager("weights", "show", "--domain", DOMAIN, env=env).returncode == 1
+    one = harness.worker("one")
+    harness.has_started("one")
+    for user in range(USERS):
+        for number in range(3):
+            harness.events.interaction(f"u{user}", DOMAIN, film(6 * number + user))
+    harness.events.flush()
+    harness.quiet()
+    for number in range(USERS * EACH):
+        harness.events.rank_request(f"u{number % USERS}", DOMAIN, slate(number, 8, 60), request_id=f"r{number}")
+    harness.events.flush()
+    rankings: list[Ranking] = harness.count(Ranking, USERS * EACH).values(Ranking)
+    assert {ranking.injected.weights_version for ranking in rankings} == {0}
+    rng = random.Random(1)
+    half = len(rankings) // 2
+    for place, ranking in enumerate(rankings):
+        if place == half:
+            # In the middle of it all another worker takes over some partitions, and the first one is gone.
+            harness.worker("two")
+            harness.has_started("two")
+            harness.kill(one)
+        taken = rng.choice(ranking.candidates[:4]).item_id
+        harness.events.selection(ranking, taken)
+    harness.events.flush()
+    harness.count(Contrast, len(rankings))
+    harness.quiet()
+
+    telling = {c.event_id for c in harness.outputs.values(Contrast) if c.features is not None}
+    outcomes: list[Outcome] = harness.outputs.values(Outcome)
+    assert len(telling) > USERS
+    assert len({outcome.event_id for outcome in outcomes}) == len(outcomes) == len(telling)
+    assert newest(harness) == folded(harness)
+
+    shown = answer("weights", "show", env=env)[0]
+    assert (shown["domain"], shown["choices"], shown["seal"]) == (DOMAIN, len(telling), "right")
+    assert shown["mix"]["skill"]["weight"] == pytest.approx(in_use(newest(harness)).skill, abs=1e-3)
+    assert weights.read_published(harness.settings)[DOMAIN].weights == newest(harness)
+    frozen = answer("weights", "freeze", "--domain", DOMAIN, env=env)
+    assert [each["frozen"] for each in frozen] == [True]
+    assert "frozen" in sager("weights", "show", env=env).stdout
+    unsure = sager("weights", "reset", env=env)
+    assert unsure.returncode == 2
+    assert "--yes" in unsure.stderr
+    reset = answer("weights", "reset", "--yes", env=env)
+    assert [(each["choices"], each["frozen"]) for each in reset] == [(0, True)]
+
+    harness.events.rank_request("u1", DOMAIN, slate(99, 8, 60), request_id="last")
+    harness.events.flush()
+    harness.until(lambda out: any(r.ranking_id == "last" for r in out.values(Ranking)), "the last ranking")
+    last = next(r for r in harness.outputs.values(Ranking) if r.ranking_id == "last")
+    assert last.injected.weights_version == reset[0]["version"]
