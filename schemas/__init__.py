@@ -10,7 +10,8 @@ from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selec
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
 from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from .items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
+from .habits import HabitAdded, HabitCounts, HabitName
+from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
 from .memory import (
     MAX_COMPANIONS,
     MAX_CROWD,
@@ -58,6 +59,7 @@ __all__ = [
     "MAX_EVIDENCE",
     "MAX_FACETS",
     "MAX_FACTS",
+    "MAX_MEASURE",
     "MAX_MEMORY_FACTS",
     "MAX_OTHERS",
     "MAX_POPULAR",
@@ -88,6 +90,9 @@ __all__ = [
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
+    "HabitAdded",
+    "HabitCounts",
+    "HabitName",
     "Injected",
     "Interaction",
     "Item",
@@ -97,6 +102,7 @@ __all__ = [
     "Key",
     "Kind",
     "Learned",
+    "Measure",
     "Memory",
     "Mix",
     "Model",

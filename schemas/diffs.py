@@ -9,6 +9,7 @@ from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
 from .forgetting import Digest
+from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
 from .items import Fact
 from .reasoned import ReasonedBy
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
@@ -75,6 +76,19 @@ class Tally(Model):
         max_length=MAX_ATTRIBUTES,
         exclude_if=is_nothing,
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
+    )
+    habits_forget: int = Field(
+        default=0,
+        ge=0,
+        le=1_024,
+        exclude_if=is_nothing,
+        description="What part of its counts a habit that `habits` names forgets first.",
+    )
+    habits: dict[HabitName, HabitAdded] = Field(
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="What was added to each question that the list asked.",
     )
 
 
@@ -174,6 +188,12 @@ class PolicySkill(Event):
     version: int = Field(default=0, ge=0)
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
+    habits: dict[HabitName, HabitCounts] = Field(
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="How they decide, in counts; sure ones are lines too.",
+    )
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)

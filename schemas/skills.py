@@ -172,7 +172,7 @@ def moment_of(timestamp_ms: int) -> datetime:
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
-_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}"
+_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}(?:, {_PHRASE})?"
 SLIM_TEXT = rf"^(?:{_LIKES}(?: \| {_STYLE})?|{_STYLE})?$"
 """What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
 is not seen is in it, and a bar only between its two parts. Records of older releases may look otherwise."""

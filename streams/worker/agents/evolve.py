@@ -164,7 +164,8 @@ class Evolve:
         """The user's skill as it is now, with what else a step goes by."""
         told = self._pipeline.global_skills
         known = newest(self._pipeline, record), receipt, memory
-        return State(*known, told.shares(record.domain), told.usual(record.domain))
+        domain = record.domain
+        return State(*known, told.shares(domain), told.usual(domain), told.popularity(domain))
 
     async def _apply(self, event: Any, version: Version | None) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""
