@@ -16,7 +16,7 @@ from .reasoned import ReasonedBy
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
-MAX_POPULAR = 2_048
+MAX_POPULAR = 8_192
 MAX_USUAL = 512
 ONE = 1_024
 """A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""

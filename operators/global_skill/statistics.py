@@ -36,6 +36,8 @@ class GlobalLimits:
 
     Attributes:
         floor: an attribute that fewer users hold is told nobody, neither as a share nor as a line.
+        items_floor: an item that fewer users took is not told. Fewer than the floor: how many took an item is nobody's
+            taste, and rankings ask for companions of as many (`SAGER_SUPPORT_FLOOR`).
         template_share: an attribute that this share of the users holds is a line for new users.
         medium_share: from this share on the line is medium, and may reach the slim skill; below, low.
         lines: most lines of the template.
@@ -45,6 +47,7 @@ class GlobalLimits:
     """
 
     floor: int = 5
+    items_floor: int = 2
     template_share: float = 0.2
     medium_share: float = 0.4
     lines: int = 12
@@ -255,7 +258,7 @@ def global_skill(
         attributes=_template(held, population.users, limits),
         shares=shares,
         usual=population.usual(limits.floor),
-        items=population.popular(limits.floor),
+        items=population.popular(limits.items_floor),
         personas=tuple(
             Persona(name=name, share=_share(population.personas[name], population.users), strategy=strategy)
             for name, strategy in zip(PERSONAS, told, strict=True)
