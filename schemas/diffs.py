@@ -7,7 +7,7 @@ from pydantic import Field
 
 from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
-from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
 from .items import Fact
@@ -152,6 +152,11 @@ class SkillDiff(Event):
         exclude_if=is_nothing,
         description="Up to where the person's interactions are counted in the seed.",
     )
+    counted_until: UtcDatetime | None = Field(
+        default=None,
+        exclude_if=is_nothing,
+        description="Interactions from until then are in the lines already: they were brought along with them.",
+    )
     changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
@@ -198,6 +203,7 @@ class PolicySkill(Event):
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    counted_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
     last_diff: SkillDiff | None = None
     rewritten: int = Field(default=0, ge=0, description="The last diff's.")
     chain: Digest | None = Field(default=None, description="The last diff's seal.")

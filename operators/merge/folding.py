@@ -65,6 +65,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "attributes": attributes,
             "habits": habits,
             "strategy": strategy_of(attributes),
+            "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
             "applied": with_applied(diff.seeded_from or skill.applied, diff.source),

@@ -229,7 +229,8 @@ class Evolve:
             return Effects(Outcome.FORGOTTEN, skill)
         if not skill.version or self.mode is not EvolveMode.COUNTS:
             return Effects(Outcome.COUNTED, skill)
-        if holds(skill, visit.event_id, source):
+        is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
+        if is_brought_along or holds(skill, visit.event_id, source):
             return Effects(Outcome.REPEATED, skill)
         if self.passes_over(skill):
             return Effects(Outcome.FROZEN, skill)

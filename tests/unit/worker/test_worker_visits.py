@@ -9,8 +9,8 @@ import pytest
 
 from operators.chain import breaks
 from operators.merge import fold
-from schemas import Candidate, Interaction, PolicySkill, Profile, SkillDiff, compound_key, encode
-from tests.builders import a_time
+from schemas import Action, Candidate, Interaction, PolicySkill, Profile, SkillDiff, Tier, compound_key, encode
+from tests.builders import a_command, a_time, an_attribute
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import choice, put
 from tests.worlds import film
@@ -115,3 +115,18 @@ async def test_a_worker_may_die_after_any_effect(
         if not has_died:
             break
     assert after > 15, "it died after every effect that there is"
+
+
+async def test_interactions_that_an_import_brings_along_are_not_counted_twice(deployment: FakeDeployment) -> None:
+    """The lines that were imported have counted them already; later ones are new."""
+    log, worker = deployment.log, deployment.worker()
+    lines = (an_attribute("genre: noir", Tier.HIGH, support=4),)
+    log.put(a_command(Action.IMPORT, user_id="ann", domain="films", lines=lines, occurred_at=a_time(60)))
+    await worker.quiet()
+
+    log.put_all([visit(1, after=-3_600), visit(2, after=7_200)])
+    await worker.quiet()
+
+    assert [diff.event_id for diff in visits_of(log)][1:] == ["visit-2"]
+    assert log.newest(Profile)[KEY].interactions == 2
+    assert encode(fold(log.diffs)["ann", "films"]) == encode(log.newest(PolicySkill)[KEY])
