@@ -143,7 +143,6 @@ class Strategy(Model):
 
     must_include: tuple[Label, ...] = Field(default=(), max_length=5)
     tie_breaker: Annotated[str, Field(max_length=200)] = ""
-    exploration: Share = 0.15
 
 
 class Position(Model):
@@ -197,14 +196,6 @@ class SlimSkill(Event):
     seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
 
-class Persona(Model):
-    """A kind of user in the domain, by activity (App. D): how many there are, and how to decide for them."""
-
-    name: Label
-    share: Share
-    strategy: Annotated[str, Field(max_length=300)] = ""
-
-
 class GlobalSkill(Event):
     """A domain's population template, for users without history (paper 2.3, App. D)."""
 
@@ -226,6 +217,4 @@ class GlobalSkill(Event):
         max_length=MAX_POPULAR,
         description="The items that most users took lately, with how many did.",
     )
-    personas: tuple[Persona, ...] = Field(default=(), max_length=8)
-    guidance: Text = Field(default="", description="How to decide for somebody new, in words, for people and prompts.")
     reasoned_by: ReasonedBy = ReasonedBy()

@@ -82,8 +82,8 @@ def log(
         )
         return
     out = console()
-    for name, each in by_domain(shown).items():
-        _show_log(out, each, costs, _words(by_domain(diffs)[name]))
+    for each in by_domain(shown).values():
+        _show_log(out, each, costs)
     if len(shown) < len(diffs):
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
 
@@ -138,27 +138,14 @@ def verdict_of(said: "Judgement") -> str:
     return str(said.verdict) if said.verdict.value == "unrelated" else f"{said.verdict}, by no fact"
 
 
-def _words(diffs: "Sequence[SkillDiff]") -> dict[tuple[int, str], str]:
-    """What the counts of each line say after each version; most changes leave a line's tier, and give no reason."""
-    from operators.evidence import in_words  # noqa: PLC0415
-    from operators.history import counted  # noqa: PLC0415
-
-    return {name: in_words(line.taken, line.expected) for name, line in counted(diffs).items()}
-
-
-def _show_log(
-    out: "Console",
-    diffs: "Sequence[SkillDiff]",
-    costs: dict[tuple[str, int], float],
-    words: dict[tuple[int, str], str],
-) -> None:
+def _show_log(out: "Console", diffs: "Sequence[SkillDiff]", costs: dict[tuple[str, int], float]) -> None:
     """A block per version: nothing stands in a column that is narrower than an id."""
     first = diffs[0]
     out.print(printable(f"{first.user_id} · {first.domain}"), style="bold", markup=False)
     for each in diffs:
         head = f"version {each.version} · {each.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
         tail = [_evidence(each), _reasoner(each), _cost(each, costs)]
-        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each, words))
+        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each))
     out.print()
 
 
@@ -185,13 +172,13 @@ def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
     )
 
 
-def _said(diff: "SkillDiff", words: dict[tuple[int, str], str]) -> list[tuple[str, str]]:
+def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
     """What a version did and why, line by line."""
     said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
     verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
     for change in diff.changes:
         model = verdicts.get(change.attribute_id)
-        why = change.reason or words.get((diff.version, change.attribute_id), "")
+        why = change.reason or _added(diff, change)
         said.append((change_of(change), " · ".join(filter(None, (why, model and f"the model: {model}")))))
     if diff.frozen is not None:
         said.append(("frozen" if diff.frozen else "learns again", ""))
@@ -210,6 +197,14 @@ def _thought(diff: "SkillDiff") -> list[tuple[str, str]]:
     said += [(f"? {each.attribute_id}", verdict_of(each)) for each in left if each.verdict.value != "unrelated"]
     unrelated = [each.attribute_id for each in left if each.verdict.value == "unrelated"]
     return said + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
+
+
+def _added(diff: "SkillDiff", change: "Change") -> str:
+    """What a change that left the tier added to the line's counts."""
+    from operators.evidence import number_of  # noqa: PLC0415
+
+    counts = diff.tally.lines.get(change.attribute_id) if diff.tally and change.kind == "reinforced" else None
+    return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
 
 
 def _evidence(diff: "SkillDiff") -> str:

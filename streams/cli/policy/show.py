@@ -153,9 +153,9 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     told = [
         f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",
         f"tie breaker: {strategy.tie_breaker}" if strategy.tie_breaker else "",
-        f"exploration: {strategy.exploration:.0%}",
     ]
-    out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
+    if any(told):
+        out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
     out.print()
 
 
