@@ -16,8 +16,8 @@ from .items import Fact
 from .skills import Position
 
 MAX_TAKEN = 20
-MAX_NEWEST = 20
-MAX_OTHERS = 40
+MAX_NEWEST = 13
+MAX_OTHERS = 32
 MAX_TAKERS = 32
 MAX_CROWD = 12
 MAX_COMPANIONS = 48
