@@ -7,7 +7,7 @@ from evaluation.arms.arm import Progress
 from evaluation.case import Split
 from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, neighbour_of, takers_of, touches, with_taken
+from operators.propagate import GraphLimits, heard, neighbour_of, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
@@ -57,7 +57,8 @@ class World:
         memory = with_taken(self.memories.get(user_id), user_id, self.domain, facts, visit.at, event_id)
         self.memories[user_id] = memory
         for item_id, taker in takers_of(touches(memory, visit.item_id, self.limits)):
-            self._takers.setdefault(item_id, {})[user_id] = taker
+            takers = self._takers.setdefault(item_id, {})
+            takers[user_id] = heard(takers.get(user_id), taker)
             self._items.pop(item_id, None)
 
     def near(self, user_id: str, memory: Memory | None = None) -> Neighbourhood | None:

@@ -10,6 +10,8 @@ from schemas import Attribute, Evidence, Fact, Kind, Source, Tier, derived_id
 
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
 """Dimensions that say how a user ranks, not what they like (paper 2.3)."""
+CREATORS = {"author": "authors", "director": "directors", "artist": "artists", "brand": "brands"}
+"""Dimensions of which an item has a few values out of very many, with their plurals."""
 
 
 MAX_ID_CHARS = 200

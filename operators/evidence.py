@@ -148,11 +148,16 @@ def in_words(taken: int, expected: int) -> str:
     >>> in_words(1_024, 102)
     'lately taken once where 0.1 were to be expected'
     """
-    times = "once" if taken == ONE else f"{_number(taken)} times"
-    return f"lately taken {times} where {_number(expected)} were to be expected"
+    times = "once" if taken == ONE else f"{number_of(taken)} times"
+    return f"lately taken {times} where {number_of(expected)} were to be expected"
 
 
-def _number(count: int) -> str:
+def number_of(count: int) -> str:
+    """A count in choices.
+
+    >>> number_of(2_150), number_of(1_024)
+    ('2.1', '1')
+    """
     return f"{count / ONE:.1f}".removesuffix(".0")
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.merge import fold, start
+from operators.evidence import is_counted
+from operators.merge import fold, merge, start
 from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff
 
 
@@ -23,6 +24,19 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
     if not upto or upto[-1].version != version:
         return None
     return fold(upto)[first.user_id, first.domain]
+
+
+def counted(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
+    """The lines with their counts after each version, by version and id; of versions before counts, none.
+
+    Args:
+        diffs: all diffs of one user and domain, in order.
+    """
+    skill, found = None, {}
+    for diff in diffs:
+        skill = merge(skill, diff)
+        found.update({(diff.version, line.attribute_id): line for line in skill.attributes if is_counted(line)})
+    return found
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from operators.applied import remember, with_applied
 from operators.attributes import fact_id
 from schemas import (
     MAX_MEMORY_FACTS,
+    MAX_NEWEST,
     MAX_OTHERS,
     MAX_RECENT,
     MAX_TAKEN,
@@ -129,7 +130,7 @@ def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Tou
         taker=neighbour_of(memory.user_id, limits.secret),
         version=memory.version,
         degree=len(memory.taken),
-        newest=tuple(taken.item_id for taken in reversed(memory.taken))[: MAX_OTHERS + 1],
+        newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
         tastes=tastes(memory.taken),
         items=tuple(Touched(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
     )
@@ -208,10 +209,23 @@ def on_touch(
     if held is not None and held.version >= arrived.version:
         return None
     takers = [taker for taker in item.takers if taker is not held]
+    arrived = heard(held, arrived)
     newest_last = sorted([*takers, arrived], key=_by_time)[-MAX_TAKERS:]
     if not any(taker is arrived for taker in newest_last):  # older than all that there is room for
         return None
     return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": tuple(newest_last)})
+
+
+def heard(held: Taker | None, arrived: Taker) -> Taker:
+    """What an item knows of a taker once it hears of them again.
+
+    A touch tells the newest items only. Those taken next to this one say most about it, and by the time of the
+    last hearing they are long out of the newest: so what was heard before stays, as far as there is room.
+    """
+    if held is None:
+        return arrived
+    others = dict.fromkeys((*arrived.others, *held.others))
+    return replace(arrived, others=tuple(others)[:MAX_OTHERS])
 
 
 def _by_time(taker: Taker) -> tuple[datetime, str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
+from operators.habits.axes import POLES
 from schemas import Attribute, Change, Judgement, SkillDiff, Tally, line_of
 
 FORGOTTEN = "forgotten"
@@ -99,10 +100,11 @@ def _without(diff: SkillDiff, line: str) -> SkillDiff:
 
 
 def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
-    """The counts, those of the line under another name."""
-    return tally.model_copy(
-        update={
-            counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
-            for counts in ("begun", "lines", "places")
-        }
-    )
+    """The counts, those of the line under another name; of a habit, whose counts speak of nothing else, none."""
+    kept: dict[str, object] = {
+        counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
+        for counts in ("begun", "lines", "places")
+    }
+    gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
+    kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}
+    return tally.model_copy(update=kept)

@@ -20,7 +20,6 @@ _MOST_LINE_CHARS = max(_TIER_CHARS) + _PINNED_CHARS
 _MOST_OTHER_CHARS = 400
 """More than all headings and the longest strategy have."""
 MUST_INCLUDE = 3
-EXPLORATION = 0.15
 
 
 @lru_cache(maxsize=16_384)
@@ -82,12 +81,10 @@ def fits(attributes: Sequence[Attribute], most: int) -> bool:
 
 
 def _strategy_lines(strategy: Strategy) -> str:
-    return (
-        "## Strategy\n"
-        f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}\n"
-        + (f"- tie breaker: {clip(strategy.tie_breaker, 70)}\n" if strategy.tie_breaker else "")
-        + f"- exploration: {strategy.exploration:.0%}"
-    )
+    told = ["## Strategy", f"- must include: {', '.join(clip(v, 30) for v in strategy.must_include)}"]
+    if strategy.tie_breaker:
+        told.append(f"- tie breaker: {clip(strategy.tie_breaker, 70)}")
+    return "\n".join(told)
 
 
 def render(skill: PolicySkill) -> str:
@@ -96,21 +93,15 @@ def render(skill: PolicySkill) -> str:
 
 
 def strategy_of(attributes: Iterable[Attribute]) -> Strategy:
-    """How to use these attributes (App. E.3): what to include, what breaks a tie, how much to explore."""
+    """How to use these attributes (App. E.3): what to include, what breaks a tie."""
     medium = Tier.MEDIUM
     sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))
     likes = [a.value for a in sure if a.kind is Kind.PREFERENCE]
     criteria = [a.value for a in sure if a.kind is Kind.CRITERION]
-    patterns = [a.value for a in sure if a.kind is Kind.PATTERN]
-    exploration = EXPLORATION
-    if any(value.startswith("explores") for value in patterns):
-        exploration = 0.3
-    elif any(value.startswith("stays") for value in patterns):
-        exploration = 0.05
     tie_breaker = criteria[0] if criteria else next(iter(likes[MUST_INCLUDE:]), "")
-    return _strategy(tuple(likes[:MUST_INCLUDE]), tie_breaker, exploration)
+    return _strategy(tuple(likes[:MUST_INCLUDE]), tie_breaker)
 
 
 @lru_cache(maxsize=4_096)
-def _strategy(must_include: tuple[str, ...], tie_breaker: str, exploration: float) -> Strategy:
-    return Strategy(must_include=must_include, tie_breaker=tie_breaker, exploration=exploration)
+def _strategy(must_include: tuple[str, ...], tie_breaker: str) -> Strategy:
+    return Strategy(must_include=must_include, tie_breaker=tie_breaker)

@@ -136,13 +136,10 @@ def _line(line: Attribute) -> str:
 def _strategy(skill: PolicySkill) -> list[str]:
     strategy = skill.strategy
     include = ", ".join(f"**{inline(value)}**" for value in strategy.must_include)
-    return [
-        "## Strategy",
-        *([f"- must include: {include}"] if include else []),
-        *([f"- tie breaker: **{inline(strategy.tie_breaker, 70)}**"] if strategy.tie_breaker else []),
-        f"- exploration: {strategy.exploration:.0%} of what is shown may be something new",
-        "",
-    ]
+    told = [f"- must include: {include}"] if include else []
+    if strategy.tie_breaker:
+        told.append(f"- tie breaker: **{inline(strategy.tie_breaker, 70)}**")
+    return ["## Strategy", *told, ""] if told else []
 
 
 def _sureness(skill: PolicySkill) -> list[str]:

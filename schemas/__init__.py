@@ -10,11 +10,13 @@ from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selec
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
 from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
-from .items import MAX_FACTS, Candidate, Fact, Item, ItemFacts
+from .habits import HabitAdded, HabitCounts, HabitName
+from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
 from .memory import (
     MAX_COMPANIONS,
     MAX_CROWD,
     MAX_MEMORY_FACTS,
+    MAX_NEWEST,
     MAX_OTHERS,
     MAX_TAKEN,
     MAX_TAKERS,
@@ -39,7 +41,6 @@ from .skills import (
     Evidence,
     GlobalSkill,
     Kind,
-    Persona,
     Position,
     SlimSkill,
     Source,
@@ -58,7 +59,9 @@ __all__ = [
     "MAX_EVIDENCE",
     "MAX_FACETS",
     "MAX_FACTS",
+    "MAX_MEASURE",
     "MAX_MEMORY_FACTS",
+    "MAX_NEWEST",
     "MAX_OTHERS",
     "MAX_POPULAR",
     "MAX_RECENT",
@@ -88,6 +91,9 @@ __all__ = [
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
+    "HabitAdded",
+    "HabitCounts",
+    "HabitName",
     "Injected",
     "Interaction",
     "Item",
@@ -97,13 +103,13 @@ __all__ = [
     "Key",
     "Kind",
     "Learned",
+    "Measure",
     "Memory",
     "Mix",
     "Model",
     "OpenRanking",
     "OpenRankings",
     "Outcome",
-    "Persona",
     "PolicySkill",
     "Position",
     "Profile",

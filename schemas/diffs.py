@@ -7,8 +7,9 @@ from pydantic import Field
 
 from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
-from .fields import AttributeId, DomainField, Identifier, Text, UserIdField
+from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
+from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
 from .items import Fact
 from .reasoned import ReasonedBy
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
@@ -76,6 +77,19 @@ class Tally(Model):
         exclude_if=is_nothing,
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
     )
+    habits_forget: int = Field(
+        default=0,
+        ge=0,
+        le=1_024,
+        exclude_if=is_nothing,
+        description="What part of its counts a habit that `habits` names forgets first.",
+    )
+    habits: dict[HabitName, HabitAdded] = Field(
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="What was added to each question that the list asked.",
+    )
 
 
 class Refusal(StrEnum):
@@ -138,6 +152,11 @@ class SkillDiff(Event):
         exclude_if=is_nothing,
         description="Up to where the person's interactions are counted in the seed.",
     )
+    counted_until: UtcDatetime | None = Field(
+        default=None,
+        exclude_if=is_nothing,
+        description="Interactions from until then are in the lines already: they were brought along with them.",
+    )
     changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
@@ -174,10 +193,17 @@ class PolicySkill(Event):
     version: int = Field(default=0, ge=0)
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
+    habits: dict[HabitName, HabitCounts] = Field(
+        default_factory=dict,
+        max_length=MAX_HABITS,
+        exclude_if=is_nothing,
+        description="How they decide, in counts; sure ones are lines too.",
+    )
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    counted_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
     last_diff: SkillDiff | None = None
     rewritten: int = Field(default=0, ge=0, description="The last diff's.")
     chain: Digest | None = Field(default=None, description="The last diff's seal.")

@@ -1,13 +1,27 @@
 """Items as apps send them, and the facts that a parser finds in them."""
 
+from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Event, Model
+from .base import Event, Model, is_nothing
 from .fields import DomainField, ItemIdField, Label, Metadata, Text, Title
 
 MAX_FACTS = 32
+MAX_MEASURE = 1e9
+"""Larger numbers are no measure of an item; parsers leave them out."""
+
+
+class Measure(StrEnum):
+    """What can be measured of an item, and so be more or less than of the others in its list."""
+
+    PRICE = "price"
+    YEAR = "year"
+    RATING = "rating"
+    POPULARITY = "popularity"
+    DISTANCE = "distance"
+    LENGTH = "length"
 
 
 class Candidate(Model):
@@ -35,9 +49,19 @@ class Fact(Model):
     value: Label
 
 
+Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
+"""A measured number, in whatever unit the app's items have."""
+
+
 class ItemFacts(Model):
-    """An item reduced to what `evolve` needs: its name and its facts."""
+    """An item reduced to what `evolve` needs: its name, its facts, and its measures by the names of `Measure`.
+
+    A measure of a name that is not known, from a newer worker, is read and says nothing.
+    """
 
     item_id: ItemIdField
     title: Title = ""
     facts: tuple[Fact, ...] = Field(default=(), max_length=MAX_FACTS)
+    measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
+        default_factory=dict, max_length=2 * len(Measure), exclude_if=is_nothing
+    )

@@ -16,7 +16,8 @@ from .items import Fact
 from .skills import Position
 
 MAX_TAKEN = 20
-MAX_OTHERS = 12
+MAX_NEWEST = 13
+MAX_OTHERS = 32
 MAX_TAKERS = 32
 MAX_CROWD = 12
 MAX_COMPANIONS = 48
@@ -78,7 +79,7 @@ class Touch(Model):
     version: Version = Field(description="The version of the user's memory.")
     degree: Degree = Field(description="How many items the user has in memory.")
     newest: tuple[ItemIdField, ...] = Field(
-        default=(), max_length=MAX_OTHERS + 1, description="The user's newest items, the newest first."
+        default=(), max_length=MAX_NEWEST, description="The user's newest items, the newest first."
     )
     tastes: tuple[AttributeId, ...] = Field(default=(), max_length=MAX_TASTES, description="What they take most often.")
     items: tuple[Touched, ...] = Field(default=(), max_length=MAX_TAKEN, description="The items that are to hear.")
@@ -98,7 +99,7 @@ class Taker:
         at: when the user last took the item.
         times: how often.
         degree: how many items the user has in memory.
-        others: their newest other items, the newest first.
+        others: their other items that the item has heard of, those of the newest hearing first.
         tastes: what they take most often.
     """
 

@@ -16,7 +16,7 @@ from .reasoned import ReasonedBy
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
-MAX_POPULAR = 2_048
+MAX_POPULAR = 8_192
 MAX_USUAL = 512
 ONE = 1_024
 """A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes."""
@@ -143,7 +143,6 @@ class Strategy(Model):
 
     must_include: tuple[Label, ...] = Field(default=(), max_length=5)
     tie_breaker: Annotated[str, Field(max_length=200)] = ""
-    exploration: Share = 0.15
 
 
 class Position(Model):
@@ -172,7 +171,7 @@ def moment_of(timestamp_ms: int) -> datetime:
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
-_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}"
+_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}(?:, {_PHRASE})?"
 SLIM_TEXT = rf"^(?:{_LIKES}(?: \| {_STYLE})?|{_STYLE})?$"
 """What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
 is not seen is in it, and a bar only between its two parts. Records of older releases may look otherwise."""
@@ -197,14 +196,6 @@ class SlimSkill(Event):
     seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
 
 
-class Persona(Model):
-    """A kind of user in the domain, by activity (App. D): how many there are, and how to decide for them."""
-
-    name: Label
-    share: Share
-    strategy: Annotated[str, Field(max_length=300)] = ""
-
-
 class GlobalSkill(Event):
     """A domain's population template, for users without history (paper 2.3, App. D)."""
 
@@ -226,6 +217,4 @@ class GlobalSkill(Event):
         max_length=MAX_POPULAR,
         description="The items that most users took lately, with how many did.",
     )
-    personas: tuple[Persona, ...] = Field(default=(), max_length=8)
-    guidance: Text = Field(default="", description="How to decide for somebody new, in words, for people and prompts.")
     reasoned_by: ReasonedBy = ReasonedBy()

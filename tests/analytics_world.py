@@ -15,8 +15,10 @@ from tempfile import mkdtemp
 
 from operators import whatif
 from operators.contrast import on_ranking, on_selection, slot_of
-from operators.evolve import Proposal, RulesReasoner, validate
-from operators.merge import MergeLimits, fit_seed, merge, resolve, resolve_command, start
+from operators.evidence import fixed
+from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
+from operators.global_skill import Population
+from operators.merge import MergeLimits, fit_seed, merge, resolve_command, resolve_counts, start
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
 from operators.rank import facet_weights, rank
@@ -48,6 +50,7 @@ from schemas import (
     SkillCommand,
     SkillDiff,
     SlimSkill,
+    Source,
     Verdict,
     derived_id,
     encode,
@@ -124,6 +127,7 @@ class _Builder:
         self._people = people.simulate(USERS, 7, self._items, self._facts)
         self._rng = random.Random(7)
         self._profiles, self._memories, self._heard, self._said = {}, {}, {}, {}
+        self._usual: dict[str, dict[str, int]] = {}
 
     def run(self) -> AnalyticsWorld:
         for domain, items in self._items.items():
@@ -131,6 +135,12 @@ class _Builder:
                 self._send(Item(event_id=f"item-{item.item_id}", occurred_at=MONDAY, domain=domain, item=item), MONDAY)
         for person in self._people[: USERS - 5]:  # the last five are newcomers
             self._past(person)
+        for domain in DOMAINS:
+            population = Population(domain)
+            for profile in self._profiles.values():
+                if profile.domain == domain:
+                    population.add(profile)
+            self._usual[domain] = fixed(population.usual(floor=5))
         turns = [
             (MONDAY + timedelta(days=7 * (number % 3) + 1.6 * turn, minutes=13 * number), number, turn)
             for number in range(USERS)
@@ -236,21 +246,25 @@ class _Builder:
 
     def _evolve(self, key: tuple[str, str], contrast: Contrast, *, by_llm: bool, fails: bool) -> None:
         skill = self._skill(key, contrast)
-        proposal = RulesReasoner().propose(contrast, skill)
+        proposal = CountsReasoner().propose(contrast, skill)
         if fails:
-            told = ReasonedBy(reasoner="rules", fallback="timeout: no answer within 30 s")
+            told = ReasonedBy(reasoner="counts", fallback="timeout: no answer within 30 s")
             proposal = replace(proposal, reasoned_by=told)
         elif by_llm:
+            proposal = RulesReasoner().propose(contrast, skill)
             told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
             proposal = replace(proposal, reasoned_by=told, analysis=f"{contrast.chosen.title} stands out.")
             proposal = replace(proposal, judged=_judged(proposal, skill, contrast))
+            if skill.version % 6 == 5:
+                proposal = replace(proposal, reinforced=(*proposal.reinforced, "preference:mood:uplifting-reads"))
         source = _position(skill.version)
         self._shadow(key, contrast, skill)
-        self._learn(key, skill, resolve(skill, validate(proposal, skill, contrast), contrast, source))
+        validated = validate(proposal, skill, contrast)
+        self._learn(key, skill, resolve_counts(skill, validated, contrast, source, self._usual[key[1]]))
 
     def _shadow(self, key: tuple[str, str], contrast: Contrast, live: PolicySkill) -> None:
-        """An arm that believes at once what is new follows half of the users."""
-        if not whatif.in_share(key[0], "bold", 0.5):
+        """An arm that keeps only twelve lines follows half of the users."""
+        if not whatif.in_share(key[0], "short", 0.5):
             return
         skill = self._world.shadows.get(key, live)
         outcome = ShadowOutcome(
@@ -258,7 +272,7 @@ class _Builder:
             occurred_at=contrast.occurred_at,
             user_id=key[0],
             domain=key[1],
-            arm="bold",
+            arm="short",
             ranking_id=contrast.ranking_id,
             candidates=1 + len(contrast.unchosen),
             live_rank=whatif.place(contrast, live.attributes),
@@ -268,11 +282,9 @@ class _Builder:
             live_contrasts=live.contrasts,
             shadow_contrasts=skill.contrasts,
         )
-        proposal = RulesReasoner(discoveries=6, common_share=0.8).propose(contrast, skill)
-        limits = MergeLimits(discoveries=6, weaken_window=1)
-        self._world.shadows[key] = merge(
-            skill, resolve(skill, validate(proposal, skill, contrast), contrast, None, limits)
-        )
+        validated = validate(CountsReasoner().propose(contrast, skill), skill, contrast)
+        diff = resolve_counts(skill, validated, contrast, None, self._usual[key[1]], MergeLimits(attributes=12))
+        self._world.shadows[key] = merge(skill, diff)
         self._send(outcome, contrast.occurred_at)
 
     def _command(self, number: int, at: datetime) -> None:
@@ -286,7 +298,9 @@ class _Builder:
             user_id=key[0],
             domain=key[1],
             action=action,
-            attribute_id=max(skill.attributes, key=lambda line: (line.tier, line.support)).attribute_id,
+            attribute_id=max(
+                skill.attributes, key=lambda line: (line.source is Source.PRIOR, line.confirmed_at > 0, line.tier)
+            ).attribute_id,
             actor="support",
             reason="the user asked for it",
         )
@@ -307,7 +321,7 @@ class _Builder:
 
     def _skill(self, key: tuple[str, str], event: Event) -> PolicySkill:
         if key not in self._world.skills:
-            return start(*key, fit_seed(statinit(self._profiles.get(key))), event)
+            return start(*key, fit_seed(statinit(self._profiles.get(key), self._usual[key[1]])), event)
         return self._world.skills[key]
 
     def _remember(self, key: tuple[str, str], item: ItemFacts, at: datetime, event_id: str) -> None:

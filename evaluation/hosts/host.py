@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from operators.rank import LlmRanking, Task
-from operators.rank.deterministic import words
+from operators.words import words
 from schemas import Facet, ItemFacts
 
 _LIKES, _STYLE, _PREFERS = "likes", "style", "prefers "

@@ -2,7 +2,7 @@
 
 from evaluation.hosts.host import HostRequest, Ranks, by_model, ordered, parted, texts_of
 from operators.prompts import as_data
-from operators.rank.deterministic import words
+from operators.words import words
 from schemas import ItemFacts
 
 LAST = 5

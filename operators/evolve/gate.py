@@ -22,7 +22,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from operators.evolve.choice import Choice
-from operators.evolve.patterns import exploration
 from operators.evolve.proposal import Proposal, Reasoner
 from schemas import Contrast, PolicySkill, ReasonedBy, Tier
 
@@ -68,10 +67,8 @@ class GatedReasoner:
         choice = Choice.of(contrast)
         held = {line.attribute_id for line in skill.attributes}
         repeated = tuple(name for name in choice.facts if name in held)
-        habits = exploration(choice, skill)
         return Proposal(
-            reinforced=(*repeated, *habits.confirmed),
-            weakened=habits.contradicted,
+            reinforced=repeated,
             reasons=dict.fromkeys(repeated, "the chosen item has it, and nothing that is new"),
             reasoned_by=ReasonedBy(reasoner=self.name, gated=True),
         )

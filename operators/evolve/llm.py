@@ -1,14 +1,11 @@
 """The reasoner with a model: one call per contrast, and it can name only what code offers it (paper 2.5, C.1)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from operators.asks import Asker, Asks
 from operators.attributes import fact_id
-from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, words
-from operators.evolve.patterns import exploration
 from operators.evolve.proposal import Proposal
 from operators.evolve.question import MAX_JUDGED, PROMPT, Question, question
 from operators.evolve.replace import Replacement
@@ -32,7 +29,7 @@ class _Judges(Asker):
 
 
 class LlmReasoner(_Judges):
-    """Has a model judge what a choice says about a skill; exploration is counted by code."""
+    """Has a model judge what a choice says about a skill; habits are counted by code."""
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """What this choice says about this skill. Without anything to judge there is no call.
@@ -49,16 +46,9 @@ class LlmReasoner(_Judges):
             vouching=self._vouching,
         )
         if asked is None:
-            judged = Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
-        else:
-            reply = await self._ask(PROMPT, asked)
-            judged = proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
-        habits = exploration(Choice.of(contrast), skill)
-        return replace(
-            judged,
-            reinforced=(*judged.reinforced, *habits.confirmed),
-            weakened=(*judged.weakened, *habits.contradicted),
-        )
+            return Proposal(reasoned_by=ReasonedBy(reasoner=self.name))
+        reply = await self._ask(PROMPT, asked)
+        return proposal(asked, reply.answer, reply.reasoned_by(PROMPT))
 
 
 class LlmReplacer(_Judges):

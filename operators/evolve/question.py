@@ -17,7 +17,7 @@ from operators.asks import strict_object
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting
-from operators.evolve.patterns import is_exploration
+from operators.habits import is_habit
 from operators.prompts import template
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill, Verdict
@@ -79,7 +79,7 @@ def question(
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = quoting(contrast, skill.attributes, vouching)
-    said = [line for line in skill.attributes if line.tier and not is_exploration(line)]
+    said = [line for line in skill.attributes if line.tier and not is_habit(line)]
     relevant = [line for line in said if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = Choice.of(contrast).news(skill)

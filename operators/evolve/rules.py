@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from operators.attributes import fact_id
 from operators.evolve.choice import Choice
-from operators.evolve.patterns import exploration
 from operators.evolve.proposal import Proposal
 from schemas import Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
@@ -50,13 +49,12 @@ class RulesReasoner:
 
         reinforced = [name for name in choice.facts if name in held and choice.share[name] <= self.common_share]
         weakened = list(self._weaken(contrast, skill, choice))
-        habits = exploration(choice, skill)
         reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
         reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
         return Proposal(
-            reinforced=(*reinforced, *habits.confirmed),
+            reinforced=tuple(reinforced),
             discovered=self._discover(choice, held),
-            weakened=(*weakened, *habits.contradicted),
+            weakened=tuple(weakened),
             reasons=reasons,
             reasoned_by=_by(self.name),
         )

@@ -10,24 +10,16 @@ from datetime import datetime
 from typing import NamedTuple
 
 from operators.attributes import fact_ids
-from operators.global_skill.words import PLACES, dimension_words, guidance, strategies
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
-from operators.vouch import DEFAULT, Vouching
-from schemas import MAX_POPULAR, Attribute, GlobalSkill, Kind, Memory, Persona, Profile, ReasonedBy, Source, Tier
+from schemas import MAX_POPULAR, Attribute, GlobalSkill, Memory, Profile, ReasonedBy, Source, Tier
 from schemas.fields import Domain
 
-LIGHT, HEAVY = 15, 50
-"""Fewer interactions than the first are a light user's, more than the second a heavy one's (App. D)."""
-FAVOURITES = 3
-NARROW_SHARE = 0.5
-"""A heavy user is narrow when their three favourites make up this share of what they took."""
 MAX_SHARES = 512
 MAX_TOLD_USUAL = 256
 """What fewer items have is hardly to be expected of anybody; 64 would do."""
-LIGHT_USERS, MODERATE_USERS = "light", "moderate"
-WIDE_USERS, NARROW_USERS = "heavy, wide taste", "heavy, narrow taste"
-PERSONAS = (LIGHT_USERS, MODERATE_USERS, WIDE_USERS, NARROW_USERS)
+PLACES = frozenset({"area", "city"})
+"""Where somebody is follows from their request, not from where the others are."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +28,8 @@ class GlobalLimits:
 
     Attributes:
         floor: an attribute that fewer users hold is told nobody, neither as a share nor as a line.
+        items_floor: an item that fewer users took is not told. Fewer than the floor: how many took an item is nobody's
+            taste, and rankings ask for companions of as many (`SAGER_SUPPORT_FLOOR`).
         template_share: an attribute that this share of the users holds is a line for new users.
         medium_share: from this share on the line is medium, and may reach the slim skill; below, low.
         lines: most lines of the template.
@@ -45,6 +39,7 @@ class GlobalLimits:
     """
 
     floor: int = 5
+    items_floor: int = 2
     template_share: float = 0.2
     medium_share: float = 0.4
     lines: int = 12
@@ -55,15 +50,6 @@ class GlobalLimits:
     def __post_init__(self) -> None:
         if self.floor < 1:
             raise ValueError(f"the floor must be at least 1 user, not {self.floor}")
-
-    def offered(self) -> "GlobalLimits":
-        """The same floor, and twice as many lines of half the share: what a model is to choose from."""
-        return replace(
-            self,
-            lines=2 * self.lines,
-            per_dimension=2 * self.per_dimension,
-            template_share=self.template_share / 2,
-        )
 
 
 DEFAULT_LIMITS = GlobalLimits()
@@ -107,7 +93,6 @@ class Population:
         self.domain = domain
         self.prior = prior
         self.users = 0
-        self.personas: Counter[str] = Counter()
         self._tracked = tracked
         self._held: dict[str, Held] = {}
         self._takes: dict[str, Takes] = {}
@@ -128,7 +113,6 @@ class Population:
         if not profile.interactions:
             return
         self.users += 1
-        self.personas[persona_of(profile)] += 1
         for attribute in statinit(profile, limits=self.prior):
             if attribute.tier >= Tier.MEDIUM:
                 self._count(attribute)
@@ -175,7 +159,6 @@ class Population:
         """
         others = Population(self.domain, self.prior, self._tracked)
         others.users = self.users - 1
-        others.personas = self.personas - Counter([persona_of(profile)])
         others._held = dict(self._held)
         for attribute in statinit(profile, limits=self.prior):
             if attribute.tier >= Tier.MEDIUM:
@@ -212,31 +195,11 @@ class Population:
             self._held[attribute.attribute_id] = Held(spelled, known.users + 1)
 
 
-def persona_of(profile: Profile) -> str:
-    """The kind of user by how much they did, heavy ones also by how wide their taste is (App. D)."""
-    if profile.interactions < LIGHT:
-        return LIGHT_USERS
-    if profile.interactions <= HEAVY:
-        return MODERATE_USERS
-    return NARROW_USERS if _favourites_share(profile) >= NARROW_SHARE else WIDE_USERS
-
-
-def _favourites_share(profile: Profile) -> float:
-    """The share of the three favourite genres or categories; 0 where items have neither."""
-    for dimension in ("genre", "category"):
-        taken = Counter(profile.older.get(dimension, {}))
-        taken.update(fact.value for facts in profile.recent for fact in facts if fact.dimension == dimension)
-        if total := taken.total():
-            return sum(times for _, times in taken.most_common(FAVOURITES)) / total
-    return 0.0
-
-
 def global_skill(
     population: Population,
     event_id: str,
     occurred_at: datetime,
     limits: GlobalLimits = DEFAULT_LIMITS,
-    vouching: Vouching = DEFAULT,
 ) -> GlobalSkill:
     """The global skill of this population: the same for the same users.
 
@@ -245,8 +208,6 @@ def global_skill(
     """
     held = population.held(limits.floor)
     shares = {one.attribute.attribute_id: _share(one.users, population.users) for one in held[:MAX_SHARES]}
-    words = dimension_words({one.attribute.dimension for one in held})
-    told = strategies(words)
     return GlobalSkill(
         event_id=event_id,
         occurred_at=occurred_at,
@@ -255,22 +216,7 @@ def global_skill(
         attributes=_template(held, population.users, limits),
         shares=shares,
         usual=population.usual(limits.floor),
-        items=population.popular(limits.floor),
-        personas=tuple(
-            Persona(name=name, share=_share(population.personas[name], population.users), strategy=strategy)
-            for name, strategy in zip(PERSONAS, told, strict=True)
-            if population.users
-        ),
-        guidance=guidance(
-            population.domain,
-            population.users,
-            [
-                (one.attribute, _share(one.users, population.users))
-                for one in held
-                if vouching.of_line(one.attribute) is None
-            ],
-            words,
-        ),
+        items=population.popular(limits.items_floor),
         reasoned_by=ReasonedBy(reasoner="rules"),
     )
 
@@ -283,8 +229,7 @@ def _template(held: list[Held], users: int, limits: GlobalLimits) -> tuple[Attri
     lines: list[Attribute] = []
     per_dimension: Counter[str] = Counter()
     for one in held:
-        # How somebody behaves cannot be known before they did: patterns are told as shares and in the guidance.
-        if one.attribute.kind is Kind.PATTERN or one.attribute.dimension in limits.elsewhere:
+        if one.attribute.dimension in limits.elsewhere:
             continue
         share = _share(one.users, users)
         if len(lines) >= (limits.lines if share >= limits.template_share else limits.least_lines):

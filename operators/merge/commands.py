@@ -73,6 +73,7 @@ def resolve_command(
         is_contrast=False,
         frozen=answer.frozen,
         rolled_back_to=answer.rolled_back_to,
+        counted_until=command.occurred_at if command.action is Action.IMPORT else None,
         reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
         source=source,
     )

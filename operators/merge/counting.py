@@ -17,9 +17,12 @@ from operators.evidence import (
     tier_of,
 )
 from operators.evolve.validate import Validated
+from operators.habits import POLE_OF
+from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
 from operators.merge.folding import Counts, counts_after
+from operators.merge.habits import asked, decided, habits_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.render import fits
@@ -31,6 +34,7 @@ from schemas import (
     Contrast,
     Evidence,
     Fact,
+    HabitAdded,
     Interaction,
     ItemFacts,
     PolicySkill,
@@ -54,6 +58,7 @@ def resolve_counts(
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
+    popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
     """What a choice from a list does to this skill.
 
@@ -64,6 +69,7 @@ def resolve_counts(
         source: where it stands.
         usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
         limits: of the merge.
+        popularity: how many users took an item lately, for habits of going with them or not.
     """
     proposal = validated.proposal
     is_judged = proposal.reasoned_by.model is not None
@@ -77,6 +83,7 @@ def resolve_counts(
         skill.contrasts + 1,
         verdicts,
         lifted(skill.attributes, contrast),
+        asked(skill, contrast, popularity),
     )
     return next_diff(
         skill,
@@ -150,13 +157,16 @@ class _Counting:
         now: int,
         verdicts: Mapping[str, tuple[int, int]] | None = None,
         places: Mapping[str, int] | None = None,
+        habits: Mapping[str, HabitAdded] | None = None,
     ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
         before, verdicts = self.skill.attributes, verdicts or {}
-        self.tally = _tally(before, shown, verdicts, places)
+        self.tally = _tally(before, shown, verdicts, places, habits)
         taken = set(shown.taken)
         for line in before:
             name = line.attribute_id
+            if name in POLE_OF:
+                continue
             is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
             self._move(line, counts_after(line, self.tally), is_supported)
         held = self.taken.keys()
@@ -174,6 +184,11 @@ class _Counting:
             for line in strangers:
                 self._evict(line, NEVER_CONFIRMED)
             before = tuple(line for line in before if line not in strangers)
+        if habits:
+            moved, come = decided(before, habits_after(self.skill, self.tally), self.evidence, now)
+            self.changes += moved
+            over = {change.attribute_id for change in moved if change.after is None}
+            before, new = tuple(line for line in before if line.attribute_id not in over), [*come, *new]
         self._make_room(before, new)
 
     def _move(self, line: Attribute, counts: Counts, is_supported: bool) -> None:
@@ -278,15 +293,19 @@ def _tally(
     shown: Shown,
     verdicts: Mapping[str, tuple[int, int]],
     places: Mapping[str, int] | None,
+    habits: Mapping[str, HabitAdded] | None,
 ) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
     for line in lines:
         name = line.attribute_id
+        if name in POLE_OF:
+            continue
         if not is_counted(line) and line.tier is not Tier.SILENT:
             begun[name] = counts_of(line)
         more, less = verdicts.get(name, (0, 0))
         to_taken, to_expected = ONE * (name in taken) + more, shown.shares.get(name, 0) + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
-    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}))
+    fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
+    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}), **fading)

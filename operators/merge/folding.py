@@ -5,6 +5,8 @@ from typing import Any
 
 from operators.applied import is_applied, remember, with_applied
 from operators.evidence import MOST
+from operators.habits import POLE_OF
+from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
@@ -50,7 +52,10 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         )
     now = skill.contrasts + diff.is_contrast
     lines = diff.seed if diff.seed is not None else skill.attributes
+    habits = habits_after(skill, diff.tally, diff.changes)
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.tally)
+    if habits:
+        attributes = in_step(attributes, habits)
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
@@ -58,7 +63,9 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,
+            "habits": habits,
             "strategy": strategy_of(attributes),
+            "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),
             "applied": with_applied(diff.seeded_from or skill.applied, diff.source),
@@ -129,6 +136,8 @@ def apply_changes(
     updates: dict[str, dict[str, Any]] = {}
     if tally is not None:
         for line in lines:
+            if line.attribute_id in POLE_OF:
+                continue  # a habit's counts are the skill's own
             taken, expected, gained = counts_after(line, tally)
             if taken != line.taken or expected != line.expected or gained != line.gained:
                 updates[line.attribute_id] = {"taken": taken, "expected": expected, "gained": gained}

@@ -9,19 +9,11 @@ inside the list, and what the skill's evidence says are added: docs/decisions/00
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from operators.attributes import normalise
 from operators.rank.features import Spoken
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
+from operators.words import words
 from schemas import Attribute, Facet, ItemFacts
-
-_COMMON = frozenset(
-    """
-    a an and any are at be but for from have i in is it like me my of on or some something that the this to want with
-    would you
-    """.split()  # noqa: SIM905 - as prose it can be read
-)
 
 
 @dataclass(frozen=True)
@@ -59,7 +51,7 @@ def rank(
 
     Args:
         candidates: what is to be ranked, parsed.
-        attributes: the skill's lines; patterns say nothing about an item.
+        attributes: the skill's lines: what they like, and how they decide.
         instruction: the user's own words.
         facets: collaborative context: weight per attribute id.
         seed: decides between candidates that tie, so that no place in the input is favoured.
@@ -102,16 +94,6 @@ def ordered(
 def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     """What the facets of a user count in a ranking, by attribute id."""
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
-
-
-@lru_cache(maxsize=8_192)
-def words(text: str) -> frozenset[str]:
-    """The words of a text that mean something by themselves.
-
-    >>> sorted(words("Something like the Sci-Fi of 1984"))
-    ['1984', 'fi', 'sci']
-    """
-    return frozenset(normalise(text).split("-")) - _COMMON - {""}
 
 
 def _instructed(item: ItemFacts, asked: frozenset[str]) -> float:

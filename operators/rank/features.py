@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from operators.attributes import fact_id
 from operators.evidence import strength
+from operators.habits import habit_scores
 from operators.rank.weights import RankWeights, weighed_as
 from schemas import Attribute, Features, ItemFacts, Kind, Mix
 from schemas.weights import FEATURE_ONE, MAX_OUTCOME_DIMENSIONS, WIDEST
@@ -20,7 +21,8 @@ class Spoken:
 
     Attributes:
         companions, popularity, facets: what the community says, in standard deviations of the list.
-        dimensions: by dimension, how much oftener than expected what the candidate has was taken by this person.
+        dimensions: by dimension, how much oftener than expected what the candidate has was taken by this person; and
+            how much habits speak for it.
     """
 
     companions: Sequence[float] = ()
@@ -41,7 +43,7 @@ class Spoken:
 
         Args:
             candidates: what is to be ranked, parsed.
-            attributes: the skill's lines; patterns say nothing about an item.
+            attributes: the skill's lines: what they like, and how they decide.
             facets: weight per attribute id.
             companions: per item id, how strongly others took it together with what this user took.
             popularity: per item id, how many users took it lately.
@@ -52,7 +54,7 @@ class Spoken:
             _standard([companions.get(item.item_id, 0.0) for item in candidates]),
             _standard([math.log1p(popularity.get(item.item_id, 0)) for item in candidates]),
             _standard([math.fsum(facets.get(name, 0.0) for name in each) for each in ids]) if facets else (),
-            _liked(ids, attributes),
+            _liked(ids, attributes) | habit_scores(candidates, attributes, popularity),
         )
 
     def community(self, weights: RankWeights, candidates: int) -> list[float]:

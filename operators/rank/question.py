@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
-from operators.rank.deterministic import words
 from operators.rank.task import Task
 from operators.vouch import DEFAULT, Vouching, worded
+from operators.words import words
 from schemas import Fact, ItemFacts
 
 MIN_PROMPT_TOKENS = 1_300

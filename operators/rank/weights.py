@@ -25,6 +25,13 @@ DIMENSIONS: Mapping[str, float] = MappingProxyType(
         "keyword": 0.25,
         "meal": 0.2,
         "mood": 0.15,
+        "by_price": 1.0,
+        "by_year": 1.0,
+        "by_rating": 1.0,
+        "by_popularity": 1.0,
+        "by_distance": 1.0,
+        "by_length": 1.0,
+        "exploration": 1.0,
     }
 )
 """How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md)."""

@@ -1,6 +1,6 @@
 """Which lines of a skill bear on what is asked for: task-conditioned extraction without a model (paper 2.3)."""
 
-from operators.rank.deterministic import words
+from operators.words import words
 from schemas import PolicySkill
 
 _SIBILANT = ("ches", "shes", "sses", "xes", "zes")

@@ -1,12 +1,14 @@
-"""The slim skill that needs no LLM: likes by tier, distinctiveness and recency, one style phrase, within a budget."""
+"""The slim skill that needs no LLM: likes by tier, distinctiveness and recency, how they decide, within a budget."""
 
 import math
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
+from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
 from operators.vouch import DEFAULT, Vouching
@@ -14,9 +16,11 @@ from schemas import Attribute, Kind, PolicySkill, SlimSkill, Tier
 
 _KINDS = tuple(Kind)
 MAX_LIKES = 3
+MAX_STYLES = 2
+JOINT = ", "
 MAX_LIKE_CHARS = 40
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
-"""Where the paper measures longer injections (its figure 7), the room is for likes: there is but one style phrase."""
+"""Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short."""
 
 
 @dataclass(frozen=True)
@@ -109,11 +113,16 @@ def phrases(
         )
 
     said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in _KINDS}
+    habits: list[Attribute] = []
     for line in sorted(vouching.let_out(eligible(skill)), key=order):
-        if safe := plain(line.value):
+        if line.attribute_id in PLACE_OF:
+            habits.append(line)
+        elif safe := plain(line.value):
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
+    habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
     # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
-    return said[Kind.PREFERENCE], {**said[Kind.PATTERN], **said[Kind.CRITERION]}
+    styles = {line.value: line for line in habits}
+    return said[Kind.PREFERENCE], {**styles, **said[Kind.PATTERN], **said[Kind.CRITERION]}
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
@@ -128,7 +137,9 @@ def composed(
     count_tokens: Callable[[str], int],
     budget: int,
 ) -> Slimmed:
-    """As much of these likes and the first of these styles as the budget holds, as this skill's slim skill.
+    """As much of these likes and styles as the budget holds, as this skill's slim skill.
+
+    A second style phrase is said only where both are habits and all else has room.
 
     Args:
         skill: whose it is.
@@ -138,8 +149,8 @@ def composed(
         count_tokens: a real tokenizer's count.
         budget: in tokens.
     """
-    line = _fitting(tuple(likes), next(iter(styles), ""), count_tokens, budget)
-    said = [likes[like] for like in line.likes] + ([styles[line.style]] if line.style else [])
+    line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget)
+    said = [likes[like] for like in line.likes] + [styles[style] for style in line.styles]
     record = SlimSkill(
         event_id=skill.event_id,
         occurred_at=skill.occurred_at,
@@ -148,7 +159,7 @@ def composed(
         skill_version=skill.version,
         text=line.text,
         likes=line.likes[:MAX_LIKES],
-        style=line.style,
+        style=JOINT.join(line.styles),
         tokens=line.tokens,
     )
     return Slimmed(record, frozenset(line.attribute_id for line in said))
@@ -163,34 +174,40 @@ def text_of(
 ) -> str:
     """The text of what `slim` gives, for who compares two and sends neither."""
     likes, styles = phrases(skill, population, (), vouching)
-    return _fitting(tuple(likes), next(iter(styles), ""), count_tokens, budget).text
+    return _fitting(tuple(likes), _sayable(styles), count_tokens, budget).text
+
+
+def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
+    """The style phrases that may be said together, the best first: one, or two habits."""
+    best = tuple(islice(styles, MAX_STYLES))
+    return best if all(styles[style].attribute_id in PLACE_OF for style in best) else best[:1]
 
 
 class _Line(NamedTuple):
     """As much as a budget holds, as one line of text."""
 
     likes: tuple[str, ...]
-    style: str
+    styles: tuple[str, ...]
     text: str
     tokens: int
 
 
 @lru_cache(maxsize=8_192)
-def _fitting(likes: tuple[str, ...], style: str, count_tokens: Callable[[str], int], budget: int) -> _Line:
-    """The first of these likes and the style phrase that the budget holds; the same again for most versions."""
+def _fitting(likes: tuple[str, ...], styles: tuple[str, ...], count_tokens: Callable[[str], int], budget: int) -> _Line:
+    """The first of these likes and of these styles that the budget holds; the same again for most versions."""
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()
     for like in likes:
         if len(chosen) < most and _tokens(count_tokens, compose((*chosen, like), "")) <= budget:
             chosen = (*chosen, like)
-    # A third like is worth less than the style phrase, the style phrase less than a second like.
+    # A third like is worth less than a style phrase, a style phrase less than a second like, and a second style phrase
+    # less than any of them.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
-    for few, phrase in (*((some, style) for some in (chosen, *fewer)), (chosen, "")):
-        text = compose(few, phrase)
+    for few, said in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
+        text = compose(few, JOINT.join(said))
         if _tokens(count_tokens, text) <= budget:
-            chosen, style = few, phrase
-            break
-    return _Line(chosen, style, text, _tokens(count_tokens, text) if text else 0)
+            return _Line(few, said, text, _tokens(count_tokens, text) if text else 0)
+    return _Line((), (), "", 0)
 
 
 @lru_cache(maxsize=8_192)
@@ -202,8 +219,8 @@ def _tokens(count_tokens: Callable[[str], int], text: str) -> int:
 def compose(likes: Sequence[str], style: str) -> str:
     """The slim skill's one line.
 
-    >>> compose(["mystery", "romance"], "explores many genres")
-    'likes: mystery, romance | style: explores many genres'
+    >>> compose(["mystery", "romance"], "picks cheaper than average, explores many genres")
+    'likes: mystery, romance | style: picks cheaper than average, explores many genres'
     """
     parts = ([f"likes: {', '.join(likes)}"] if likes else []) + ([f"style: {style}"] if style else [])
     return " | ".join(parts)

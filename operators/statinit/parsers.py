@@ -6,6 +6,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
 
 from operators.statinit import books, generic, movietv, yelp
+from operators.statinit.measures import measures_of
 from schemas import Candidate, Fact, ItemFacts
 
 Parser = Callable[[Candidate], tuple[Fact, ...]]
@@ -68,8 +69,10 @@ def known_parsers() -> tuple[str, ...]:
 
 
 def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
-    """The item reduced to its name and its facts."""
-    return ItemFacts(item_id=candidate.item_id, title=candidate.title, facts=parser(candidate))
+    """The item reduced to its name, its facts and its measures."""
+    return ItemFacts(
+        item_id=candidate.item_id, title=candidate.title, facts=parser(candidate), measures=measures_of(candidate)
+    )
 
 
 def _named(parser: str) -> Parser | None:

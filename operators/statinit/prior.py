@@ -1,14 +1,13 @@
 """The statistical prior: counts over a user's interactions, and the skill that they start with (paper 2.3, App. E)."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from operators.applied import remember, with_applied
-from operators.attributes import attribute_id, fact_id, from_fact
+from operators.attributes import fact_id, from_fact
 from operators.evidence import FORGET, MOST, first_expected, kept, tier_of, weight
-from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Kind, Position, Profile, Source, Tier
+from schemas import MAX_FACTS, ONE, Attribute, Fact, Interaction, Position, Profile, Source
 
 RECENT = 15
 RECENT_IDS = 32
@@ -22,13 +21,11 @@ class PriorLimits:
         total: most attributes of a prior.
         values_per_dimension: most counters kept per dimension for interactions older than the last 15.
         dimensions: most dimensions with such counters; a generic item's keys are its own, and new ones never end.
-        pattern_interactions: interactions needed before behaviour is called a pattern.
     """
 
     total: int = 40
     values_per_dimension: int = 48
     dimensions: int = 24
-    pattern_interactions: int = 5
 
 
 def observe(
@@ -121,7 +118,7 @@ def statinit(
     order = sorted(lines.items(), key=lambda each: (-each[1].taken, -each[1].last, -common.get(each[0], 0), each[0]))
     found = [_attribute(line) for _, line in order[: limits.total]]
     found.sort(key=lambda line: (-line.tier, -weight(line.taken, line.expected), line.attribute_id))
-    return (*found, *_patterns(profile, limits))
+    return tuple(found)
 
 
 def _older(profile: Profile, usual: Mapping[str, int]) -> dict[str, _Line]:
@@ -168,34 +165,3 @@ def _attribute(line: _Line) -> Attribute:
     taken, expected = min(line.taken, MOST), min(line.expected, MOST)
     tier = tier_of(taken, expected, Source.PRIOR, line.support)
     return from_fact(line.fact, tier, Source.PRIOR, counts=(taken, expected), support=line.support)
-
-
-def _patterns(profile: Profile, limits: PriorLimits) -> Iterator[Attribute]:
-    """How the user balances the familiar and the new (paper 2.3, Behavioral Patterns)."""
-    if profile.interactions < limits.pattern_interactions:
-        return
-    plural = {"genre": "genres", "category": "categories"}
-    for dimension, kinds in plural.items():
-        met = Counter(profile.older.get(dimension, {}))
-        met.update(fact.value for facts in profile.recent for fact in facts if fact.dimension == dimension)
-        if not met:
-            continue
-        top = sum(times for _, times in met.most_common(3))
-        if top >= 0.7 * met.total():
-            yield pattern("exploration", f"stays with favourite {kinds}", profile.interactions)
-        elif top <= 0.45 * met.total():
-            yield pattern("exploration", f"explores many {kinds}", profile.interactions)
-        return
-
-
-def pattern(dimension: str, value: str, support: int) -> Attribute:
-    """A line about behaviour, at medium: seen over several interactions, not yet confirmed by a choice."""
-    return Attribute(
-        attribute_id=attribute_id(Kind.PATTERN, dimension, value),
-        kind=Kind.PATTERN,
-        dimension=dimension,
-        value=value,
-        tier=Tier.MEDIUM,
-        source=Source.PRIOR,
-        support=support,
-    )

@@ -70,6 +70,7 @@ class State:
         memory: what they took.
         shares: which share of the domain's users holds an attribute; what many have comes later in a slim skill.
         usual: the population's share of what was taken that has a fact, in 1/1024: what is to be expected of anybody.
+        popularity: how many of the domain's users took an item lately.
     """
 
     skill: PolicySkill
@@ -77,6 +78,7 @@ class State:
     memory: Memory | None = None
     shares: Mapping[str, float] | None = None
     usual: Mapping[str, int] | None = None
+    popularity: Mapping[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class Evolve:
         else:
             validated = validate(answer, skill, contrast, self.privacy)
             if self.mode is EvolveMode.COUNTS:
-                diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits)
+                diff = resolve_counts(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
             else:
                 diff = resolve(skill, validated, contrast, source, self.limits)
         return self._evolved(Outcome.EVOLVED, state, diff)
@@ -227,7 +229,8 @@ class Evolve:
             return Effects(Outcome.FORGOTTEN, skill)
         if not skill.version or self.mode is not EvolveMode.COUNTS:
             return Effects(Outcome.COUNTED, skill)
-        if holds(skill, visit.event_id, source):
+        is_brought_along = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
+        if is_brought_along or holds(skill, visit.event_id, source):
             return Effects(Outcome.REPEATED, skill)
         if self.passes_over(skill):
             return Effects(Outcome.FROZEN, skill)

@@ -187,11 +187,11 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
         instruction=request.instruction,
         candidates=tuple(by_id[item_id] for item_id in order),
         ranked_by=RankedBy.SAGER,
-        injected=injected.model_copy(update={"facets": tuple(_without_users(facet) for facet in injected.facets)}),
+        injected=injected.model_copy(update={"facets": tuple(without_users(facet) for facet in injected.facets)}),
     )
 
 
-def _without_users(facet: Facet) -> Facet:
-    """As a ranking tells it: apps read rankings, and no other user is to be found in them, under any name."""
+def without_users(facet: Facet) -> Facet:
+    """As rankings and contrasts tell it: apps read them, and no other user is to be found in them, under any name."""
     items = tuple(name for name in facet.supporting_neighbors if not name.startswith("user:"))
     return facet.model_copy(update={"supporting_neighbors": items})

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
+from operators.habits.axes import VALUES as HABITS
 from operators.statinit import books, movietv, yelp
 from operators.statinit.text import Vocabulary
 
@@ -13,10 +14,9 @@ _PATTERNS: Final = {
     "year": re.compile(r"\d{4} releases"),
     "price": re.compile(r"\${1,4}"),
     "area": re.compile(r"around -?\d{1,2}\.\d{2} -?\d{1,3}\.\d{2}"),
-    "exploration": re.compile(r"(?:stays with favourite|explores many) (?:genres|categories)"),
     "rating": re.compile(r"highly rated"),
 }
-"""What parsers and the prior build by themselves."""
+"""What parsers build by themselves."""
 
 
 def is_closed(dimension: str, value: str) -> bool:
@@ -38,7 +38,7 @@ def _labels() -> frozenset[tuple[str, str]]:
         ("mood", movietv.MOODS),
         ("mood", books.MOODS),
     )
-    return frozenset(
+    return HABITS | frozenset(
         [(dimension, label) for dimension, words in vocabularies for label in words.labels]
         + [("genre", books.GENERAL)]
         + [*_of("ambience", yelp.AMBIENCE.values()), *_of("meal", yelp.MEALS.values())]

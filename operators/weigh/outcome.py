@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from operators.habits import POLES
 from operators.mac import hmac_sha256
 from operators.rank.weights import UNKNOWN, RankWeights
 from operators.seals import derived_key
@@ -18,6 +19,7 @@ from schemas.weights import FEATURE_ONE, WIDEST, Features, Mix, Moved, Outcome
 
 NameT = TypeVar("NameT", bound=str)
 
+_OURS = frozenset({UNKNOWN, *(pole.dimension for pole in POLES)})
 _MOST_SLOPE, _MOST_VARIANCE = 2 * WIDEST * FEATURE_ONE, WIDEST * WIDEST * FEATURE_ONE
 
 
@@ -81,7 +83,8 @@ def outcome_of(
 ) -> Outcome | None:
     """What a choice says about weights; None where it says nothing, or the app ordered the list by rules of its own.
 
-    Dimensions have the names that item data gives them: of a name that no item of the list has, nothing is told.
+    Dimensions have the names that item data gives them, or a habit: of a name that no item of the list has, nothing is
+    told.
 
     Args:
         contrast: the choice.
@@ -94,7 +97,7 @@ def outcome_of(
     features = contrast.features
     if features is None or features.candidates != 1 + len(contrast.unchosen):
         return None
-    listed = {fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts} | {UNKNOWN}
+    listed = {fact.dimension for item in (contrast.chosen, *contrast.unchosen) for fact in item.facts} | _OURS
     if not features.dimensions.keys() <= listed:
         named = {name: row for name, row in features.dimensions.items() if name in listed}
         features = features.model_copy(update={"dimensions": named})

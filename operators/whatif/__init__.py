@@ -6,7 +6,7 @@ which they were worked on; `replay` folds both sides; `place` and `paired` measu
 
 from operators.whatif.paired import Difference, Tally, sign_test
 from operators.whatif.place import MEASURES, place
-from operators.whatif.replay import Lines, Moment, Side, Usual, replay
+from operators.whatif.replay import Lines, Moment, Popularity, Side, Usual, replay
 from operators.whatif.series import Held, HeldCommand, Series, Step, series
 from operators.whatif.share import fingerprint, in_share, is_behind
 
@@ -17,6 +17,7 @@ __all__ = [
     "HeldCommand",
     "Lines",
     "Moment",
+    "Popularity",
     "Series",
     "Side",
     "Step",

@@ -14,6 +14,7 @@ Lines = Callable[[PolicySkill, Contrast], Sequence[Attribute]]
 """Which lines of a skill rank the candidates of a choice."""
 
 Usual = Callable[[str], Mapping[str, int] | None]
+Popularity = Callable[[str], Mapping[str, int] | None]
 """By domain, the population's share of what was taken that has a fact."""
 
 
@@ -26,12 +27,14 @@ class Side:
         reason: who proposes.
         lines: which of its lines rank.
         usual: by domain, what is to be expected of anybody, in 1/1024.
+        popularity: by domain, how many users took an item lately.
     """
 
     step: Evolve
     reason: Reason
     lines: Lines = lambda skill, _: skill.attributes
     usual: Usual = lambda _: None
+    popularity: Popularity = lambda _: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,8 @@ async def _step(step: Step, before: Moment, live_lines: Lines, other: Side) -> M
             update={"base_version": was_other.version, "version": was_other.version + 1, "seed": None}
         )
         return Moment(now_live, merge(was_other, counted), live_diff=step.diff, diff=counted)
-    state = State(was_other, usual=other.usual(was_other.domain))
+    domain = was_other.domain
+    state = State(was_other, usual=other.usual(domain), popularity=other.popularity(domain))
     if step.command is not None:
         effects = other.step.command(state, step.command.command, step.source)
         return Moment(now_live, effects.skill, live_diff=step.diff, diff=effects.diff)

@@ -24,6 +24,7 @@ from streams.http.snapshot import Snapshot
 from streams.http.tokens import Scope, Token
 from streams.http.work import Share, Threads
 from streams.settings import Settings
+from streams.shown import plain
 
 BODY_BYTES = 16 * 1024
 """Maximum size of a request body; a command takes a few hundred bytes."""
@@ -119,7 +120,7 @@ class Api:
         found = await self._read(request, partial(self.snapshot.skills, user))
         if not found:
             raise Problem(404, "no skill of this user is in the snapshot")
-        return _json({"skills": [_plain(skill) for skill in found]})
+        return _json({"skills": [plain(skill) for skill in found]})
 
     async def _skill(self, request: web.Request) -> web.Response:
         _query(request)
@@ -127,7 +128,7 @@ class Api:
         found = await self._read(request, partial(self.snapshot.skills, user, domain))
         if not found:
             raise Problem(404, "no skill of this user in this domain is in the snapshot")
-        return _json(_plain(found[0]))
+        return _json(plain(found[0]))
 
     async def _log(self, request: web.Request) -> web.Response:
         user, query = _user_of(request), _query(request, "domain", "last")
@@ -196,11 +197,6 @@ def _guarded(route: Route) -> Handler:
 def _what_changed(diff: SkillDiff, may_read: bool) -> dict[str, Any]:
     """The diff, if the token may read the user: a skill's first diff has all its initial lines."""
     return {"diff": diff.model_dump(mode="json")} if may_read else {}
-
-
-def _plain(skill: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = skill.model_dump(mode="json", exclude={"last_diff"})
-    return plain
 
 
 def _user_of(request: web.Request) -> str:

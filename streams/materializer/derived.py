@@ -44,7 +44,7 @@ SKILL_HISTORY: Final = Table(
         USER,
         DOMAIN,
         ATTRIBUTE_ID,
-        text("tier", "low, medium or high"),
+        text("tier", "silent, low, medium or high"),
         text("before", "The tier before; null for a new line"),
         text("became_by", "The kind of change that set the tier"),
         number("from_version", "The first version with it"),

@@ -144,6 +144,82 @@ FROM_3_SHADOW: Final = (
 )
 """How shadow arms ranked."""
 
+_COUNTS_OF_LINES = """
+    UPDATE skill_attributes t SET taken = coalesce((line ->> '$.taken')::BIGINT, 0) / 1024,
+        expected = coalesce((line ->> '$.expected')::BIGINT, 0) / 1024,
+        gained = coalesce((line ->> '$.gained')::BIGINT, 0) / 1024
+    FROM (
+        SELECT user_id, domain, unnest(from_json(document::JSON -> '$.attributes', '["JSON"]')) AS line FROM skills
+    ) s
+    WHERE s.user_id = t.user_id AND s.domain = t.domain AND line ->> '$.attribute_id' = t.attribute_id
+"""
+_SILENT_LINES = """
+    UPDATE skills s SET silent = (
+        SELECT count(*) FROM skill_attributes t
+        WHERE t.user_id = s.user_id AND t.domain = s.domain AND t.tier = 'silent')
+"""
+_COUNTS_OF_A_SEED = """
+    UPDATE skill_changes c SET taken = coalesce((line ->> '$.taken')::BIGINT, 0) / 1024,
+        expected = coalesce((line ->> '$.expected')::BIGINT, 0) / 1024
+    FROM (
+        SELECT user_id, domain, version, unnest(from_json(document::JSON -> '$.seed', '["JSON"]')) AS line
+        FROM skill_diffs
+    ) s
+    WHERE s.user_id = c.user_id AND s.domain = c.domain AND s.version = c.version
+      AND c.kind = 'seeded' AND line ->> '$.attribute_id' = c.attribute_id
+"""
+_COUNTS_OF_CHANGES = """
+    UPDATE skill_changes c SET taken = counts[1] / 1024, expected = counts[2] / 1024
+    FROM (
+        SELECT user_id, domain, version, seeds + seq AS seq,
+               CASE WHEN change ->> '$.discovered.attribute_id' IS NOT NULL
+                    THEN [coalesce((change ->> '$.discovered.taken')::BIGINT, 0),
+                          coalesce((change ->> '$.discovered.expected')::BIGINT, 0)]
+                    WHEN change ->> '$.counts' IS NOT NULL THEN from_json(change -> '$.counts', '["BIGINT"]')
+                    WHEN lines IS NOT NULL THEN coalesce(lines[change ->> '$.attribute_id'], [0, 0])
+               END AS counts
+        FROM (
+            SELECT user_id, domain, version, coalesce(json_array_length(document::JSON -> '$.seed'), 0) AS seeds,
+                   unnest(from_json(document::JSON -> '$.changes', '["JSON"]')) AS change,
+                   generate_subscripts(from_json(document::JSON -> '$.changes', '["JSON"]'), 1) AS seq,
+                   from_json(document::JSON -> '$.tally.lines', '"MAP(VARCHAR, BIGINT[])"') AS lines
+            FROM skill_diffs
+        )
+    ) s
+    WHERE s.user_id = c.user_id AND s.domain = c.domain AND s.version = c.version AND s.seq = c.seq
+      AND counts IS NOT NULL
+"""
+_PLACES_OF_LINES = """
+    INSERT INTO skill_places
+    SELECT user_id, domain, version, place.key, place.value / 1024, event_id, occurred_at
+    FROM (
+        SELECT user_id, domain, version, event_id, occurred_at,
+               unnest(map_entries(from_json(document::JSON -> '$.tally.places', '"MAP(VARCHAR, BIGINT)"'))) AS place
+        FROM skill_diffs
+    )
+"""
+FROM_4: Final = (
+    "ALTER TABLE skill_attributes ADD COLUMN taken DOUBLE",
+    "ALTER TABLE skill_attributes ADD COLUMN expected DOUBLE",
+    "ALTER TABLE skill_attributes ADD COLUMN gained DOUBLE",
+    "ALTER TABLE skills DROP COLUMN exploration",
+    "ALTER TABLE skills ADD COLUMN silent BIGINT",
+    "ALTER TABLE skill_changes ADD COLUMN taken DOUBLE",
+    "ALTER TABLE skill_changes ADD COLUMN expected DOUBLE",
+    """
+    CREATE TABLE skill_places (
+        user_id VARCHAR, domain VARCHAR, version BIGINT, attribute_id VARCHAR, places DOUBLE, event_id VARCHAR,
+        occurred_at TIMESTAMP)
+    """,
+    _COUNTS_OF_LINES,
+    _SILENT_LINES,
+    _COUNTS_OF_A_SEED,
+    _COUNTS_OF_CHANGES,
+    _PLACES_OF_LINES,
+)
+"""Counts of lines and what they did to the places of what was taken, from the stored JSON. A worker may have written
+counts before the materializer knew of them."""
+
 FROM_4_WEIGHTS: Final = (
     """
     CREATE TABLE weights (
@@ -153,5 +229,5 @@ FROM_4_WEIGHTS: Final = (
 )
 """What counts how much in rankings."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW), 4: FROM_4_WEIGHTS}
+MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW), 4: (*FROM_4, *FROM_4_WEIGHTS)}
 """The statements that migrate a layout to the next one, by layout."""

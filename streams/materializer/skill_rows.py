@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from schemas import Change, ChangeKind, PolicySkill, SkillCommand, SkillDiff, SlimSkill, Tier
+from schemas import ONE, Change, ChangeKind, PolicySkill, SkillCommand, SkillDiff, SlimSkill, Tally, Tier
 from streams.materializer import tables
 from streams.materializer.records import Put, Record, Row, envelope, reasoned, utc
 
@@ -38,26 +38,56 @@ def skill_diff(event: SkillDiff, record: Record) -> Put:
         "rewritten": event.rewritten,
         "chain": event.chain,
     }
-    return Put(tables.SKILL_DIFFS, row, (changes, _refusals(event, key)), replaces=event.rewritten > 0)
+    children = (changes, _refusals(event, key), _places(event, key))
+    return Put(tables.SKILL_DIFFS, row, children, replaces=event.rewritten > 0)
 
 
 def _changes(event: SkillDiff, key: Row) -> list[Row]:
     seeded = [
-        {"kind": "seeded", "attribute_id": a.attribute_id, "before": None, "after": str(a.tier), "reason": ""}
+        {
+            "kind": "seeded",
+            "attribute_id": a.attribute_id,
+            "before": None,
+            "after": str(a.tier),
+            "reason": "",
+            "taken": a.taken / ONE,
+            "expected": a.expected / ONE,
+        }
         for a in event.seed or ()
     ]
-    changed = [_change(change) for change in event.changes]
+    changed = [_change(change, event.tally) for change in event.changes]
     return [{**key, "seq": seq, **change} for seq, change in enumerate(seeded + changed, start=1)]
 
 
-def _change(change: Change) -> Row:
+def _change(change: Change, tally: Tally | None) -> Row:
+    taken, expected = _added(change, tally)
     return {
         "kind": change.kind.value,
         "attribute_id": change.attribute_id,
         "before": _tier(change.before),
         "after": _tier(change.after),
         "reason": change.reason,
+        "taken": taken,
+        "expected": expected,
     }
+
+
+def _added(change: Change, tally: Tally | None) -> tuple[float | None, float | None]:
+    """What was added to a line's counts, in choices; of a new line, or one that a person set, its counts."""
+    if change.discovered is not None:
+        counts = change.discovered.taken, change.discovered.expected
+    elif change.counts is not None:
+        counts = change.counts
+    elif tally is None:
+        return None, None
+    else:
+        counts = tally.lines.get(change.attribute_id, (0, 0))
+    return counts[0] / ONE, counts[1] / ONE
+
+
+def _places(event: SkillDiff, key: Row) -> list[Row]:
+    places = event.tally.places if event.tally is not None else {}
+    return [{**key, "attribute_id": name, "places": moved / ONE} for name, moved in places.items()]
 
 
 def _refusals(event: SkillDiff, key: Row) -> list[Row]:
@@ -91,12 +121,12 @@ def skill(event: PolicySkill, record: Record) -> Put:
         "low": tiers[Tier.LOW],
         "must_include": list(event.strategy.must_include),
         "tie_breaker": event.strategy.tie_breaker,
-        "exploration": event.strategy.exploration,
         "event_id": event.event_id,
         "updated_at": utc(event.occurred_at),
         "document": record.document,
         **record.provenance,
         "frozen": event.frozen,
+        "silent": tiers[Tier.SILENT],
     }
     return Put(tables.SKILLS, row, (_attributes(event),))
 
@@ -120,6 +150,9 @@ def _attributes(event: PolicySkill) -> list[Row]:
             "weakened_at": a.weakened_at,
             "pinned": a.pinned,
             "evidence_event_ids": [evidence.event_id for evidence in a.evidence],
+            "taken": a.taken / ONE,
+            "expected": a.expected / ONE,
+            "gained": a.gained / ONE,
         }
         for place, a in enumerate(event.attributes, start=1)
     ]

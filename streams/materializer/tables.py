@@ -66,6 +66,8 @@ SKILL_CHANGES = Table(
         text("reason", "Why, in the reasoner's words"),
         EVENT_ID,
         OCCURRED_AT,
+        real("taken", "What was added to how often it was taken, in choices; of a new line its count; null: nothing"),
+        real("expected", "What was added to how often that was to be expected, likewise"),
     ),
 )
 SKILL_REFUSALS = Table(
@@ -80,6 +82,20 @@ SKILL_REFUSALS = Table(
         ATTRIBUTE_ID,
         text("proposed", "The kind of change that was proposed"),
         text("why", "The merge's reason"),
+        EVENT_ID,
+        OCCURRED_AT,
+    ),
+)
+SKILL_PLACES = Table(
+    "skill_places",
+    "One row per line that moved what was taken in its list, by the skill alone; comes with its row of skill_diffs",
+    DIFF_KEY,
+    (
+        USER,
+        DOMAIN,
+        VERSION,
+        ATTRIBUTE_ID,
+        real("places", "Places that the line won for what was taken; below 0: lost, to what was left"),
         EVENT_ID,
         OCCURRED_AT,
     ),
@@ -121,7 +137,7 @@ SKILL_DIFFS = Table(
         text("chain", "The version's seal, which includes the seal before"),
     ),
     Keep.FIRST,
-    (SKILL_CHANGES, SKILL_REFUSALS),
+    (SKILL_CHANGES, SKILL_REFUSALS, SKILL_PLACES),
 )
 SKILL_ATTRIBUTES = Table(
     "skill_attributes",
@@ -136,7 +152,7 @@ SKILL_ATTRIBUTES = Table(
         text("kind", "preference, pattern or criterion"),
         text("dimension", "Such as genre"),
         text("value", "Such as science fiction"),
-        text("tier", "low, medium or high"),
+        text("tier", "silent, low, medium or high; silent: counted, and says nothing"),
         text("source", "prior, global, discovered or stated"),
         number("support", "Choices that confirmed it, the prior's included"),
         number("contradictions", "Contradictions since it was last confirmed or demoted"),
@@ -144,6 +160,9 @@ SKILL_ATTRIBUTES = Table(
         number("weakened_at", "When it was last weakened, counted in the user's contrasts"),
         flag("pinned", "Whether a person has pinned it"),
         texts("evidence_event_ids", "The events that are its evidence"),
+        real("taken", "How often what it says was taken, in choices; older ones count less. 0: not counted yet"),
+        real("expected", "How often that was to be expected of somebody who chooses blindly, in choices"),
+        real("gained", "Places that it won for what was taken; below 0: lost. Older choices count less"),
     ),
 )
 SKILLS = Table(
@@ -161,12 +180,12 @@ SKILLS = Table(
         number("low", "How many of them have tier low"),
         texts("must_include", "Strategy: what a ranking must include"),
         text("tie_breaker", "Strategy: what breaks ties"),
-        real("exploration", "Strategy: share of exploration"),
         text("event_id", "The event of the last diff"),
         moment("updated_at", "When the last diff's event happened"),
         DOCUMENT,
         *PROVENANCE,
         flag("frozen", "Whether a person has stopped it from learning"),
+        number("silent", "How many of its attributes are counted and say nothing"),
     ),
     Keep.NEWEST,
     (SKILL_ATTRIBUTES,),

@@ -6,7 +6,7 @@ takes about 200 bytes per user and domain and at most 20,000 attributes per doma
 for a million users takes 200 MB.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,21 +15,16 @@ from hashlib import blake2b
 import orjson
 from confluent_kafka import Message
 
-from operators.evolve import ReasonerUnavailable
 from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
-from operators.global_skill.llm import LlmGlobalSkill
 from operators.statinit.prior import PriorLimits
-from operators.tokens import count_tokens
-from operators.vouch import DEFAULT, Vouching
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
 from schemas.codec import ModelT
 from schemas.fields import Domain
-from streams.exceptions import MissingExtra, StreamsError
+from streams.exceptions import StreamsError
 from streams.kafka.events import EventOutbox
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner, int_of
 from streams.settings import Settings
-from streams.vouching import vouching_of
 
 _EVERY = 500
 
@@ -118,46 +113,12 @@ def _newest(records: Iterable[Message], domain: str | None) -> dict[int, dict[by
     return newest
 
 
-def build(
-    populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits, vouching: Vouching = DEFAULT
-) -> list[GlobalSkill]:
+def build(populations: Iterable[Population], occurred_at: datetime, limits: GlobalLimits) -> list[GlobalSkill]:
     """The global skill of each population, in the order of their domains' names."""
     return [
-        global_skill(
-            each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits, vouching
-        )
+        global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, limits)
         for each in sorted(populations, key=lambda each: each.domain)
     ]
-
-
-async def written(settings: Settings, skills: Sequence[GlobalSkill], tell: Tell = lambda *_: None) -> list[GlobalSkill]:
-    """The same skills, selected and worded by the configured model, with one call each.
-
-    Raises:
-        MissingExtra: the extra `llm` is not installed.
-        NoAnswer: the model gave no usable answer for a domain.
-    """
-    try:
-        # The openai client is an optional extra, and slow to import.
-        from streams.worker.reasoning.llm import llm_client  # noqa: PLC0415
-    except MissingExtra as error:
-        raise MissingExtra("--llm needs an extra: pip install 'sager-streams[llm]'") from error
-    client = llm_client(settings)
-    try:
-        writer = LlmGlobalSkill(client, count_tokens=count_tokens, vouching=vouching_of(settings))
-        done = []
-        for number, skill in enumerate(skills, 1):
-            try:
-                done.append(await writer.write(skill))
-            except ReasonerUnavailable as error:
-                raise NoAnswer(
-                    f"the model {client.model} gave no usable answer for {skill.domain!r}: {error}. Nothing was "
-                    "published; try again, or build without --llm"
-                ) from error
-            tell("asking the model", number, len(skills))
-        return done
-    finally:
-        await client.aclose()
 
 
 def publish(settings: Settings, skills: Iterable[GlobalSkill]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 
@@ -65,9 +65,10 @@ def replay_all(
     published = read_published(settings)
     shares = {domain: skill.shares for domain, skill in published.items()}
     usual = {domain: fixed(skill.usual) for domain, skill in published.items()}
+    popularity = {domain: cast("Mapping[str, int]", skill.items) for domain, skill in published.items()}
     with Scanner(settings) as scanner:
         reader = Reader(scanner, chosen)
-        run = _Run(settings, knobs, shares, usual, report, tell)
+        run = _Run(settings, knobs, shares, usual, popularity, report, tell)
         with SideFile(out, name) as file:
             asyncio.run(run.all(reader, file, partial(_run_row, settings, chosen, report)))
             if not report.tally.choices:
@@ -86,11 +87,12 @@ class _Run:
         knobs: Knobs,
         shares: Mapping[str, Mapping[str, float]],
         usual: Mapping[str, Mapping[str, int]],
+        popularity: Mapping[str, Mapping[str, int]],
         report: Report,
         tell: Tell,
     ) -> None:
         self._settings, self._knobs, self._shares, self._report, self._tell = settings, knobs, shares, report, tell
-        self._other: Side = side_of(knobs, shares.get, usual=usual.get)
+        self._other: Side = side_of(knobs, shares.get, usual=usual.get, popularity=popularity.get)
         self._live_lines: Lines = partial(lines_that_rank, settings, shares.get)
         self._passes_over = evolve_of(settings).passes_over
         self._done = self._known = 0

@@ -60,7 +60,7 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return value
     free = {
         "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
-        "places", "mix", "dimensions",
+        "places", "measures", "habits", "mix", "dimensions",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 

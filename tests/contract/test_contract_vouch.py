@@ -11,8 +11,6 @@ import pytest
 
 from operators.evolve.question import question as evolve_question
 from operators.evolve.rewrite import rewrite
-from operators.global_skill.llm import question as global_question
-from operators.global_skill.statistics import global_skill
 from operators.rank import Task
 from operators.rank.question import rendered
 from operators.retrieve import Neighbours, retrieve
@@ -21,9 +19,8 @@ from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
-from schemas import Attribute, Contrast, Facet, GlobalSkill, ItemFacts, Kind, PolicySkill, Tier
+from schemas import Attribute, Contrast, Facet, ItemFacts, Kind, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
-from tests.unit.global_skill.global_builders import a_population, a_profile
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
 
 OPERATORS = Path(__file__).parents[2] / "operators"
@@ -105,17 +102,6 @@ def community(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
-def population(value: str) -> GlobalSkill:
-    users = [a_profile(*[f"mood: {PLAIN}", f"director: {value}"] * 3, user=f"u{n}") for n in range(8)]
-    return global_skill(a_population(*users), "g1", NOW)
-
-
-def template(value: str) -> str:
-    asked = global_question(population(value), **CALL)
-    assert asked is not None
-    return f"{asked.prompt} {asked.schema}"
-
-
 def extraction(value: str) -> str:
     asked = slim_question(skill(value), "", 200, **CALL)
     assert asked is not None
@@ -126,14 +112,12 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "evolve.v2": evolve,
     "evolve-replace.v1": replaced,
     "facets.v1": community,
-    "global-skill.v1": template,
     "slim.v1": extraction,
     **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), count_tokens, 200).text,
     "SKILL.md": lambda value: skill_document(skill(value)),
-    "guidance": lambda value: population(value).guidance,
     "facets": lambda value: str(
         retrieve(
             memory(*(taken(f"b{n}", f"mood: {PLAIN}", f"director: {value}") for n in range(2))), None, "books", NOW
@@ -143,7 +127,6 @@ TEXTS: dict[str, Callable[[str], str]] = {
 BUILDERS = {
     "evolve/question.py",
     "evolve/rewrite.py",
-    "global_skill/llm.py",
     "rank/question.py",
     "retrieve/llm.py",
     "slim/llm.py",

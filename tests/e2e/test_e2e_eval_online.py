@@ -35,13 +35,13 @@ def test_each_choice_is_ranked_with_all_that_was_learned_before(tmp_path):
 
     assert done.returncode == 0, done.stderr
     with_skill, without = map(json.loads, done.stdout.splitlines())
-    assert (with_skill["arm"], without["arm"]) == ("sager-rules", "no-skill")
+    assert (with_skill["arm"], without["arm"]) == ("sager", "no-skill")
     for told in (with_skill, without):
         assert [len(places) for places in told["places"].values()] == [3, 3, 3]
         assert [point["contrasts_seen"] for point in told["curve"]] == ["0", "1", "2"]
         assert told["behind"] == 0
     kept = Store(tmp_path / "results.duckdb").curves()
-    assert {(curve.arm, len(curve.points)) for curve in kept} == {("sager-rules", 3), ("no-skill", 3)}
+    assert {(curve.arm, len(curve.points)) for curve in kept} == {("sager", 3), ("no-skill", 3)}
 
 
 def test_ctrl_c_ends_all_that_was_started_without_a_traceback(tmp_path):

@@ -11,7 +11,6 @@ from operators.contrast import RingLimits, Step
 from operators.evolve import CountsReasoner, Proposal
 from operators.evolve.question import question as evolve_question
 from operators.global_skill import Population, global_skill
-from operators.global_skill.llm import question as global_question
 from operators.merge import start
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
@@ -267,10 +266,7 @@ class Person:
         population = Population(self.domain)
         for _ in range(CROWD):
             population.add(self.profile)
-        written = global_skill(population, "g", NOW, vouching=self.filters.vouching)
-        asked = global_question(written, **self._told)
-        self.trace.prompts["global"] = (asked.prompt if asked else "") + written.guidance
-        self.begins(None, written.attributes)
+        self.begins(None, global_skill(population, "g", NOW).attributes)
         self.hands_out("template")
 
     def hands_out(self, how: str) -> None:

@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from evaluation.store import Store
     from streams.cli.progress import Stages
 
-ARMS = {"sager-rules": "full", "no-skill": "none"}
-"""What SAGER_RANK_SKILL is for each."""
+ARMS: Mapping[str, Mapping[str, str]] = {
+    "sager": {"rank_skill": "full"},
+    "sager-rules": {"rank_skill": "full", "evolve_mode": "incremental"},
+    "no-skill": {"rank_skill": "none"},
+}
+"""The settings of each."""
+DEFAULT_ARMS = "sager,no-skill"
 USERS, CHOICES, IMPORTED = 60, 40, 3
 PUBLISH_SECONDS = 60.0
 """Nobody reads the DuckDB file meanwhile."""
@@ -44,7 +49,7 @@ def online(
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = USERS,
     arm: Annotated[
         list[str] | None,
-        typer.Option(help="By comma or repeated. [default: sager-rules,no-skill]", metavar="NAME"),
+        typer.Option(help="By comma or repeated. [default: sager,no-skill]", metavar="NAME"),
     ] = None,
     choices: Annotated[int, typer.Option(min=1, help="Of each user, the first ones.", metavar="N")] = CHOICES,
     imported: Annotated[int, typer.Option(min=1, help="A user's first visits, which are history.", metavar="N")] = (
@@ -64,15 +69,15 @@ def online(
 
     Each arm has a pipeline of its own: the embedded broker, a worker, the materializer. A ranking of what a user took
     next and nine items that they never met is asked for; they take it, the skill evolves, and the next one is asked
-    for. sager-rules ranks with the skill, no-skill without (SAGER_RANK_SKILL); both see the same candidates. All other
-    settings are those of the environment.
+    for. sager ranks with the skill, sager-rules with one that learns by the former rules (SAGER_EVOLVE_MODE), no-skill
+    without (SAGER_RANK_SKILL); all see the same candidates. All other settings are those of the environment.
 
     Users go through their choices side by side, each in their own order: what others took later by the calendar may
     reach a user through the graph, in both arms alike.
 
     With --json: one object per arm and line. `sager eval report` draws the curves that were kept.
     """
-    names = [name.strip() for each in arm or (",".join(ARMS),) for name in each.split(",") if name.strip()]
+    names = [name.strip() for each in arm or (DEFAULT_ARMS,) for name in each.split(",") if name.strip()]
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in ARMS:
@@ -104,7 +109,7 @@ def _play(made: "Plan", name: str, stages: "Stages") -> "Played":
     from streams.local.launch import Local  # noqa: PLC0415
 
     folder = Path(tempfile.mkdtemp(prefix=f"sager-online-{name}-"))
-    settings = configured(data_dir=folder, rank_skill=ARMS[name], publish_seconds=PUBLISH_SECONDS)
+    settings = configured(data_dir=folder, publish_seconds=PUBLISH_SECONDS, **ARMS[name])
     # A frozen skill gives no diff to wait for.
     settings = settings.model_copy(update={"warmup_rounds": None})
     note(f"{name}: starting broker, worker and materializer")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, examples, reachable, settings
-from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.output import console, note, print_json, row, table
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def register(app: typer.Typer) -> None:
     group.command(
         "build",
         short_help="Build global skills from all users' histories.",
-        epilog=examples(
-            "sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20 --llm"
-        ),
+        epilog=examples("sager global-skill build --dry-run", "sager global-skill build --domain films --floor 20"),
     )(build)
     group.command("show", epilog=examples("sager global-skill show films", "sager global-skill show films --json"))(
         show
@@ -42,37 +40,30 @@ def register(app: typer.Typer) -> None:
 def build(
     domain: Domain = None,
     floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
-    llm: Annotated[bool, typer.Option("--llm", help="Let the configured LLM choose and word the lines.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Publish nothing.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Build the global skill of every domain from its users' histories, and publish it.
 
-    Reads the workers' table of profiles. An attribute held by fewer users than the floor is left out. With --llm: one
-    call per domain, to the endpoint of OPENAI_BASE_URL. With --json: a list, one global skill per domain.
+    Reads the workers' table of profiles. An attribute held by fewer users than the floor is left out. With
+    --json: a list, one global skill per domain.
 
     Run it regularly, for instance from cron: workers pick up the new one by themselves.
     """
-    import asyncio  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
     from operators.global_skill import GlobalLimits  # noqa: PLC0415
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.kafka import topics  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
-    from streams.vouching import vouching_of  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
-    limits = GlobalLimits(floor=floor)
     with Stages() as stages:
         read = global_skills.read_populations(chosen, domain, stages.at)
         if not read.populations:
             raise NoGlobalSkill(_nothing_read(domain, read))
-        wanted = limits.offered() if llm else limits
-        skills = global_skills.build(read.populations.values(), datetime.now(UTC), wanted, vouching_of(chosen))
-        if llm:
-            skills = asyncio.run(global_skills.written(chosen, skills, stages.at))
+        skills = global_skills.build(read.populations.values(), datetime.now(UTC), GlobalLimits(floor=floor))
     if not dry_run:
         for name in topics.ensure(chosen):
             note(f"created {name}")
@@ -115,35 +106,20 @@ def _nothing_read(domain: str | None, read: "Profiles") -> str:
 
 
 def _tell(skills: "list[GlobalSkill]", topic: str, dry_run: bool) -> None:
-    made = table("domain", "users", "lines", "shares", "most shared", "personas", "by")
+    made = table("domain", "users", "lines", "shares", "most shared")
     made.caption = "a dry run: nothing was published" if dry_run else f"published on {topic}"
     for skill in skills:
         most = ", ".join(line.value for line in skill.attributes[:3])
-        personas = "; ".join(f"{persona.name} {persona.share:.0%}" for persona in skill.personas)
-        row(
-            made,
-            [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most, personas, _by(skill)],
-        )
+        row(made, [skill.domain, f"{skill.users:,}", len(skill.attributes), len(skill.shares), most])
     console().print(made)
-
-
-def _by(skill: "GlobalSkill") -> str:
-    by = skill.reasoned_by
-    tokens = f", {by.prompt_tokens:,} + {by.completion_tokens:,} tokens" if by.prompt_tokens else ""
-    return f"{by.model or by.reasoner}{tokens}"
 
 
 def _show(skill: "GlobalSkill") -> None:
     out = console()
     lines = table("dimension", "value", "tier", "users", title=f"{skill.domain}: the start of somebody new")
-    lines.caption = f"from {skill.users:,} users, built at {skill.occurred_at:%Y-%m-%d %H:%M} UTC by {_by(skill)}"
+    lines.caption = f"from {skill.users:,} users, built at {skill.occurred_at:%Y-%m-%d %H:%M} UTC"
     for line in skill.attributes:
         share = skill.shares.get(line.attribute_id)
         cells: list[Any] = [line.dimension, line.value, line.tier, "" if share is None else f"{share:.0%}"]
         row(lines, cells)
     out.print(lines)
-    personas = table("kind of user", "users", "how to decide")
-    for persona in skill.personas:
-        row(personas, [persona.name, f"{persona.share:.0%}", persona.strategy])
-    out.print(personas)
-    out.print(printable(skill.guidance), markup=False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from operators.history import Step
-    from schemas import PolicySkill, SkillDiff
+    from schemas import Attribute, PolicySkill, SkillDiff
     from streams.materializer.evidence import Choice
 
 NEAREST = 5
@@ -46,7 +46,7 @@ def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = Fal
     gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking and place of each
     choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
-    from operators.history import at_version, steps  # noqa: PLC0415
+    from operators.history import at_version, counted, steps  # noqa: PLC0415
     from streams.materializer import evidence  # noqa: PLC0415
 
     with snapshot() as con:
@@ -59,6 +59,8 @@ def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = Fal
     now = at_version(diffs, diffs[-1].version)
     line = next((each for each in now.attributes if each.attribute_id == attribute), None) if now else None
     held = gate().of_line(line) if line else None
+    lines = counted(diffs)
+    told = [step | _counts(lines.get((step["version"], step["attribute_id"]))) for step in told]
     told = [step | {"sentence": sentence(step)} for step in told]
     if as_json:
         print_json({"attribute_id": attribute, "now": _now(now, attribute), "unvouched": held, "steps": told})
@@ -113,7 +115,30 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
         "analysis": diff.analysis,
         "ranking": ranking,
+        "others_with": _others_with(diff, step.attribute_id, len(choice.shown)) if choice else None,
     }
+
+
+def _counts(line: "Attribute | None") -> dict[str, str | None]:
+    """How often the line was taken by then and was to be expected, in choices; None where it is not counted."""
+    from operators.evidence import number_of  # noqa: PLC0415
+
+    if line is None:
+        return {"taken": None, "expected": None}
+    return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
+
+
+def _others_with(diff: "SkillDiff", attribute: str, shown: int) -> int | None:
+    """How many of the items that were left have what the line says; None where the counts do not tell.
+
+    A model's verdict is in the same counts.
+    """
+    from schemas import ONE  # noqa: PLC0415
+
+    if diff.tally is None or attribute not in diff.tally.lines or diff.reasoned_by.model is not None:
+        return None
+    taken, expected = diff.tally.lines[attribute]
+    return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
 
 
 def _now(skill: "PolicySkill | None", attribute: str) -> dict[str, Any] | None:

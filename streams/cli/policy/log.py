@@ -128,7 +128,7 @@ def change_of(change: "Change") -> str:
         return f"{line} {change.before}, {change.kind.value}"
     if change.after is None:
         return f"{line} {change.before}, {change.kind.value}"
-    return f"{line} {change.before or 'new'} → {change.after}"
+    return f"{line} {'new' if change.before is None else change.before} → {change.after}"
 
 
 def verdict_of(said: "Judgement") -> str:
@@ -178,7 +178,8 @@ def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
     verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
     for change in diff.changes:
         model = verdicts.get(change.attribute_id)
-        said.append((change_of(change), " · ".join(filter(None, (change.reason, model and f"the model: {model}")))))
+        why = change.reason or _added(diff, change)
+        said.append((change_of(change), " · ".join(filter(None, (why, model and f"the model: {model}")))))
     if diff.frozen is not None:
         said.append(("frozen" if diff.frozen else "learns again", ""))
     if diff.rolled_back_to is not None:
@@ -196,6 +197,14 @@ def _thought(diff: "SkillDiff") -> list[tuple[str, str]]:
     said += [(f"? {each.attribute_id}", verdict_of(each)) for each in left if each.verdict.value != "unrelated"]
     unrelated = [each.attribute_id for each in left if each.verdict.value == "unrelated"]
     return said + ([(f"unrelated {len(unrelated)}", ", ".join(unrelated))] if unrelated else [])
+
+
+def _added(diff: "SkillDiff", change: "Change") -> str:
+    """What a change that left the tier added to the line's counts."""
+    from operators.evidence import number_of  # noqa: PLC0415
+
+    counts = diff.tally.lines.get(change.attribute_id) if diff.tally and change.kind == "reinforced" else None
+    return f"taken {number_of(counts[0])} where {number_of(counts[1])} was to be expected" if counts else ""
 
 
 def _evidence(diff: "SkillDiff") -> str:

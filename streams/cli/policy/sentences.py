@@ -7,7 +7,7 @@ from typing import Any
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _SMALL = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_SURE = {"low": "a first sign", "medium": "likely", "high": "sure"}
+_SURE = {"silent": "says nothing", "low": "a first sign", "medium": "likely", "high": "sure"}
 _VERDICTS = {
     "supports": "speaks for this",
     "contradicts": "speaks against this",
@@ -95,11 +95,19 @@ def _taken(step: dict[str, Any]) -> str:
     left = f"You took {named} and left {number(others)} {'other' if others == 1 else 'others'}"
     if share := _SHARE.fullmatch(step["reason"]):
         without = others - round(int(share[1]) * others / 100)
-        amount = "all" if without == others and others > 1 else number(without)
-        return f"{left}, {amount} of them without this."
+        return f"{left}, {_amount(without, others)} of them without this."
     if passed := _PASSED.fullmatch(step["reason"]):
         return f"{left}, {number(int(passed[1]))} of them with this."
+    if step["taken"] is not None:
+        met = step["others_with"]
+        found = "" if met is None else f", {_amount(others - met, others)} of them without this"
+        times = "once" if step["taken"] == "1" else f"{step['taken']} times"
+        return f"{left}{found}. Lately you took this {times}; by chance it would be {step['expected']}."
     return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
+
+
+def _amount(some: int, of: int) -> str:
+    return "all" if some == of and of > 1 else number(some)
 
 
 def _moved(step: dict[str, Any]) -> str:
@@ -112,7 +120,7 @@ def _moved(step: dict[str, Any]) -> str:
     if after is None:
         return "It left the profile."
     if before is None:
-        return f"It is new in the profile: {_SURE[after]}."
+        return f"It is new in the profile: {_SURE[after] if after != 'silent' else 'counted, it says nothing yet'}."
     if before == after:
         return "It counts a little less now." if step["kind"] == "weakened" else ""
     return f"It went from “{_SURE[before]}” to “{_SURE[after]}”."

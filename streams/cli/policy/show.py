@@ -11,6 +11,7 @@ from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
 from streams.cli.policy.unvouched import gate
 from streams.exceptions import StreamsError
+from streams.shown import plain
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 WIDE, WIDEST = 110, 150
 """Widths of a terminal from which ids, and then evidence, have columns of their own."""
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
+
+
+SILENT = "Counted, says nothing yet"
 
 
 class Format(StrEnum):
@@ -62,7 +66,9 @@ def show(
 ) -> None:
     """Print a user's skill, with the id of each line.
 
-    Lines marked `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them.
+    `taken` says how often what a line says was lately taken, `chance` how often that was to be expected of somebody who
+    chooses blindly. Lines that were not taken more often than that come last: they say nothing yet. Lines marked
+    `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -71,7 +77,7 @@ def show(
     with snapshot() as con:
         skills = _then(con, user, domain, at, version) if at or version is not None else _now(con, user, domain)
     if as_json or layout is Format.JSON:
-        print_json([skill.model_dump(mode="json", exclude={"last_diff"}) for skill in skills])
+        print_json([plain(skill) for skill in skills])
     elif layout is Format.SKILL:
         _print_document(skills)
     else:
@@ -130,34 +136,48 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    more = ["id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
-    for kind, heading in SECTIONS.items():
-        lines = [line for line in skill.attributes if line.kind is kind]
-        if not lines:
-            continue
-        lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
-        made = table(heading, "tier", "for", "against", "source", *more, whole=("tier", "for", "against", "id"))
-        for line in lines:
-            row(made, _cells(line, more, vouching), {1: "dim", 3: "bold"}.get(line.tier))
-        out.print(made)
+    more = ["source", "id"] * (out.width >= WIDE) + ["evidence"] * (out.width >= WIDEST)
+    groups = {
+        heading: [line for line in skill.attributes if line.kind is kind and line.tier]
+        for kind, heading in SECTIONS.items()
+    } | {SILENT: [line for line in skill.attributes if not line.tier]}
+    for heading, lines in groups.items():
+        if lines:
+            lines.sort(key=lambda line: (-line.tier, -line.confirmed_at, -line.support, line.attribute_id))
+            counts = ("tier", "taken", "chance")
+            made = table(heading, *counts, *more, whole=(*counts, "id"))
+            for line in lines:
+                row(made, _cells(line, more, vouching), {0: "dim", 1: "dim", 3: "bold"}.get(line.tier))
+            out.print(made)
     strategy = skill.strategy
     told = [
         f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",
         f"tie breaker: {strategy.tie_breaker}" if strategy.tie_breaker else "",
-        f"exploration: {strategy.exploration:.0%}",
     ]
-    out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
+    if any(told):
+        out.print(printable("strategy: " + "; ".join(filter(None, told))), markup=False)
     out.print()
 
 
 def _cells(line: "Attribute", more: list[str], vouching: "Vouching") -> list[object]:
-    """The line's cells; in a narrow terminal its id stands below its words, so that it can be copied whole."""
+    """The line's cells.
+
+    In a narrow terminal its source stands behind its words and its id below them, so that it can be copied whole.
+    """
     words = f"{line.value} ({line.dimension})"
-    held = ", unvouched" if vouching.of_line(line) is not None else ""
-    source = f"{line.source.value}{', pinned' if line.pinned else ''}{held}"
+    marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None)
+    source = ", ".join([line.source.value, *marks])
     items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     return [
-        words if more else f"{words}\n{line.attribute_id}",
-        *(line.tier, line.support, line.contradictions or "", source),
-        *[line.attribute_id, ", ".join(items)][: len(more)],
+        words if more else f"{words} · {source}\n{line.attribute_id}",
+        *(line.tier, *_counts(line)),
+        *[source, line.attribute_id, ", ".join(items)][: len(more)],
     ]
+
+
+def _counts(line: "Attribute") -> tuple[str, str]:
+    """How often a line was taken and was to be expected; nothing for one that is not counted yet."""
+    from operators.evidence import is_counted  # noqa: PLC0415
+    from schemas import ONE  # noqa: PLC0415
+
+    return (f"{line.taken / ONE:.1f}", f"{line.expected / ONE:.1f}") if is_counted(line) else ("", "")

@@ -21,6 +21,7 @@ VIEWS = (
     "slim_skill_tokens",
     "cold_start_age",
     "shadow_arms",
+    "line_value",
     "learned_weights",
 )
 """In the order of their creation: a view may use those before it."""

@@ -14,7 +14,7 @@ from operators.evolve import (
     without_model,
 )
 from operators.options import EvolveMode
-from operators.whatif import Side, Usual
+from operators.whatif import Popularity, Side, Usual
 from schemas import Attribute, Contrast, PolicySkill, ReasonedBy
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.steps import evolve_of, rank_of
@@ -25,7 +25,13 @@ Shares = Callable[[str], Mapping[str, float] | None]
 
 
 def side_of(
-    knobs: Knobs, shares: Shares, purpose: str = "replay", *, fallback: bool = True, usual: Usual = lambda _: None
+    knobs: Knobs,
+    shares: Shares,
+    purpose: str = "replay",
+    *,
+    fallback: bool = True,
+    usual: Usual = lambda _: None,
+    popularity: Popularity = lambda _: None,
 ) -> Side:
     """An arm with these knobs, and with an LLM client of its own: no failure of it is anybody else's.
 
@@ -34,6 +40,7 @@ def side_of(
         shares: tells what distinguishes, for slim skills that rank.
         purpose: what the arm is for, in the metrics of LLM calls.
         usual: by domain, what is to be expected of anybody.
+        popularity: by domain, how many users took an item lately.
         fallback: rules answer in the stead of a model that does not, where `on_llm_failure` says so. Else nobody does.
 
     Raises:
@@ -46,6 +53,7 @@ def side_of(
         asked.rewrite if anew else asked.reason,
         partial(lines_that_rank, settings, shares),
         usual,
+        popularity,
     )
 
 

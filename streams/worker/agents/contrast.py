@@ -10,12 +10,17 @@ from functools import partial
 from typing import Any
 
 from operators.contrast import Outcome, Step, slot_of
+from operators.options import EvolveMode
 from operators.outcome import Arm, gain
+from operators.steps import rank
 from operators.steps.contrast import State, on_ranking, on_selection
-from schemas import Contrast, OpenRankings, Position, Ranking, Selection, compound_key, encode
+from schemas import Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
+from streams.settings import ReasonerName, Settings
+from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.intake import Intake
+from streams.worker.skills import newest
 
 STAGE = "contrast"
 HOLD_SECONDS = 30.0
@@ -34,6 +39,7 @@ class Contrasts:
         self._pipeline = pipeline
         self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking})
         self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection})
+        self._rank = rank_of(pipeline.settings) if reads_facets(pipeline.settings) else None
 
     def attach(self) -> None:
         """Make both handlers agents of the app."""
@@ -92,8 +98,9 @@ class Contrasts:
         """Send first, then forget: after a crash between the two the same contrast is sent again, and known."""
         pipeline = self._pipeline
         if step.contrast is not None:
-            raw = encode(step.contrast)
-            pipeline.hand_over(raw, step.contrast)
+            contrast = self._with_facets(step.contrast)
+            raw = encode(contrast)
+            pipeline.hand_over(raw, contrast)
             await pipeline.send(event, Contrast.TOPIC, step.state.user_id.encode(), raw)
         for waiting, outcome in step.refused:
             detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
@@ -104,6 +111,28 @@ class Contrasts:
         if step.contrast is not None:
             count(step.contrast)
         return step.outcome.value
+
+    def _with_facets(self, contrast: Contrast) -> Contrast:
+        """The choice with what the community says, where it was made from an order of the app's own.
+
+        An order of ours has it already; where that is nothing, it is nothing here.
+        """
+        if self._rank is None or contrast.facets:
+            return contrast
+        pipeline, told = self._pipeline, self._pipeline.global_skills
+        memory = pipeline.read(pipeline.memories, compound_key(contrast.user_id, contrast.domain), Memory)
+        state = rank.State(
+            newest(pipeline, contrast), memory, pipeline.items.near(memory), None, told.popularity(contrast.domain)
+        )
+        rules = pipeline.settings.parsers.get(contrast.domain, contrast.domain)
+        found = self._rank.retrieve(state, rules, contrast.occurred_at)
+        return contrast.model_copy(update={"facets": tuple(map(rank.without_users, found.facets))})
+
+
+def reads_facets(settings: Settings) -> bool:
+    """Whether what the community says is read by whatever learns: a model's prompt, or the rules; counts do not."""
+    by_counts = settings.reasoner is ReasonerName.RULES and settings.evolve_mode is EvolveMode.COUNTS
+    return settings.retrieve and not by_counts
 
 
 def count(contrast: Contrast) -> None:

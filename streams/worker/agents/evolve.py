@@ -81,9 +81,10 @@ class Evolve:
         async with self._one_at_a_time(visit.user_id):
             receipt = self._pipeline.receipt(visit.user_id)
             state = self._read(visit, receipt)
+            # Also where it is a repeat: who died may have written the skill, and sent nothing.
+            await self._complete(event, state)
             effects = self._step.visit(state, visit, item, position)
             if effects.version is not None:
-                await self._complete(event, state)
                 await self._apply(event, effects.version)
                 if self._shadow is not None:
                     self._shadow.visit(event, visit, item, position, receipt)
@@ -163,7 +164,8 @@ class Evolve:
         """The user's skill as it is now, with what else a step goes by."""
         told = self._pipeline.global_skills
         known = newest(self._pipeline, record), receipt, memory
-        return State(*known, told.shares(record.domain), told.usual(record.domain))
+        domain = record.domain
+        return State(*known, told.shares(domain), told.usual(domain), told.popularity(domain))
 
     async def _apply(self, event: Any, version: Version | None) -> None:
         """Write before sending: after a crash between the two, the diff is in the skill and is sent then."""

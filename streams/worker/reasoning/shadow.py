@@ -58,7 +58,7 @@ def shadow_of(pipeline: Pipeline) -> "Shadow | None":
     knobs = knobs_of(settings, settings.shadow_set)
     # No rules in a model's stead: the arm would be another one than it says.
     told = pipeline.global_skills
-    side = side_of(knobs, told.shares, "shadow", fallback=False, usual=told.usual)
+    side = side_of(knobs, told.shares, "shadow", fallback=False, usual=told.usual, popularity=told.popularity)
     return Shadow(pipeline, side, partial(lines_that_rank, settings, told.shares), knobs.fingerprint)
 
 
@@ -192,7 +192,8 @@ class Shadow:
         return effects.outcome.value
 
     def _state(self, skill: PolicySkill) -> State:
-        return State(skill, usual=self._side.usual(skill.domain))
+        side, domain = self._side, skill.domain
+        return State(skill, usual=side.usual(domain), popularity=side.popularity(domain))
 
     def _read(self, record: Contrast | Interaction | SkillCommand) -> ShadowSkill | None:
         """What this arm holds of the user; what another one held before counts as nothing."""

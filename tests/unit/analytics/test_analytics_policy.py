@@ -8,6 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from operators.evidence import in_words
 from operators.history import at_version
 from schemas import SkillDiff, Tier
 from streams.cli import app
@@ -48,6 +49,11 @@ def test_a_skill_is_shown_as_a_document_that_agents_load(ask):
 def test_a_version_is_shown_as_the_log_folds_to_it(told, version):
     [skill] = told("show", USER, "--version", str(version))
 
+    counted = {line["attribute_id"]: line.pop("counted") for line in skill["attributes"]}
+    assert counted == {
+        line["attribute_id"]: in_words(line["taken"], line["expected"]) if line["taken"] or line["expected"] else ""
+        for line in skill["attributes"]
+    }
     assert skill["attributes"] == at_version(log(), version).model_dump(mode="json")["attributes"]
 
 
@@ -113,7 +119,8 @@ def test_a_line_is_explained_by_each_event_that_touched_it_and_the_ranking_it_wa
         assert step["ranking"]["shown"][step["ranking"]["place"] - 1] == step["item_id"]
         assert step["title"]
     assert Tier.parse(steps[-1]["tier_after"]) == Tier.parse(found["now"]["tier"])
-    assert steps[-1]["title"] in ask("explain", USER, line, "--domain", DOMAIN).stdout.replace("\n", " ")
+    title = next(step["title"] for step in reversed(steps) if step["kind"] != "pinned")
+    assert title in ask("explain", USER, line, "--domain", DOMAIN).stdout.replace("\n", " ")
     unknown = ask("explain", USER, line[:-1], "--domain", DOMAIN)
     assert (unknown.exit_code, line in unknown.stderr) == (1, True)
 

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "why": "('ann', 'preference:genre:noir')",
     "cost_per_point": "('2026-01-01', '2026-02-01')",
 }
+LOUD = ("medium", "high")
 WEEK_3, WEEK_5, END = map(datetime.fromisoformat, ("2026-01-24", "2026-02-05", "2027-01-01"))
 
 
@@ -147,7 +148,7 @@ def test_drift_is_the_difference_of_two_shares(con, world):
     def shares(skills):
         sizes = Counter(domain for _, domain in skills)
         held = Counter(
-            (domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier != "low"
+            (domain, line) for (_, domain), lines in skills.items() for line, tier in lines.items() if tier in LOUD
         )
         return {name: count / sizes[name[0]] for name, count in held.items()}
 
@@ -159,10 +160,24 @@ def test_drift_is_the_difference_of_two_shares(con, world):
 
 
 def test_adoption_counts_the_users_of_a_line(con, world):
-    held = Counter((s.domain, a.attribute_id) for s in world.skills.values() for a in s.attributes)
+    held = Counter((s.domain, a.attribute_id) for s in world.skills.values() for a in s.attributes if a.tier)
     rows = con.execute("SELECT domain, attribute_id, users, high + medium + low FROM attribute_adoption").fetchall()
     assert {(domain, line): users for domain, line, users, _ in rows} == held
     assert all(users == tiers for *_, users, tiers in rows)
+
+
+def test_what_a_line_was_worth_is_what_its_diffs_say(con, world):
+    moved = defaultdict(list)
+    for diff in world.diffs:
+        for line, places in (diff.tally.places if diff.tally else {}).items():
+            moved[diff.user_id, diff.domain, line].append((naive(diff.occurred_at), places / 1024))
+    wanted = {
+        (*key, len(each), sum(p for _, p in each if p > 0), -sum(p for _, p in each if p < 0),
+         sum(p for _, p in each), max(each)[0])
+        for key, each in moved.items()
+    }  # fmt: skip
+    assert set(con.execute("FROM line_value").fetchall()) == wanted
+    assert len(wanted) > 20
 
 
 def test_who_stopped_being_helped_is_who_has_lost_more_than_the_noise(con, world):

@@ -70,13 +70,16 @@ def test_an_explanation_names_titles_and_no_ids_or_shares(ask):
 
 
 def test_an_explanation_counts_what_was_left_without_the_line(ask):
-    """By the facts of the ranking, and not by the share that the log has rounded."""
+    """By the facts of the ranking, and not by the share in the counts."""
     contrast, line = next(
         (contrast, change.attribute_id)
         for diff in build().diffs
         for change in diff.changes
         for contrast in build().contrasts
-        if contrast.event_id == diff.evidence.event_id and "11%" in change.reason
+        if contrast.event_id == diff.evidence.event_id
+        and change.kind == "reinforced"
+        and diff.reasoned_by.model is None
+        and 1024 < 10 * diff.tally.lines[change.attribute_id][1] < 5 * 1024
     )
     dimension, value = line.split(":")[1:]
     lacking = sum(
@@ -85,7 +88,7 @@ def test_an_explanation_counts_what_was_left_without_the_line(ask):
     )
     shown = " ".join(ask("policy", "explain", contrast.user_id, line, "--domain", contrast.domain, width=400).split())
 
-    assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}." in shown
+    assert f"You took *{contrast.chosen.title}* and {without(lacking, len(contrast.unchosen))}. Lately" in shown
 
 
 STEP: dict[str, Any] = {
@@ -96,6 +99,7 @@ STEP: dict[str, Any] = {
     "title": "Arrival",
     "ranking": {"shown": "abcdefghij"},
 }
+STEP |= {"others_with": None, "taken": None, "expected": None}
 STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
 
 
@@ -106,6 +110,20 @@ STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
             {"reason": "chosen, and 11% of the others have it", "tier_before": "low", "tier_after": "medium"},
             ("You took *Arrival* and left nine others, eight of them without this. "
              "It went from “a first sign” to “likely”."),
+        ),
+        (
+            {"taken": "6", "expected": "2.1", "others_with": 0, "tier_before": "high", "tier_after": "high"},
+            ("You took *Arrival* and left nine others, all of them without this. "
+             "Lately you took this 6 times; by chance it would be 2.1."),
+        ),
+        (
+            {"kind": "weakened", "taken": "2.1", "expected": "2.5", "tier_before": "low", "tier_after": "silent"},
+            ("You took *Arrival* and left nine others. Lately you took this 2.1 times; by chance it would be 2.5. "
+             "It went from “a first sign” to “says nothing”."),
+        ),
+        (
+            {"kind": "discovered", "tier_before": None, "tier_after": "silent"},
+            "You took *Arrival* and left nine others. It is new in the profile: counted, it says nothing yet.",
         ),
         (
             {"kind": "discovered", "tier_before": None, "tier_after": "low"},

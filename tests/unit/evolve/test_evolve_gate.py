@@ -13,7 +13,7 @@ from operators.evolve.llm import LlmReasoner
 from operators.llm import LlmClient
 from operators.merge import merge, resolve
 from operators.tokens import count_tokens
-from schemas import Contrast, Fact, ItemFacts, Kind, PolicySkill, ReasonedBy, Source, Tier
+from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
 from tests.openai_server import OpenAiServer
 
@@ -104,13 +104,6 @@ class TestGatedReasoner:
 
         assert (inner.times, gated) == (1, [])
         assert proposal.reasoned_by == ReasonedBy(reasoner="llm", calls=1)
-
-    async def test_patterns_are_counted_behind_the_gate_too(self) -> None:
-        stays = an_attribute("exploration: stays with favourite genres", kind=Kind.PATTERN)
-
-        proposal = await GatedReasoner(Asked()).reason(a_contrast([NOIR]), a_skill(an_attribute(NOIR, HIGH), stays))
-
-        assert proposal.reinforced == (id_of(NOIR), stays.attribute_id)
 
     def test_it_goes_by_the_name_of_who_it_guards(self) -> None:
         assert GatedReasoner(RulesReasoner()).name == "rules"

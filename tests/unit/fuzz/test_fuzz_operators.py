@@ -21,7 +21,7 @@ from operators.neighbourhood import Gathered, near
 from operators.privacy.orders import is_suspicious
 from operators.prompts import as_data
 from operators.propagate import GraphLimits, on_touch, takers_of, touches, with_taken
-from operators.rank.deterministic import rank, words
+from operators.rank.deterministic import rank
 from operators.render import render
 from operators.retrieve import Preset, retrieve
 from operators.slim import slim
@@ -29,6 +29,7 @@ from operators.statinit import facts_of, observe, statinit
 from operators.statinit.parsers import BUILT_IN
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
+from operators.words import words
 from schemas import (
     MAX_FACTS,
     Candidate,

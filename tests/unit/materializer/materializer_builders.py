@@ -26,6 +26,7 @@ from schemas import (
     SkillDiff,
     SlimSkill,
     Source,
+    Tally,
     Tier,
     encode,
     topic_of,
@@ -144,6 +145,7 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
             Change(kind=ChangeKind.REINFORCED, attribute_id="preference:genre:sf", before=Tier.MEDIUM, after=Tier.HIGH),
             Change(kind=ChangeKind.DISCOVERED, attribute_id=found.attribute_id, after=Tier.LOW, discovered=found),
         ),
+        tally=Tally(forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}),
         refused=(Refused(attribute_id="pattern:x:y", proposed=ChangeKind.WEAKENED, why=Refusal.UNKNOWN),),
         evidence=Evidence(event_id=event_id or f"c{version}", item_id="dune"),
     )

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 import duckdb
 import pytest
 
+from schemas import PolicySkill, SkillDiff, decode
 from streams.materializer import ddl
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
@@ -102,6 +103,26 @@ def test_facets_and_calls_of_layout_2_become_rows(tmp_path):
             ("rank-r1", "rank", "llm", "m1", 1, 100, 250, None),
             ("rank-r2", "rank", "deterministic", None, 0, 0, 0, None),
         ]
+
+
+def test_rows_of_layout_4_get_the_counts_that_the_same_records_give_today(tmp_path):
+    path = tmp_path / "live.duckdb"
+    path.write_bytes(made_by(4))
+    with Store(path, "sager.") as store, Store(tmp_path / "new.duckdb", "sager.") as fresh:
+        bobs = [
+            decode(model, document.encode())
+            for model, table in ((SkillDiff, "skill_diffs"), (PolicySkill, "skills"))
+            for (document,) in rows(store, f"SELECT document FROM {table} WHERE user_id = 'bob' ORDER BY version")
+        ]
+        write(fresh, *bobs)
+        for columns in (
+            "version, seq, attribute_id, taken, expected FROM skill_changes",
+            "attribute_id, tier, taken, expected, gained FROM skill_attributes",
+            "* EXCLUDE user_id FROM skill_places",
+            "silent, low, medium, high FROM skills",
+        ):
+            migrated = rows(store, f"SELECT {columns} WHERE user_id = 'bob' ORDER BY ALL")
+            assert migrated == rows(fresh, f"SELECT {columns} ORDER BY ALL") != []
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(older, monkeypatch):

@@ -10,6 +10,8 @@ from schemas import (
     TOPICS,
     Action,
     BadRecord,
+    Change,
+    ChangeKind,
     Contrast,
     DeadLetter,
     ForgetRequest,
@@ -20,6 +22,7 @@ from schemas import (
     RankRequest,
     Receipt,
     SkillCommand,
+    Tier,
     compound_key,
     encode,
     subject_of,
@@ -134,6 +137,27 @@ def test_changes_are_numbered_with_the_seed_first():
         (2, "reinforced"),
         (3, "discovered"),
     ]
+
+
+def test_changes_and_lines_have_their_counts_in_choices():
+    noir = attribute("noir").model_copy(update={"taken": 1536, "expected": 512, "gained": -2048})
+    asked = Change(kind=ChangeKind.SET, attribute_id=noir.attribute_id, before=Tier.LOW, counts=(2048, 0))
+    put = read(record(diff(1).model_copy(update={"seed": (noir,), "changes": (*diff(1).changes, asked)})))
+    assert isinstance(put, Put)
+    assert [(row["kind"], row["taken"], row["expected"]) for row in put.children[0]] == [
+        ("seeded", 1.5, 0.5), ("reinforced", 1.0, 0.25), ("discovered", 0.0, 0.0), ("set", 2.0, 0.0)
+    ]  # fmt: skip
+    assert [(row["attribute_id"], row["places"]) for row in put.children[2]] == [("preference:genre:sf", 0.0625)]
+    put = read(record(skill().model_copy(update={"attributes": (noir,)})))
+    assert isinstance(put, Put)
+    assert [(row["taken"], row["expected"], row["gained"]) for row in put.children[0]] == [(1.5, 0.5, -2.0)]
+
+
+def test_a_change_of_nothing_counted_has_no_counts():
+    put = read(record(diff(2).model_copy(update={"tally": None})))
+    assert isinstance(put, Put)
+    assert [(row["kind"], row["taken"]) for row in put.children[0]] == [("reinforced", None), ("discovered", 0.0)]
+    assert put.children[2] == []
 
 
 def test_a_skill_counts_its_tiers():

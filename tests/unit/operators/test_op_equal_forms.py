@@ -221,14 +221,15 @@ def test_rankings_in_a_slot_are_measured_once_there_are_two(many: int, size_byte
 def test_choice_calls_few_functions_and_converts_few_records(tmp_path: Path) -> None:
     """Guards the CPU of a choice by a count that is the same on every machine.
 
-    It was 1,880 calls of Python functions, 1,580 of C and 36 conversions before they were made fewer.
+    It was 1,880 calls of Python functions, 1,580 of C and 36 conversions before they were made fewer. What a list asks
+    about habits takes 150 and 250 of them.
     """
     calls(4, 2, tmp_path)  # whatever a process reads, parses or judges once
 
     made = calls(4, 2, tmp_path)
 
-    assert made["python"] < 1_450
-    assert made["c"] < 1_650
+    assert made["python"] < 1_600
+    assert made["c"] < 1_850
     # A ranking and a selection are decoded; what the worker has made itself is not.
     assert made["validate_json"] <= 2
     # Rings twice, the contrast, the skill, its diff, and a slim skill where it says something new.

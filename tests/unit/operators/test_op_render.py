@@ -27,8 +27,7 @@ def test_skill_reads_section_by_section_strongest_first() -> None:
         "- 1990s (era, medium)\n"
         "## Strategy\n"
         "- must include: noir\n"
-        "- tie breaker: 1990s\n"
-        "- exploration: 30%"
+        "- tie breaker: 1990s"
     )
 
 
@@ -81,14 +80,3 @@ class TestStrategy:
         criterion = an_attribute("era: 1990s", kind=Kind.CRITERION)
 
         assert strategy_of([*likes, criterion]).tie_breaker == "1990s"
-
-    @pytest.mark.parametrize(
-        ("value", "share"), [("explores many genres", 0.3), ("stays with favourite genres", 0.05), ("other", 0.15)]
-    )
-    def test_patterns_say_how_much_to_explore(self, value: str, share: float) -> None:
-        assert strategy_of([an_attribute(f"exploration: {value}", kind=Kind.PATTERN)]).exploration == share
-
-    def test_pattern_in_doubt_has_no_say(self) -> None:
-        doubtful = an_attribute("exploration: explores many genres", Tier.LOW, kind=Kind.PATTERN)
-
-        assert strategy_of([doubtful]).exploration == 0.15

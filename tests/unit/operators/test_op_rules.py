@@ -4,13 +4,11 @@ import pytest
 
 from operators.evolve import Proposal, RulesReasoner
 from operators.evolve.rules import CONTRADICTABLE
-from schemas import Contrast, Kind, PolicySkill, Tier
+from schemas import Contrast, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, facts, id_of, item_facts
 
 NOIR, SAGA, WESTERN = "genre: noir", "genre: saga", "genre: western"
 REASONER = RulesReasoner(common_share=0.5, discoveries=2, near_misses=2, offers=2)
-STAYS = an_attribute("exploration: stays with favourite genres", kind=Kind.PATTERN)
-EXPLORES = an_attribute("exploration: explores many genres", kind=Kind.PATTERN)
 
 
 def propose(contrast: Contrast, skill: PolicySkill | None = None) -> Proposal:
@@ -97,27 +95,6 @@ class TestWeaken:
         proposal = propose(a_contrast([NOIR], [[SAGA], [WESTERN, "mood: bleak"]]))
 
         assert proposal.discovered == facts(NOIR)
-        assert proposal.weakened == ()
-
-
-class TestPatterns:
-    def test_choice_among_known_genres_confirms_staying(self) -> None:
-        proposal = propose(a_contrast([NOIR]), a_skill(an_attribute(NOIR), STAYS))
-
-        assert STAYS.attribute_id in proposal.reinforced
-
-    def test_choice_outside_confirms_exploring_and_contradicts_staying(self) -> None:
-        skill = a_skill(an_attribute(NOIR), STAYS, EXPLORES)
-
-        proposal = propose(a_contrast([WESTERN]), skill)
-
-        assert EXPLORES.attribute_id in proposal.reinforced
-        assert proposal.weakened == (STAYS.attribute_id,)
-
-    def test_item_without_genres_says_nothing_about_exploration(self) -> None:
-        proposal = propose(a_contrast(["author: Mina Sorel"]), a_skill(an_attribute(NOIR), STAYS, EXPLORES))
-
-        assert proposal.reinforced == ()
         assert proposal.weakened == ()
 
 

@@ -38,7 +38,7 @@ def the_skill(user: str, value: str, dimension: str, tie_breaker: str) -> Policy
         )
         for tier, kind in zip(list(Tier)[1:], Kind, strict=True)
     ]
-    strategy = Strategy.model_construct(must_include=(value,), tie_breaker=tie_breaker, exploration=0.15)
+    strategy = Strategy.model_construct(must_include=(value,), tie_breaker=tie_breaker)
     return a_skill(*lines).model_copy(update={"user_id": user, "strategy": strategy})
 
 

@@ -95,4 +95,4 @@ def test_an_arm_that_is_none_is_told():
     done = CliRunner().invoke(app, ["eval", "online", "--data", "x", "--arm", "popularity"], env={"COLUMNS": "200"})
 
     assert done.exit_code == 2
-    assert "sager-rules, no-skill" in done.stderr
+    assert "sager, sager-rules, no-skill" in done.stderr

@@ -34,7 +34,7 @@ OUTPUTS = ("contrasts", "skill-diffs", "slim-skills", "item-touches", "item-memo
 
 
 def choice(number: int, user: str = "") -> tuple[Ranking, Selection]:
-    """A ranking of made-up films, and what was taken from it: everybody takes every film twice in a row, so that skills soon say something."""
+    """A ranking of made-up films, and what was taken: every film twice in a row, so that skills soon say something."""
     user = user or USERS[number % len(USERS)]
     at = a_time() + timedelta(seconds=number)
     first = number // len(USERS)

@@ -2,7 +2,8 @@
 -- was asked: its analysis of the choice, its verdict on the line, and the fact that it quoted.
 CREATE VIEW policy_log AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at, c.seq, c.kind, c.attribute_id, c.before, c.after,
-       c.reason, d.reasoner, d.model, d.event_id, d.evidence_item_id, d.analysis, j.verdict, j.quoted
+       c.reason, c.taken, c.expected, d.reasoner, d.model, d.event_id, d.evidence_item_id, d.analysis, j.verdict,
+       j.quoted
 FROM skill_diffs d LEFT JOIN skill_changes c USING (user_id, domain, version)
 LEFT JOIN judgements j
     ON j.user_id = d.user_id AND j.domain = d.domain AND j.version = d.version

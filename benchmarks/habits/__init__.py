@@ -1,0 +1,1 @@
+"""Whether habits are found, where they are and where they are not: `python -m benchmarks.habits`."""

@@ -1,0 +1,167 @@
+"""On which side of every axis each item of a list stands."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from operators.attributes import CREATORS
+from operators.evidence import weight
+from operators.habits.axes import AGAIN, BY, DECIDING, KNOWN, MAIN, POLE_OF, POSITION, REQUEST
+from operators.words import words
+from schemas import Attribute, Contrast, ItemFacts, Measure
+
+LEAST: Final = 3
+"""A list says how somebody decides by a thing only if at least this many of its items have the thing."""
+FAVOURITES: Final = 3
+Side = bool | None
+"""True: on the side that counts as taken; False: on the other; None: on neither, or not known."""
+Sides = Mapping[str, Sequence[Side]]
+"""By the axis's name, one side for each item of the list, in its order; only axes that leave a choice."""
+_MEASURES: Final = tuple(measure.value for measure in Measure)
+_POPULARITY: Final = Measure.POPULARITY.value
+_DECIDING: Final = frozenset(DECIDING)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a skill knows of a user before a choice, as far as habits are about it.
+
+    By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
+
+    Attributes:
+        items: ids of what they took lately.
+        familiar: by dimension the values that they know: every creator of which there is a line, and the three values
+            of a main dimension that were taken most.
+        tastes: by dimension and value, how much the lines say for an item.
+    """
+
+    items: Collection[str | None] = frozenset()
+    familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
+    tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, lines: Iterable[Attribute]) -> "Before":
+        """What these lines of a skill tell of it."""
+        items: set[str | None] = set()
+        creators: dict[str, set[str]] = {}
+        mains: dict[str, list[Attribute]] = {}
+        tastes: dict[str, dict[str, float]] = {}
+        for line in lines:
+            if line.attribute_id in POLE_OF:
+                continue
+            for one in line.evidence:
+                items.add(one.item_id)
+            dimension = line.dimension
+            if line.support:
+                if dimension in CREATORS:
+                    creators.setdefault(dimension, set()).add(line.value)
+                elif dimension in MAIN:
+                    mains.setdefault(dimension, []).append(line)
+            # As `strength` has it, but for what a person pinned: here only what they took counts.
+            if line.taken > line.expected and dimension in _DECIDING and line.tier:
+                tastes.setdefault(dimension, {})[line.value] = weight(line.taken, line.expected)
+        items.discard(None)
+        return cls(items, creators | {dimension: _most_taken(known) for dimension, known in mains.items()}, tastes)
+
+
+def _most_taken(lines: list[Attribute]) -> set[str]:
+    return {line.value for line in sorted(lines, key=lambda line: (-line.taken, line.attribute_id))[:FAVOURITES]}
+
+
+_NOTHING = Before()
+
+
+def sides_of(
+    items: Sequence[ItemFacts],
+    before: Before = _NOTHING,
+    instruction: str = "",
+    popularity: Mapping[str, int] | None = None,
+    *,
+    shown: bool = True,
+) -> Sides:
+    """Where each item of a list stands on every axis that leaves a choice among them.
+
+    Args:
+        items: the list, as it was shown.
+        before: what the user took before, and how they liked it.
+        instruction: the user's own words.
+        popularity: how many users took an item lately; for lists whose items do not say how popular they are.
+        shown: the order of the items is what the user saw; without it there is no `position`.
+    """
+    if len(items) < LEAST:
+        return {}
+    found: dict[str, Sequence[Side]] = {}
+    measures = [item.measures for item in items]
+    for name in _MEASURES:
+        values = [measured.get(name) for measured in measures]
+        if len(items) - values.count(None) >= LEAST:
+            _add(found, name, _split(values))
+    if _POPULARITY not in found and popularity:
+        _add(found, _POPULARITY, _split([float(popularity.get(item.item_id, 0)) for item in items]))
+    if before.items:
+        _add(found, AGAIN, [item.item_id in before.items for item in items])
+    if before.familiar or before.tastes:
+        _by_facts(found, items, before)
+    if asked := words(instruction) if instruction else None:
+        _add(found, REQUEST, [_matches(item, asked) for item in items])
+    if shown:
+        last = len(items) - 1
+        _add(found, POSITION, [None if 2 * place == last else 2 * place < last for place in range(len(items))])
+    return found
+
+
+def shown_of(contrast: Contrast) -> tuple[tuple[ItemFacts, ...], int]:
+    """The list of a contrast as it was shown, each item once, and the place of the chosen one, counted from 0."""
+    others = {item.item_id: item for item in reversed(contrast.unchosen) if item.item_id != contrast.chosen.item_id}
+    place = min(contrast.chosen_rank - 1, len(others))
+    left = tuple(others.values())
+    return (*left[:place], contrast.chosen, *left[place:]), place
+
+
+def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], before: Before) -> None:
+    """The axes about what items are: familiar or new, and how much of the user's taste they have by dimension."""
+    size, known, tastes = len(items), before.familiar, before.tastes
+    familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
+    scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
+    for place, item in enumerate(items):
+        for fact in item.facts:
+            dimension = fact.dimension
+            if dimension in tastes:
+                said = tastes[dimension].get(fact.value)
+                if said is not None:
+                    scores[dimension][place] += said
+            if dimension in known:
+                row = familiar[dimension]
+                # Of a main dimension the first value says what an item is, of creators each.
+                if row[place] is None or (not row[place] and dimension in CREATORS):
+                    row[place] = fact.value in known[dimension]
+    for dimension, row in familiar.items():
+        _add(found, KNOWN + dimension, row)
+    for dimension, column in scores.items():
+        _add(found, BY + dimension, _split(column))
+
+
+def _split(values: Sequence[float | None]) -> Sequence[Side]:
+    """Above or below the median of those that are known. Where none is below it, those at it are, and so for above."""
+    known = sorted([value for value in values if value is not None])
+    if len(known) < LEAST or known[0] == known[-1]:
+        return ()
+    middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
+    side: Callable[[float], Side]
+    if known[0] == middle:
+        side = middle.__lt__
+    elif known[-1] == middle:
+        side = middle.__le__
+    else:
+        return [None if value is None or value == middle else value > middle for value in values]
+    return [None if value is None else side(value) for value in values]
+
+
+def _add(found: dict[str, Sequence[Side]], axis: str, row: Sequence[Side]) -> None:
+    """The axis with these sides, if they leave a choice between at least three items."""
+    if True in row and False in row and len(row) - row.count(None) >= LEAST:
+        found[axis] = row
+
+
+def _matches(item: ItemFacts, asked: frozenset[str]) -> bool:
+    return bool(words(item.title) & asked) or any((said := words(fact.value)) and said <= asked for fact in item.facts)

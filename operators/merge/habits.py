@@ -1,0 +1,110 @@
+"""What a choice does to a skill's habits: counts, and the lines that come, move and go with them (paper 2.3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from operators.habits import POLE_OF, Before, Sure, fold, learn, lines_of, seen_from, shown_of, sides_of, stays
+from operators.habits.counts import in_words as words_of
+from schemas import (
+    Attribute,
+    Change,
+    ChangeKind,
+    Contrast,
+    Evidence,
+    HabitAdded,
+    HabitCounts,
+    PolicySkill,
+    Source,
+    Tally,
+    Tier,
+)
+
+
+def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
+    """What a choice adds to each question about how the person decides that its list leaves open."""
+    items, chosen = shown_of(contrast)
+    return learn(sides_of(items, Before.of(skill.attributes), contrast.instruction, popularity), chosen)
+
+
+def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:
+    """The counts that an event leaves; of a line that a person or a request took away nothing is left."""
+    habits: Mapping[str, HabitCounts] = skill.habits
+    if tally is not None and tally.habits:
+        habits = fold(habits, tally.habits, tally.habits_forget)
+    for change in changes:
+        if change.after is None and change.kind in _TAKEN_AWAY and change.attribute_id in POLE_OF:
+            gone = POLE_OF[change.attribute_id].axis
+            habits = {axis: counts for axis, counts in habits.items() if axis != gone}
+    return habits
+
+
+_TAKEN_AWAY = frozenset({ChangeKind.REMOVED, ChangeKind.REWORDED, ChangeKind.FORGOTTEN})
+
+
+def in_step(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:
+    """The lines, those about habits with the counts that stand behind them."""
+    found = list(lines)
+    for place, line in enumerate(lines):
+        if line.attribute_id in POLE_OF:
+            found[place] = _in_step(line, habits)
+    return tuple(found)
+
+
+def _in_step(line: Attribute, habits: Mapping[str, HabitCounts]) -> Attribute:
+    pole = POLE_OF[line.attribute_id]
+    counts = habits.get(pole.axis)
+    if counts is None:
+        return line
+    taken, expected, _ = seen_from(counts, pole.up)
+    if (line.taken, line.expected) == (taken, expected):
+        return line
+    return line.model_copy(update={"taken": taken, "expected": expected})
+
+
+def decided(
+    lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
+) -> tuple[list[Change], list[Attribute]]:
+    """How lines about habits move or go when these are the counts, and which lines come.
+
+    A line that the person pinned or stated stays, and so does one about which too few choices were asked.
+
+    Args:
+        lines: the skill's before the choice.
+        habits: the counts after it.
+        evidence: the choice.
+        now: its number.
+    """
+    held = {line.attribute_id: line for line in lines if line.attribute_id in POLE_OF}
+    sure = lines_of(habits, {name: line.tier for name, line in held.items()})
+    changes: list[Change] = []
+    for name, line in held.items():
+        found = sure.get(name)
+        if found is None and (line.pinned or line.source is Source.STATED or stays(name, habits)):
+            continue
+        tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
+        if tier is not line.tier:
+            changes.append(_moved(line, tier, habits))
+    return changes, [_new(found, evidence, now) for name, found in sure.items() if name not in held]
+
+
+def _new(found: Sure, evidence: Evidence, now: int) -> Attribute:
+    pole = found.pole
+    return Attribute(
+        attribute_id=pole.attribute_id,
+        kind=pole.kind,
+        dimension=pole.dimension,
+        value=pole.value,
+        tier=found.tier,
+        source=Source.DISCOVERED,
+        taken=found.counts.taken,
+        expected=found.counts.expected,
+        support=1,
+        confirmed_at=now,
+        evidence=(evidence,),
+    )
+
+
+def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> Change:
+    pole = POLE_OF[line.attribute_id]
+    kind = ChangeKind.EVICTED if tier is None else ChangeKind.REINFORCED if tier > line.tier else ChangeKind.WEAKENED
+    reason = words_of(seen_from(habits[pole.axis], pole.up))
+    return Change(kind=kind, attribute_id=line.attribute_id, before=line.tier, after=tier, reason=reason)

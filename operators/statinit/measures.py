@@ -1,0 +1,113 @@
+"""What can be measured of an item, whatever its domain: price, year, rating, popularity, distance and length.
+
+| measure | from | read |
+|---|---|---|
+| price | `RestaurantsPriceRange2`, `price_range`, `price_tier`, `price`, `cost` | `$$` is 2; else the first number |
+| year | as the facts `era` and `year`: `year`, `published`, ..., or `(1995)` in the title | 1000 to 2099 |
+| rating | `stars`, `rating`, `average_rating`, `avg_rating`, `imdb_rating`, `score` | a number |
+| popularity | `review_count`, `ratings_count`, `num_ratings`, `votes`, `popularity` and the like | a number |
+| distance | `distance`, `distance_km`, `distance_m`, `distance_miles` | in kilometres where the unit is given |
+| length | `duration`, `runtime`, `length`, `minutes`, `pages`, `num_pages`, `cook_time` and the like | `1h 30m` is 90 |
+
+Numbers are compared within a list and never across domains, so that only their order counts. What is no number, is
+below 0 or above 1e9 says nothing.
+"""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from operators.statinit import text
+from schemas import MAX_MEASURE, Candidate, Measure
+
+_KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
+    Measure.PRICE: (*text.KEYS["price"], "cost"),
+    Measure.YEAR: text.KEYS["year"],
+    Measure.RATING: ("stars", "rating", "average_rating", "avg_rating", "imdb_rating", "vote_average", "score"),
+    Measure.POPULARITY: (
+        *("review_count", "reviews_count", "num_reviews", "ratings_count", "rating_count", "num_ratings"),
+        *("num_voted_users", "vote_count", "votes", "popularity"),
+    ),
+    Measure.DISTANCE: ("distance", "distance_km", "distance_m", "distance_miles"),
+    Measure.LENGTH: (
+        *("duration", "runtime", "running_time", "length", "minutes", "cook_time", "total_time"),
+        *("pages", "num_pages", "number_of_pages", "page_count"),
+    ),
+}
+"""The metadata keys of each measure, best first; letter case, spaces and `-` do not matter."""
+_MEASURE_OF: Final = {key: (measure, place) for measure, keys in _KEYS.items() for place, key in enumerate(keys)}
+_MAX_CHARS: Final = 24
+_TIER: Final = re.compile(r"[$\u20ac\u00a3]{1,5}")
+_NUMBER: Final = re.compile(r"(?<![\d.])\d{1,9}(?:[.,]\d{1,6})?(?![\d])")
+_THOUSANDS: Final = re.compile(r"(?<=\d)[,' ](?=\d{3}(?!\d))")
+_CLOCK: Final = re.compile(r"(?:(\d{1,3}) ?h(?:ours?|rs?)?)? ?(?:(\d{1,4}) ?m(?:in(?:ute)?s?)?\.?)?")
+_KILOMETRES: Final = {"km": 1.0, "m": 0.001, "mi": 1.609, "mile": 1.609, "miles": 1.609, "ft": 0.000305}
+_WITH_UNIT: Final = re.compile(rf"(\d{{1,7}}(?:[.,]\d{{1,3}})?) ?({'|'.join(_KILOMETRES)})")
+
+
+def measures_of(candidate: Candidate) -> dict[str, float]:
+    """The item's measures by name, in the order of `Measure`; pure, never raises, each from 0 to 1e9.
+
+    >>> measures_of(Candidate(item_id="f1", title="Salt Harbour (1996)", metadata={"Runtime": "1h 38m", "votes": 812}))
+    {'year': 1996.0, 'popularity': 812.0, 'length': 98.0}
+    >>> measures_of(Candidate(item_id="p1", metadata={"price": "$$", "distance": "800 m", "stars": "n/a"}))
+    {'price': 2.0, 'distance': 0.8}
+    """
+    best: dict[Measure, tuple[int, float]] = {}
+    years: dict[str, Any] = {}
+    for key, value in candidate.metadata.items():
+        found = _measure_of(key)
+        if found is not None and found[0] is Measure.YEAR:
+            years[_KEYS[Measure.YEAR][found[1]]] = value
+        elif found is not None:
+            _keep(best, *found, key, value)
+        elif key.lower() == "attributes" and isinstance(value, Mapping):
+            for inner, said in value.items():
+                if isinstance(inner, str) and (found := _measure_of(inner)) and found[0] is Measure.PRICE:
+                    _keep(best, *found, inner, said)
+    if year := text.year(years, candidate.title):
+        best[Measure.YEAR] = (0, float(year))
+    return {measure.value: best[measure][1] for measure in Measure if measure in best}
+
+
+@lru_cache(maxsize=4_096)
+def _measure_of(key: str) -> tuple[Measure, int] | None:
+    return _MEASURE_OF.get(key[:40].lower().replace(" ", "_").replace("-", "_"))
+
+
+def _keep(best: dict[Measure, tuple[int, float]], measure: Measure, place: int, key: str, value: Any) -> None:
+    if (measure not in best or place < best[measure][0]) and (amount := _amount(measure, key, value)) is not None:
+        best[measure] = (place, amount)
+
+
+def _amount(measure: Measure, key: str, value: Any) -> float | None:
+    """What a raw value measures; None if it is no number within bounds."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        number = float(value) if 0 <= value <= MAX_MEASURE else None
+    elif isinstance(value, float):
+        number = value
+    else:
+        number = _read(measure, value[:_MAX_CHARS].strip("u'\" ").lower()) if isinstance(value, str) else None
+    if number is not None and measure is Measure.DISTANCE:
+        number *= 0.001 if key.lower().endswith("_m") else 1.609 if key.lower().endswith("_miles") else 1.0
+    if number is None or not math.isfinite(number) or not 0 <= number <= MAX_MEASURE:
+        return None
+    return round(number, 3)
+
+
+@lru_cache(maxsize=4_096)
+def _read(measure: Measure, said: str) -> float | None:
+    if measure is Measure.PRICE and _TIER.fullmatch(said):
+        return float(len(said))
+    if measure is Measure.LENGTH and said and (clock := _CLOCK.fullmatch(said)) and any(clock.groups()):
+        return 60.0 * float(clock[1] or 0) + float(clock[2] or 0)
+    if measure is Measure.DISTANCE and (unit := _WITH_UNIT.fullmatch(said)):
+        return float(unit[1].replace(",", ".")) * _KILOMETRES[unit[2]]
+    if said.startswith("-"):
+        return None
+    found = _NUMBER.search(_THOUSANDS.sub("", said))
+    return float(found[0].replace(",", ".")) if found else None

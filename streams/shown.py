@@ -1,0 +1,16 @@
+"""A skill as commands and the HTTP API give it to people and programs."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from schemas import PolicySkill
+
+
+def plain(skill: "PolicySkill") -> dict[str, Any]:
+    """The skill as JSON, without what only a worker needs. Each line says in words how it was counted: `counted`."""
+    from operators.evidence import in_words, is_counted  # noqa: PLC0415
+
+    told = skill.model_dump(mode="json", exclude={"last_diff"})
+    for line, each in zip(skill.attributes, told["attributes"], strict=True):
+        each["counted"] = in_words(line.taken, line.expected) if is_counted(line) else ""
+    return told

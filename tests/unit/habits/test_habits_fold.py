@@ -1,0 +1,127 @@
+"""Habits are a fold of the log, like all else of a skill; what a person says of them counts."""
+
+import random
+
+import pytest
+
+from benchmarks.habits.planted import by_habit, play, shown
+from benchmarks.habits.user import User
+from operators.habits import POLES, Before, sides_of
+from operators.merge import fold, merge, resolve_command
+from operators.redact import redacted
+from operators.slim import slim
+from operators.tokens import count_tokens
+from schemas import Action, Attribute, ChangeKind, PolicySkill, SkillDiff, decode, encode, line_of
+from tests.builders import a_command, item_facts
+
+CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
+
+
+def history(choices: int = 40, seed: int = 3) -> list[SkillDiff]:
+    diffs = []
+    for user in play(by_habit(CHEAPER), "books", choices, seed):
+        assert user.skill is not None
+        assert user.skill.last_diff is not None
+        diffs.append(user.skill.last_diff)
+    return diffs
+
+
+@pytest.fixture(scope="module")
+def log() -> list[SkillDiff]:
+    return history()
+
+
+def skill_of(diffs: list[SkillDiff]) -> PolicySkill:
+    [skill] = fold(diffs).values()
+    return skill
+
+
+def test_log_alone_gives_habits_back_byte_for_byte(log: list[SkillDiff]) -> None:
+    *_, user = play(by_habit(CHEAPER), "books", 40, 3)
+    assert user.skill is not None
+
+    again = skill_of([decode(SkillDiff, encode(diff)) for diff in log])
+
+    assert encode(again) == encode(user.skill)
+    assert encode(decode(PolicySkill, encode(again))) == encode(again)
+    assert again.habits["price"].asked > 20_000
+
+
+def test_diff_of_the_choice_that_makes_it_sure_says_so_in_numbers(log: list[SkillDiff]) -> None:
+    [change] = [change for diff in log for change in diff.changes if change.attribute_id == CHEAPER.attribute_id][:1]
+
+    assert change.kind is ChangeKind.DISCOVERED
+    assert change.reason.startswith("lately taken ")
+    assert "were to be expected" in change.reason
+
+
+def test_line_shows_the_counts_that_stand_behind_it(log: list[SkillDiff]) -> None:
+    skill = skill_of(log)
+    counts = skill.habits["price"]
+    line = lines(skill)[CHEAPER.attribute_id]
+
+    assert (line.taken, line.expected) == (counts.asked - counts.taken, counts.asked - counts.expected)
+
+
+def test_slim_skill_says_it(log: list[SkillDiff]) -> None:
+    short = slim(skill_of(log), count_tokens)
+
+    assert "picks cheaper than average" in short.style
+    assert short.tokens <= 30
+
+
+class TestPersons:
+    def test_habit_that_a_person_removes_has_to_prove_itself_anew(self, log: list[SkillDiff]) -> None:
+        skill = skill_of(log)
+        command = a_command(Action.REMOVE, attribute_id=CHEAPER.attribute_id)
+
+        after = merge(skill, resolve_command(skill, command))
+
+        assert "price" not in after.habits
+        assert after.habits.keys() == skill.habits.keys() - {"price"}
+        assert CHEAPER.attribute_id not in lines(choose(after))
+
+    def test_habit_that_a_person_pinned_stays_whatever_they_take(self, log: list[SkillDiff]) -> None:
+        skill = skill_of(log)
+        skill = merge(skill, resolve_command(skill, a_command(Action.PIN, attribute_id=CHEAPER.attribute_id)))
+
+        for seed in range(60):
+            skill = choose(skill, dearer=True, seed=seed)
+
+        assert lines(skill)[CHEAPER.attribute_id].pinned
+
+    def test_forgotten_habit_is_in_no_diff_of_the_log(self, log: list[SkillDiff]) -> None:
+        line = line_of(log[0].user_id, log[0].domain, CHEAPER.attribute_id)
+
+        rewritten = redacted(log, line)
+
+        raw = b"".join(encode(diff) for diff in rewritten)
+        assert b"cheaper" not in raw
+        assert all(diff.tally is None or "price" not in diff.tally.habits for diff in rewritten)
+        assert skill_of(rewritten).habits == {
+            axis: counts for axis, counts in skill_of(log).habits.items() if axis != "price"
+        }
+
+
+def lines(skill: PolicySkill) -> dict[str, Attribute]:
+    return {line.attribute_id: line for line in skill.attributes}
+
+
+def choose(skill: PolicySkill, *, dearer: bool = False, seed: int = 1) -> PolicySkill:
+    """The skill after one more choice of a cheaper or a dearer item."""
+    items = shown(random.Random(seed), "books", [])
+    row = sides_of(items, Before.of(skill.attributes))["price"]
+    user = User(skill.domain)
+    user.skill = skill.model_copy(update={"recent": ()})
+    user.takes(items, next(n for n, side in enumerate(row) if side is dearer))
+    assert user.skill is not None
+    return user.skill
+
+
+def test_choice_without_a_list_says_nothing_about_habits() -> None:
+    user = User("books")
+
+    user.takes([item_facts("only", "genre: noir")], 0)
+
+    assert user.skill is not None
+    assert user.skill.habits == {}
