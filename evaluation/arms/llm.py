@@ -51,7 +51,7 @@ class SagerLlm(Sager):
             )
         self.concurrency = options.concurrency
         replies = options.replies or Replies()
-        self._client = _client(settings, replies)
+        self._client = client_of(settings, replies)
         # Only the form of a strict schema also differs between requests to the same model.
         self._desk = Desk(self._client, replies, f"sizes={settings.llm_sizes_in_schema}")
         reasoner = LlmReasoner(self._desk, count_tokens=count_tokens)
@@ -99,7 +99,7 @@ class Lenient:
             return Proposal()
 
 
-def _client(settings: Settings, replies: Replies) -> LlmClient:
+def client_of(settings: Settings, replies: Replies) -> LlmClient:
     """The configured endpoint, with all calls counted.
 
     It has no circuit breaker: if the endpoint stays down, the run ends and can be resumed.

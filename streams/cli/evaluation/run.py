@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evaluation.draw import Negatives
+from streams.cli.evaluation.model import model
 from streams.cli.evaluation.online import online
 from streams.cli.evaluation.report import RESULTS, report
 from streams.cli.evaluation.stream import stream
@@ -57,6 +58,14 @@ def register(app: typer.Typer) -> None:
             "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
         ),
     )(stream)
+    group.command(
+        "model",
+        short_help="What a model adds to skills, and skills to a model.",
+        epilog=examples(
+            "sager eval model --data data/ --users 70 --sweeps 35",
+            "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
+        ),
+    )(model)
     group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 
