@@ -9,7 +9,7 @@ from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
-from .habits import MAX_HABITS, HabitAdded, HabitCounts, HabitName
+from .habits import MAX_HABITS, HabitAdded, HabitName, HeldHabit
 from .items import Fact
 from .reasoned import ReasonedBy
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
@@ -193,7 +193,7 @@ class PolicySkill(Event):
     version: int = Field(default=0, ge=0)
     contrasts: int = Field(default=0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field(default=(), max_length=MAX_ATTRIBUTES)
-    habits: dict[HabitName, HabitCounts] = Field(
+    habits: dict[HabitName, HeldHabit] = Field(
         default_factory=dict,
         max_length=MAX_HABITS,
         exclude_if=is_nothing,

@@ -1,8 +1,8 @@
 """How a user decides, in counts: what a skill keeps of each habit under test."""
 
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 HabitName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,39}$")]
 """A question about how somebody decides, such as `price`; `operators.habits.axes` has all that are asked."""
@@ -21,6 +21,12 @@ class HabitCounts(NamedTuple):
     expected: _Parts = 0
     asked: _Parts = 0
 
+
+if TYPE_CHECKING:
+    HeldHabit = HabitCounts
+else:
+    # By way of a plain tuple: a named one would read texts as numbers, and tell of every entry that is too much.
+    HeldHabit = Annotated[tuple[_Parts, _Parts, _Parts], AfterValidator(HabitCounts._make)]
 
 HabitAdded = tuple[Annotated[int, Field(ge=0, le=1_024)], Annotated[int, Field(ge=1, le=1_023)]]
 """What one choice adds to `taken` and `expected`, in 1/1024; to `asked` it adds 1,024."""

@@ -28,7 +28,7 @@ class MergeLimits:
     seed_characters: int = 1_200
     pinned: int = 4
     global_patience: int = 5
-    verdict_weight: float = 0.5
+    verdict_weight: float = 0.25
 
 
 DEFAULT_LIMITS = MergeLimits()

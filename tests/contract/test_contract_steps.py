@@ -17,7 +17,9 @@ STEPS = {
     "operators.merge.merge",
     "operators.merge.resolve",
     "operators.merge.resolve_command",
+    "operators.merge.resolve_counts",
     "operators.merge.resolve_replacement",
+    "operators.merge.resolve_visit",
     "operators.merge.start",
     "operators.propagate.hear",
     "operators.propagate.on_touch",
@@ -40,6 +42,8 @@ ALLOWED = {
         "operators.propagate.with_taken",
         "operators.statinit.observe",
     },
+    # Everybody but the one who is played: what others took is there before the stream begins.
+    "evaluation/stream/community.py": {"operators.propagate.with_taken"},
 }
 
 CALLERS = sorted(

@@ -1,7 +1,6 @@
 """`sager eval model`: what a model adds to skills, and what skills add to a model that ranks."""
 
 import asyncio
-import json
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from streams.cli.evaluation.report import RESULTS
 from streams.cli.extras import need_eval
 from streams.cli.options import AsJson, settings
-from streams.cli.output import console, print_json_line, row, table
+from streams.cli.output import console, json_text, print_json_line, row, table
 
 REPLIES = "model-replies.duckdb"
 
@@ -90,7 +89,7 @@ def model(
                 )
             )
     if places is not None:
-        places.write_text(json.dumps(found), encoding="utf-8")
+        places.write_text(json_text(found), encoding="utf-8")
     told = Places([found])
     lines = [_line(told, found, name, by) for by in ("model", "skill") for name in told.arms(by)]
     if as_json:

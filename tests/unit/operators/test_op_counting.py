@@ -16,6 +16,7 @@ from schemas import (
     Attribute,
     ChangeKind,
     Contrast,
+    Kind,
     PolicySkill,
     ReasonedBy,
     Refusal,
@@ -298,9 +299,10 @@ def test_counts_are_those_of_a_plain_ledger(choices: list[tuple[str, list[str]]]
         else:
             ledger[taken] = [1_024, shown.count(taken) * 1_024 // len(shown) if shown else 0]
 
-    assert {line.value: [line.taken, line.expected] for line in skill.attributes} == ledger
+    likes = [line for line in skill.attributes if line.kind is Kind.PREFERENCE]
+    assert {line.value: [line.taken, line.expected] for line in likes} == ledger
     assert encode(fold(log)["ann", "films"]) == encode(skill)
-    for line in skill.attributes:
+    for line in likes:
         assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.gained)
 
 
