@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from faust import streams as faust_streams
 
+from operators.options import EvolveMode
 from schemas import PolicySkill
-from streams.settings import EvolveMode, OnLlmFailure, RankerName, ReasonerName, Settings
+from streams.settings import OnLlmFailure, RankerName, ReasonerName, Settings
 from streams.worker import metrics
 from streams.worker.reasoning import reasoner as reasoning
 from streams.worker.reasoning.configured import reasoner_of, replacer_of

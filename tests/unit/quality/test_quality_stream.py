@@ -18,6 +18,7 @@ from evaluation.stream.lists import EXPOSED_OF, Lists, Shelf, expose
 from evaluation.stream.plan import plans
 from evaluation.stream.play import By, Play, Played, interleaved
 from operators.global_skill import Population
+from operators.propagate import neighbour_of
 from tests.unit.quality.quality_builders import data_set, films, tastes
 
 KINDS = tuple(Lists)
@@ -175,7 +176,7 @@ def test_nothing_that_ranks_depends_on_what_a_player_takes_now_or_later(tmp_path
 @pytest.mark.parametrize("leak", ["the graph tells a player of themselves", "the population counts the player"])
 def test_a_leak_would_be_seen(tmp_path, monkeypatch, leak):
     if leak.startswith("the graph"):
-        name = worlds.neighbour_of
+        name = neighbour_of
         monkeypatch.setattr(worlds, "neighbour_of", lambda user_id, secret: name("somebody else", secret))
     else:
         monkeypatch.setattr(Population, "without", lambda population, *_: population)

@@ -7,7 +7,8 @@ from pydantic import ValidationError
 
 from operators.evolve import RulesReasoner
 from operators.merge import MergeLimits
-from streams.settings import EvolveMode, Settings
+from operators.options import EvolveMode
+from streams.settings import Settings
 from streams.whatif.arms import NAMES, BadKnob, knobs_of, parsed
 
 
