@@ -210,7 +210,8 @@ class Sager:
             facets=now.context.facets,
         )
         reason: Reason = RulesReplacer().replace if self._parts.replace else self._reasoner().reason
-        self.skills[user_id] = (await learn(self._evolve, reason, State(now.skill, usual=self._usual), contrast)).skill
+        state = State(now.skill, usual=self._usual, popularity=now.popularity)
+        self.skills[user_id] = (await learn(self._evolve, reason, state, contrast)).skill
 
     def _reasoner(self) -> Reasoner:
         return RulesReasoner() if self._parts.rules else CountsReasoner()

@@ -224,7 +224,8 @@ class Player:
             skill_version=skill.version,
             facets=choice.context.facets,
         )
-        effects = await learn(arm.evolve, self._reason(arm), State(skill, usual=usual), contrast)
+        state = State(skill, usual=usual, popularity=choice.popularity)
+        effects = await learn(arm.evolve, self._reason(arm), state, contrast)
         self._counted.learned[arm.name] += 1
         if effects.diff is not None:
             self._counted.verdicts.update((arm.name, str(said.verdict)) for said in effects.diff.judged)

@@ -207,7 +207,7 @@ class Play:
             order = ranked[By.MIX].order
             contrast = self._contrast(player, choice, ranked[By.MIX])
             if self._arm.learns:
-                await self._learn(player, contrast)
+                await self._learn(player, contrast, choice.popularity)
             if self._weighs:
                 self._weigh(player, contrast)
         elif self._arm.learns:
@@ -263,8 +263,8 @@ class Play:
             features=ranked.features,
         )
 
-    async def _learn(self, player: _Player, contrast: Contrast) -> None:
-        state = State(player.skill, usual=player.usual)
+    async def _learn(self, player: _Player, contrast: Contrast, popularity: Mapping[str, int]) -> None:
+        state = State(player.skill, usual=player.usual, popularity=popularity)
         player.skill = (await learn(self._arm.evolve, self._reasoner.reason, state, contrast)).skill
 
     def _weigh(self, player: _Player, contrast: Contrast) -> None:
