@@ -112,6 +112,7 @@ def series(
     learned = {diff.event_id for diff in diffs if diff.is_contrast}
     first = diffs[0]
     live = start(first.user_id, first.domain, first.seed or (), first)
+    live = live.model_copy(update={"applied": first.seeded_from})
     begin, steps, begun = live, list[Step](), False
     for diff in diffs:
         if diff.version <= live.version:

@@ -51,9 +51,9 @@ def test_both_sides_are_compared_and_their_rows_kept(env: dict[str, str], tmp_pa
     assert all(each["difference"] == 0 for each in told["measures"].values())
 
     some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
-    shown = sager("replay", "--name", "none", "--out", side, "--set", "rules.discoveries=0", *some, env=env)
+    shown = sager("replay", "--name", "none", "--out", side, "--set", "merge.attributes=2", *some, env=env)
     assert shown.returncode == 0, shown.stderr
-    assert "none: rules.discoveries=0" in shown.stdout
+    assert "none: merge.attributes=2" in shown.stdout
     assert "5 choices of 1 users" in shown.stdout
     with duckdb.connect(side, read_only=True) as con:
         query = "SELECT run, choices FROM replay_arms ORDER BY run"

@@ -80,7 +80,7 @@ def test_an_evening(folder):
         assert diff["seed"]
         told = sager("policy", "log", "ann", "--domain", "films", env=env).stdout
         assert "f4" in told
-        assert "rules" in told
+        assert "counts" in told
         assert "\x1b" not in told
 
         assert "nearest ids: ann" in sager("policy", "show", "anne", env=env).stderr

@@ -190,7 +190,7 @@ def choose_while_it_is_away(harness: Harness, load: Load, port: int) -> None:
     found = diffs(harness, load.choose(120))
     new = [diff for diff in found if int(ranking_of(harness)[diff.event_id][1:]) >= known]
     reasons = Counter((diff.reasoned_by.fallback or "none").partition(":")[0] for diff in new)
-    assert {diff.reasoned_by.reasoner for diff in new} == {"rules"}
+    assert {diff.reasoned_by.reasoner for diff in new} == {"counts"}
     assert reasons["circuit-open"] > 60, reasons
     watch(harness, lambda: metric(port, "sager_llm_circuit_state") == OPEN, "an open circuit")
     assert metric(port, "sager_llm_circuit_openings_total", outcome="connection") == 1

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 USERS = ("ann", "bob", "cleo")
 DOMAIN = "films"
-CHANGED = {"rules.discoveries": 1, "merge.protect_contradictions": 1}
+CHANGED = {"merge.attributes": 6, "merge.global_patience": 1}
 
 
 @pytest.fixture

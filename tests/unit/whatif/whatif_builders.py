@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from operators.evolve import RulesReasoner
+from operators.evolve import CountsReasoner
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
 from operators.steps import Effects, Evolve, Reason, State, learn
 from operators.whatif import Held, HeldCommand, Moment, Series, Side, replay, series
@@ -15,7 +15,7 @@ GENRES = ("noir", "saga", "farce", "epic", "satire")
 
 
 def an_arm(limits: MergeLimits = DEFAULT_LIMITS, rounds: int | None = None, reason: Reason | None = None) -> Side:
-    return Side(Evolve(limits, warmup_rounds=rounds), reason or RulesReasoner().reason)
+    return Side(Evolve(limits, warmup_rounds=rounds), reason or CountsReasoner().reason)
 
 
 def a_choice(number: int, genre: str) -> Contrast:
