@@ -218,7 +218,11 @@ def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[s
     for memory in memories.values():
         newest = memory.taken[-1]
         [(_, wanted), *_] = takers_of(touches(memory, newest.item_id))
-        found = [replace(taker, neighbour=wanted.neighbour) for taker in items[newest.item_id].takers]
+        found = [
+            replace(taker, neighbour=wanted.neighbour, others=taker.others[: len(wanted.others)])
+            for taker in items[newest.item_id].takers
+        ]
+        # Behind the newest others stands what the item heard before, if it was taken before.
         assert found.count(wanted) == 1, (memory.user_id, newest.item_id)
 
 
