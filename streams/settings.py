@@ -214,7 +214,7 @@ class Settings(BaseSettings):
         default=2.0, ge=0, le=60, description="How often an item that heard of choices is written; the graph's age."
     )
     weights_flush_seconds: float = Field(
-        default=5.0, ge=0, le=60, description="How often weights that choices have moved are published."
+        default=1.0, ge=0, le=60, description="How often weights that choices have moved are published."
     )
     graph_items: int = Field(
         default=1_000_000, ge=100, description="Items that the graph keeps; beyond, the longest silent ones go."
