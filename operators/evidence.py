@@ -37,18 +37,21 @@ class Shown:
     Attributes:
         taken: attribute ids of the chosen item's facts, in the parser's order.
         shares: the share of all shown items, the chosen one included, that have a fact, in 1/1024.
+        left: attribute ids of each unchosen item's facts.
     """
 
     taken: tuple[str, ...]
     shares: Mapping[str, int]
+    left: tuple[frozenset[str], ...] = ()
 
     @classmethod
     def of(cls, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> "Shown":
         """What a choice from a list shows."""
         taken = tuple(dict.fromkeys(fact_ids(chosen.facts)))
-        having = Counter(chain(taken, chain.from_iterable(set(fact_ids(item.facts)) for item in unchosen)))
-        items = 1 + len(unchosen)
-        return cls(taken, {name: times * ONE // items for name, times in having.items()})
+        left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
+        having = Counter(chain(taken, chain.from_iterable(left)))
+        items = 1 + len(left)
+        return cls(taken, {name: times * ONE // items for name, times in having.items()}, left)
 
 
 def kept(count: int, forget: int = FORGET) -> int:

@@ -2,31 +2,32 @@
 
 from collections.abc import Sequence
 
-from operators.attributes import fact_ids
-from operators.evidence import strength
+from operators.evidence import Shown, strength
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import ONE, Attribute, Contrast, Kind
+from schemas import ONE, Attribute, Kind
+
+_TINY = 1e-9
 
 
-def lifted(lines: Sequence[Attribute], contrast: Contrast, weights: RankWeights = DEFAULT_WEIGHTS) -> dict[str, int]:
+def lifted(lines: Sequence[Attribute], shown: Shown, weights: RankWeights = DEFAULT_WEIGHTS) -> dict[str, int]:
     """By how many places, in 1/1024, a line lifted the chosen item in its list, by the skill alone.
 
     Negative: it pushed it down. Of items that tie, half stand before it. Lines that move nothing are left out.
     """
-    if not contrast.unchosen:
+    if not shown.left:
         return {}
-    own = set(fact_ids(contrast.chosen.facts))
-    others = [set(fact_ids(item.facts)) for item in contrast.unchosen]
-    met = own.union(*others)
     said = {
         line.attribute_id: worth
         for line in lines
-        if line.attribute_id in met
+        if line.attribute_id in shown.shares
         and line.kind is not Kind.PATTERN
         and (worth := weights.of(line.dimension) * strength(line))
     }
     # In the order of the lines, so that equal items have equal sums.
-    by_item = [[worth if name in names else 0.0 for name, worth in said.items()] for names in (own, *others)]
+    by_item = [
+        [worth if name in names else 0.0 for name, worth in said.items()]
+        for names in (frozenset(shown.taken), *shown.left)
+    ]
     chosen, *left = map(sum, by_item)
     place = _place(chosen, left)
     found = {}
@@ -43,6 +44,3 @@ def _place(score: float, others: Sequence[float]) -> int:
     before = sum([other > score + _TINY for other in others])
     beside = sum([abs(other - score) <= _TINY for other in others])
     return before * ONE + beside * ONE // 2
-
-
-_TINY = 1e-9

@@ -7,7 +7,8 @@ from operators.evolve.rules import RulesReasoner
 from operators.options import EvolveMode
 from schemas import Contrast, PolicySkill, ReasonedBy
 
-_COUNTS = Proposal(reasoned_by=ReasonedBy(reasoner="counts"))
+COUNTS = ReasonedBy(reasoner="counts")
+_NOTHING = Proposal(reasoned_by=COUNTS)
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class CountsReasoner:
 
     def propose(self, _contrast: Contrast, _skill: PolicySkill) -> Proposal:
         """As `reason`, for callers without an event loop."""
-        return _COUNTS
+        return _NOTHING
 
 
 def without_model(mode: EvolveMode, rules: RulesReasoner | None = None) -> CountsReasoner | RulesReasoner:

@@ -16,6 +16,7 @@ from operators.evidence import (
     is_counted,
     tier_of,
 )
+from operators.evolve.counts import COUNTS
 from operators.evolve.validate import Validated
 from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
@@ -39,7 +40,6 @@ from schemas import (
     ItemFacts,
     PolicySkill,
     Position,
-    ReasonedBy,
     Refusal,
     Refused,
     SkillDiff,
@@ -47,8 +47,6 @@ from schemas import (
     Tally,
     Tier,
 )
-
-COUNTS = ReasonedBy(reasoner="counts")
 
 
 def resolve_counts(
@@ -82,7 +80,6 @@ def resolve_counts(
         shown,
         skill.contrasts + 1,
         verdicts,
-        lifted(skill.attributes, contrast),
         asked(skill, contrast, popularity),
     )
     return next_diff(
@@ -156,12 +153,11 @@ class _Counting:
         shown: Shown,
         now: int,
         verdicts: Mapping[str, tuple[int, int]] | None = None,
-        places: Mapping[str, int] | None = None,
         habits: Mapping[str, HabitAdded] | None = None,
     ) -> None:
         """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
         before, verdicts = self.skill.attributes, verdicts or {}
-        self.tally = _tally(before, shown, verdicts, places, habits)
+        self.tally = _tally(before, shown, verdicts, habits)
         taken = set(shown.taken)
         for line in before:
             name = line.attribute_id
@@ -292,7 +288,6 @@ def _tally(
     lines: Sequence[Attribute],
     shown: Shown,
     verdicts: Mapping[str, tuple[int, int]],
-    places: Mapping[str, int] | None,
     habits: Mapping[str, HabitAdded] | None,
 ) -> Tally:
     begun, added = {}, {}
@@ -308,4 +303,4 @@ def _tally(
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    return Tally(forget=FORGET, begun=begun, lines=added, places=dict(places or {}), **fading)
+    return Tally(forget=FORGET, begun=begun, lines=added, places=lifted(lines, shown), **fading)
