@@ -1,14 +1,18 @@
 """The models of all events and states, the topic registry and their export. Imports no other package of the project."""
 
+from .abstentions import Abstention
 from .base import SCHEMA_VERSION, Event, Model
 from .codec import decode, derived_id, encode
 from .commands import Action, SkillCommand, Stated
 from .contrasts import Contrast
+from .corrections import Correction, Directive
 from .dead_letters import DeadLetter
-from .diffs import Change, ChangeKind, Judgement, PolicySkill, Refusal, Refused, SkillDiff, Tally, Verdict
+from .diffs import Change, ChangeKind, Heard, Judgement, PolicySkill, Refusal, Refused, SkillDiff, Tally, Verdict
 from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
+from .feedback import Feedback, Signal
+from .fit import Beliefs, Fit, Option, Question
 from .forgetting import Digest, ForgetRequest, Forgotten, Receipt, known_as, line_of, subject_of
 from .habits import HabitAdded, HabitCounts, HabitName
 from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Measure
@@ -29,6 +33,7 @@ from .memory import (
     Touched,
 )
 from .reasoned import ReasonedBy
+from .sessions import MAX_SESSIONS, Session, SessionLine
 from .shadow import ShadowOutcome, ShadowSkill
 from .skills import (
     MAX_ATTRIBUTES,
@@ -49,6 +54,7 @@ from .skills import (
     moment_of,
 )
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
+from .statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
 from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
 
@@ -65,6 +71,8 @@ __all__ = [
     "MAX_OTHERS",
     "MAX_POPULAR",
     "MAX_RECENT",
+    "MAX_SESSIONS",
+    "MAX_STATEMENTS",
     "MAX_SUPPORTERS",
     "MAX_TAKEN",
     "MAX_TAKERS",
@@ -73,27 +81,35 @@ __all__ = [
     "ONE",
     "SCHEMA_VERSION",
     "TOPICS",
+    "Abstention",
     "Action",
     "Answered",
     "Attribute",
     "BadRecord",
+    "Beliefs",
+    "Bound",
     "Candidate",
     "Change",
     "ChangeKind",
     "Contrast",
+    "Correction",
     "DeadLetter",
     "Digest",
+    "Directive",
     "Event",
     "Evidence",
     "Facet",
     "Fact",
     "Features",
+    "Feedback",
+    "Fit",
     "ForgetRequest",
     "Forgotten",
     "GlobalSkill",
     "HabitAdded",
     "HabitCounts",
     "HabitName",
+    "Heard",
     "Injected",
     "Interaction",
     "Item",
@@ -109,10 +125,12 @@ __all__ = [
     "Model",
     "OpenRanking",
     "OpenRankings",
+    "Option",
     "Outcome",
     "PolicySkill",
     "Position",
     "Profile",
+    "Question",
     "RankRequest",
     "RankedBy",
     "Ranking",
@@ -120,15 +138,23 @@ __all__ = [
     "Receipt",
     "Refusal",
     "Refused",
+    "Said",
     "SchemaError",
+    "Scope",
     "Selection",
+    "Session",
+    "SessionLine",
     "ShadowOutcome",
     "ShadowSkill",
+    "Signal",
     "SkillCommand",
     "SkillDiff",
     "SlimSkill",
     "Source",
+    "Stance",
     "Stated",
+    "Statement",
+    "StatementChange",
     "Strategy",
     "Taken",
     "Taker",

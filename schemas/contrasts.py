@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from .base import Event
+from .base import Event, is_nothing
 from .events import MAX_CANDIDATES
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, UserIdField
@@ -27,6 +27,12 @@ class Contrast(Event):
     instruction: Instruction = ""
     chosen: ItemFacts
     chosen_rank: int = Field(ge=1, description="The rank at which the chosen item was shown; 1 is the top.")
+    also: tuple[ItemFacts, ...] = Field(
+        default=(), max_length=MAX_CANDIDATES, exclude_if=is_nothing, description="What else was taken of this list."
+    )
+    in_order: bool = Field(
+        default=False, exclude_if=is_nothing, description="Whether `chosen` and `also` are as they were taken."
+    )
     unchosen: tuple[ItemFacts, ...] = Field(default=(), max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = Field(default=None, description="The policy arm that the ranking belongs to.")
@@ -36,3 +42,4 @@ class Contrast(Event):
     features: Features | None = Field(
         default=None, description="What spoke for each candidate in the ranking, in its order; only of ours."
     )
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)

@@ -7,12 +7,16 @@ from pydantic import Field
 
 from .base import Event, Model, is_nothing
 from .events import MAX_CANDIDATES
+from .feedback import SignalName
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
+from .fit import Beliefs
 from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitName, HeldHabit
 from .items import Fact
 from .reasoned import ReasonedBy
+from .sessions import MAX_SESSIONS, Session
 from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
+from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
 
 
 class ChangeKind(StrEnum):
@@ -30,6 +34,10 @@ class ChangeKind(StrEnum):
     SET = "set"
     RESTORED = "restored"
     FORGOTTEN = "forgotten"
+    SHIFTED = "shifted"
+    """The taste has changed: the person said so, or what they take says so."""
+    FADED = "faded"
+    """Nothing confirmed it for long."""
 
 
 class Change(Model):
@@ -61,6 +69,9 @@ Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(g
 class Tally(Model):
     """What one event did to the counts of a skill's lines.
 
+    `aged` more times than once everything is forgotten where the person was away for long. `drift` is what each line's
+    test of change stands at now.
+
     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
     `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
     discovers come with counts of their own.
@@ -76,6 +87,10 @@ class Tally(Model):
         max_length=MAX_ATTRIBUTES,
         exclude_if=is_nothing,
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
+    )
+    aged: int = Field(default=0, ge=0, le=256, exclude_if=is_nothing, description="How often more `forget` is applied.")
+    drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
+        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
     )
     habits_forget: int = Field(
         default=0,
@@ -133,8 +148,18 @@ class Judgement(Model):
     quoted: Fact | None = Field(default=None, description="None where the model quoted no fact of the chosen item.")
 
 
+class Heard(Model):
+    """What a diff answers, where it is no choice and no command: a signal, a correction or an abstention."""
+
+    what: SignalName = Field(description="The signal, or `correction`, or `abstention`.")
+    words: Annotated[str, Field(max_length=MAX_WORDS)] = Field(default="", exclude_if=is_nothing)
+    value: float | None = Field(default=None, exclude_if=is_nothing)
+    understood: bool = True
+    by_pattern: Annotated[str, Field(max_length=80)] = Field(default="", exclude_if=is_nothing)
+
+
 class SkillDiff(Event):
-    """What one event changed in one skill. `event_id` names the contrast or command it answers.
+    """What one event changed in one skill. `event_id` names the contrast, command, feedback or correction it answers.
 
     The first diff of a skill carries its `seed`, so that the log alone rebuilds every skill.
     """
@@ -159,6 +184,19 @@ class SkillDiff(Event):
     )
     changes: tuple[Change, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     tally: Tally | None = Field(default=None, description="What it added to the counts; none: no count was touched.")
+    stated: tuple[StatementChange, ...] = Field(
+        default=(), max_length=2 * MAX_STATEMENTS, exclude_if=is_nothing, description="What the person said by it."
+    )
+    shifted: bool = Field(
+        default=False,
+        exclude_if=is_nothing,
+        description="The person's taste has changed: of what they said before nobody is sure any more.",
+    )
+    beliefs: Beliefs | None = Field(
+        default=None, exclude_if=is_nothing, description="How probable something unknown suits, from this version on."
+    )
+    session: Session | None = Field(default=None, exclude_if=is_nothing, description="The session as it is now.")
+    heard: Heard | None = Field(default=None, exclude_if=is_nothing)
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
@@ -199,10 +237,18 @@ class PolicySkill(Event):
         exclude_if=is_nothing,
         description="How they decide, in counts; sure ones are lines too.",
     )
+    stated: tuple[Statement, ...] = Field(
+        default=(), max_length=MAX_STATEMENTS, exclude_if=is_nothing, description="What the person said of their taste."
+    )
+    shifted: int = Field(
+        default=0, ge=0, exclude_if=is_nothing, description="The version at which their taste last changed."
+    )
+    beliefs: Beliefs | None = Field(default=None, exclude_if=is_nothing)
+    sessions: tuple[Session, ...] = Field(default=(), max_length=MAX_SESSIONS, exclude_if=is_nothing)
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
-    applied: tuple[Position, ...] = Field(default=(), max_length=4)
+    applied: tuple[Position, ...] = Field(default=(), max_length=8)
     counted_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
     last_diff: SkillDiff | None = None
     rewritten: int = Field(default=0, ge=0, description="The last diff's.")

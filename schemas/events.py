@@ -6,9 +6,10 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Event, Model
+from .base import Event, Model, is_nothing
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
+from .fit import Fit
 from .items import Candidate
 from .reasoned import ReasonedBy
 from .weights import Features
@@ -16,7 +17,8 @@ from .weights import Features
 MAX_CANDIDATES = 100
 
 
-def _distinct(candidates: tuple[Candidate, ...]) -> None:
+def distinct(candidates: tuple[Candidate, ...]) -> None:
+    """Raise unless no two candidates have the same id."""
     if len({c.item_id for c in candidates}) != len(candidates):
         raise PydanticCustomError("repeated_item", "the candidates must have distinct item_ids")
 
@@ -41,10 +43,14 @@ class RankRequest(Event):
     domain: DomainField
     instruction: Instruction = Field(default="", description="What the user asked for, in their own words.")
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
+    clarify: bool = Field(
+        default=False, exclude_if=is_nothing, description="Whether the ranking may bring a question along."
+    )
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
 
     @model_validator(mode="after")
     def _candidates_are_distinct(self) -> Self:
-        _distinct(self.candidates)
+        distinct(self.candidates)
         return self
 
 
@@ -81,6 +87,7 @@ class Injected(Model):
     features: Features | None = Field(
         default=None, description="What spoke for each candidate, where weights alone decided: what a choice tells of."
     )
+    fit: Fit | None = Field(default=None, exclude_if=is_nothing, description="How well the candidates suit, if known.")
     memory_version: int = Field(default=0, ge=0)
     graph_epoch: int = Field(default=0, ge=0)
     ranked_by: ReasonedBy | None = Field(default=None, description="How the order was made, and what it cost.")
@@ -101,21 +108,47 @@ class Ranking(Event):
     candidates: tuple[Candidate, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     ranked_by: RankedBy = RankedBy.APP
     injected: Injected = Injected()
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
 
     @model_validator(mode="after")
     def _candidates_are_distinct(self) -> Self:
-        _distinct(self.candidates)
+        distinct(self.candidates)
         return self
 
 
 class Selection(Event):
-    """The item that the user took from a ranking (the paper's i+). One per ranking."""
+    """What the user took from a ranking (the paper's i+). One per ranking.
+
+    Most take one item: `item_id`. Several are one selection too: `item_id` and, behind it, `others`. A list of which
+    the person took nothing is a selection without an `item_id`, with `none_taken`.
+    """
 
     TOPIC: ClassVar[str] = "selections"
 
     user_id: UserIdField
     ranking_id: Identifier
-    item_id: ItemIdField
+    item_id: ItemIdField | None = Field(default=None, description="The item, or the first of several.")
+    others: tuple[ItemIdField, ...] = Field(
+        default=(), max_length=MAX_CANDIDATES - 1, exclude_if=is_nothing, description="What else was taken of it."
+    )
+    in_order: bool = Field(
+        default=False, exclude_if=is_nothing, description="Whether several are in the order in which they were taken."
+    )
+    none_taken: bool = Field(default=False, exclude_if=is_nothing, description="The person wants none of these.")
     skill_version: int | None = Field(
         default=None, ge=0, description="The version of the slim skill that the app used, if any."
     )
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
+
+    @model_validator(mode="after")
+    def _says_what_was_taken(self) -> Self:
+        if (self.item_id is None) != self.none_taken:
+            raise PydanticCustomError("nothing_taken", "give an item_id, or none_taken where nothing was taken")
+        if (self.none_taken and self.others) or len({self.item_id, *self.others}) != 1 + len(self.others):
+            raise PydanticCustomError("repeated_item", "others must be further items, each once")
+        return self
+
+    @property
+    def taken(self) -> tuple[ItemIdField, ...]:
+        """All that was taken; empty for an abstention."""
+        return () if self.item_id is None else (self.item_id, *self.others)

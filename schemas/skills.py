@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from .base import Event, Model, is_nothing
-from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField
+from .fields import AttributeId, DomainField, Identifier, ItemIdField, Label, Share, Text, UserIdField, UtcDatetime
 from .forgetting import Digest
 from .reasoned import ReasonedBy
 
@@ -131,6 +131,13 @@ class Attribute(Model):
     expected: Count = 0
     gained: Gained = Field(default=0, exclude_if=is_nothing)
     support: int = Field(default=0, ge=0, description="Choices that confirmed it, the prior's included.")
+    drift: int = Field(
+        default=0,
+        ge=0,
+        le=64 * ONE,
+        exclude_if=is_nothing,
+        description="How much lately speaks for a taste that has changed, in 1/1024 nat.",
+    )
     contradictions: int = Field(default=0, ge=0, description="Contradictions since it was last confirmed or demoted.")
     confirmed_at: int = Field(default=0, ge=0)
     weakened_at: int | None = Field(default=None, ge=0)
@@ -171,10 +178,15 @@ def moment_of(timestamp_ms: int) -> datetime:
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
-_LIKES, _STYLE = f"likes: {_PHRASE}(?:, {_PHRASE})*", f"style: {_PHRASE}(?:, {_PHRASE})?"
-SLIM_TEXT = rf"^(?:{_LIKES}(?: \| {_STYLE})?|{_STYLE})?$"
+_PARTS = "|".join(
+    (
+        *(f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now")),
+        f"style: {_PHRASE}(?:, {_PHRASE})?",
+    )
+)
+SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"
 """What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
-is not seen is in it, and a bar only between its two parts. Records of older releases may look otherwise."""
+is not seen is in it, and a bar only between its parts. Records of older releases may look otherwise."""
 
 
 class SlimSkill(Event):
@@ -186,11 +198,27 @@ class SlimSkill(Event):
     domain: DomainField
     skill_version: int = Field(ge=0)
     text: Text = Field(
-        description="`likes: X, Y, Z | style: phrase`, or empty while nothing is sure enough. The pattern is a promise "
-        "of the producer, so that a host can quote the text; readers do not check it.",
+        description="`likes: X, Y | avoids: Z | style: phrase`, each part where there is one, or empty while nothing "
+        "is sure enough; `avoids` is what the person said. The pattern is a promise of the producer, so that a host "
+        "can quote the text; readers do not check it.",
         json_schema_extra={"pattern": SLIM_TEXT},
     )
     likes: tuple[Label, ...] = Field(default=(), max_length=3)
+    avoids: tuple[Label, ...] = Field(default=(), max_length=3, exclude_if=is_nothing)
+    session_id: Identifier | None = Field(
+        default=None, exclude_if=is_nothing, description="The newest session; what follows is of it alone."
+    )
+    session_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
+    now: tuple[Label, ...] = Field(
+        default=(), max_length=2, exclude_if=is_nothing, description="What the session adds: not of the long term."
+    )
+    session_text: Text = Field(
+        default="",
+        exclude_if=is_nothing,
+        description="`text` with what this session adds, `likes: X | now: W | style: phrase`, to be used within the "
+        "session and until `session_until`; empty where it adds nothing.",
+        json_schema_extra={"pattern": SLIM_TEXT},
+    )
     style: Annotated[str, Field(max_length=120)] = ""
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
     seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Model
+from .base import Model, is_nothing
 from .events import MAX_CANDIDATES, Selection
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, UserIdField
@@ -72,7 +72,8 @@ class Answered(Model):
     """A ranking whose selection has become a contrast."""
 
     ranking_id: Identifier
-    item_id: ItemIdField
+    item_id: ItemIdField | None = Field(description="The item, or the first of several; none: nothing was taken.")
+    others: tuple[ItemIdField, ...] = Field(default=(), max_length=MAX_CANDIDATES, exclude_if=is_nothing)
 
 
 class OpenRankings(Model):

@@ -14,13 +14,16 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from .abstentions import Abstention
 from .base import Event, Model
 from .commands import SkillCommand
 from .contrasts import Contrast
+from .corrections import Correction
 from .dead_letters import DeadLetter
 from .diffs import PolicySkill, SkillDiff
 from .events import Interaction, Ranking, RankRequest, Selection
 from .exceptions import UnknownTopic
+from .feedback import Feedback
 from .forgetting import ForgetRequest, Receipt
 from .items import Item
 from .memory import ItemMemory, Memory, Touch
@@ -175,6 +178,26 @@ _ALL = (
         worked_off=True,
     ),
     Topic("selections", Selection, Key.USER, "app", timedelta(days=30), worked_off=True),
+    Topic("feedback", Feedback, Key.USER, "app", timedelta(days=30), worked_off=True),
+    Topic(
+        "corrections",
+        Correction,
+        Key.USER,
+        "console, CLI, app",
+        timedelta(days=90),
+        max_message_bytes=2 * MEBIBYTE,
+        worked_off=True,
+    ),
+    Topic(
+        "abstentions",
+        Abstention,
+        Key.USER,
+        "the agent contrast",
+        timedelta(days=30),
+        max_message_bytes=4 * MEBIBYTE,
+        worked_off=True,
+        packed=True,
+    ),
     Topic(
         "contrasts",
         Contrast,
