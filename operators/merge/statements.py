@@ -52,6 +52,7 @@ class Saying:
     ) -> Statement:
         """Note that the person says so; the opposite, said before of the same thing, is taken back."""
         name = statement_id(stance, subject.attribute_id)
+        within = session_id if scope is Scope.SESSION else None
         before = self._held.get(name)
         for other in Stance:
             opposite = statement_id(other, subject.attribute_id)
@@ -68,9 +69,9 @@ class Saying:
             bound=subject.bound,
             words=words,
             scope=scope,
-            session_id=session_id if scope is Scope.SESSION else None,
+            session_id=within,
             said_at=self.at,
-            until=_until(self.at, scope, self.session),
+            until=None if within is not None else _until(self.at, scope, self.session),
             since=self.skill.version + 1,
             times=1 if before is None else min(before.times + 1, 1_000_000),
             evidence=self.evidence,
