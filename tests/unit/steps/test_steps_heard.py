@@ -308,7 +308,7 @@ class TestSessions:
 
 class TestChange:
     def test_a_taste_that_is_over_is_told_and_falls_silent(self) -> None:
-        skill = HELD
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, support=14))
         kinds = []
         for _ in range(12):
             effects = choose(skill, a_contrast([SAGA], [[NOIR], [WAR]]))
