@@ -35,7 +35,7 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
         share: the share of the list that has it, in 1/1024.
         taken: whether what was taken has it.
     """
-    was_sure = line.tier >= Tier.MEDIUM or (line.drift and line.tier)
+    was_sure = line.tier is Tier.HIGH or (line.drift and line.tier)
     if not was_sure or line.source is Source.STATED or not 0 < share < ONE:
         return line.drift
     odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
