@@ -1,0 +1,60 @@
+"""Tastes that change: a test per line, and what fades where nothing was heard for long (invariant 6).
+
+A line claims that what it names is taken oftener than blind choice would. Each list that offers it is a test of that
+claim: Page's cumulative sum adds up by how much the choice speaks for "no more than by chance" rather than for what the
+line's counts let expect, never below nought, and a change is told where the sum is too large to be luck.
+"""
+
+import math
+from datetime import datetime, timedelta
+
+from schemas import ONE, Attribute, Source, Tier
+
+ALARM = 2 * ONE
+"""Of this many nats, in 1/1024, a taste has changed. Of a line that holds, one list in a hundred and more tells so by
+luck; of one that is over, four lists of three items are enough, or ten of ten (counts alone: eleven, and twenty)."""
+STIRRED = ALARM // 2
+"""Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
+LEAST_ODDS, MOST_ODDS = 3.0, 5.0
+"""How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
+AGE = timedelta(days=365)
+"""So long without a word counts as one more choice that forgets."""
+MOST_AGED = 32
+FASTER = 4
+"""How often more all is forgotten at once when a person's taste has changed."""
+
+
+def drifted(line: Attribute, share: int, taken: bool) -> int:
+    """A line's test of change after a list, in 1/1024 nat.
+
+    Only lines that were sure when the test began are tested, and only by lists that offer what they name among other
+    things.
+
+    Args:
+        line: as it was before the choice.
+        share: the share of the list that has it, in 1/1024.
+        taken: whether what was taken has it.
+    """
+    was_sure = line.tier is Tier.HIGH or (line.drift and line.tier)
+    if not was_sure or line.source is Source.STATED or not 0 < share < ONE:
+        return line.drift
+    odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
+    chance = share / ONE
+    expected = chance * odds / (1.0 + chance * (odds - 1.0))
+    nats = math.log(chance / expected) if taken else math.log((1.0 - chance) / (1.0 - expected))
+    return min(max(0, line.drift + round(nats * ONE)), 16 * ALARM)
+
+
+def has_shifted(line: Attribute, drift: int) -> bool:
+    """Whether a test of change tells that a taste is over."""
+    return drift >= ALARM and line.tier > Tier.SILENT
+
+
+def aged(last: datetime, now: datetime) -> int:
+    """How often more than once a skill forgets, since nothing was heard of the person for so long.
+
+    >>> from datetime import UTC
+    >>> aged(datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))
+    2
+    """
+    return min(max(0, (now - last) // AGE), MOST_AGED)
