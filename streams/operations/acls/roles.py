@@ -6,7 +6,8 @@ closed until it is named here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.SERVE, Settings())]
-['Read topic sager.skill-diffs', 'Write topic sager.skill-commands', 'Describe group sager-commands-unused']
+['Read topic sager.skill-diffs', 'Write topic sager.skill-commands', 'Write topic sager.corrections', \
+'Describe group sager-commands-unused']
 """
 
 import shlex
@@ -103,7 +104,7 @@ ROLES: dict[Role, Access] = {
     Role.APP: Access(
         "sends what was shown and taken, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=("items", "interactions", "rank-requests", "rankings", "selections"),
+        writes=("items", "interactions", "rank-requests", "rankings", "selections", "feedback", "corrections"),
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
@@ -138,13 +139,13 @@ ROLES: dict[Role, Access] = {
     Role.ADVOCATE: Access(
         "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "receipts"),
-        writes=("skill-commands", "forget-requests"),
+        writes=("skill-commands", "corrections", "forget-requests"),
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
         "`sager serve`: the same for holders of a token",
         reads=("skill-diffs",),
-        writes=("skill-commands",),
+        writes=("skill-commands", "corrections"),
         asks=(unused_group("commands"),),
     ),
     Role.ANALYST: Access("reads DuckDB, never Kafka"),
