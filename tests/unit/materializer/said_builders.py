@@ -113,9 +113,14 @@ def eves_skill() -> PolicySkill:
 
 
 def rated(event_id: str = "e3", **more: Any) -> Feedback:
-    about = Candidate(item_id="dune", title="Dune")
-    given = {"signal": "rated", "value": 1.0, "scale": (0.0, 10.0), "session_id": "s1"} | more
-    return Feedback(event_id=event_id, occurred_at=at(3), item=about, **OF_EVE, **given)
+    given = {
+        "item": Candidate(item_id="dune", title="Dune"),
+        "signal": "rated",
+        "value": 1.0,
+        "scale": (0.0, 10.0),
+        "session_id": "s1",
+    } | more
+    return Feedback(event_id=event_id, occurred_at=at(3), **OF_EVE, **given)
 
 
 def correction(event_id: str = "e2", **more: Any) -> Correction:
