@@ -5,6 +5,7 @@ goes on: she says what she does not want, takes nothing of one list and two item
 """
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ GOLDEN = Path(__file__).parent / "golden"
 BASES = sorted(TOPICS)
 AFTER = sorted(file.stem for file in (GOLDEN / "after").glob("*.json"))
 """Further examples, of what those of `BASES` have none of: TOPIC or TOPIC.WHAT."""
+AFTERWARDS = ("rated", "none-taken", "corrected", "said")
+"""In the order of their versions."""
 EXAMPLES = [*BASES, *(f"after/{name}" for name in AFTER)]
 WIRE_CHANGE = """
 The bytes of `{base}` on the wire have changed. Records like {file} are in logs, in compacted topics and in apps that
@@ -143,6 +146,17 @@ class TestStory:
 
         assert encode(fold([diff])[diff.user_id, diff.domain]) == encode(skill)
         assert merge(skill, diff) is skill
+
+    def test_log_of_what_she_said_after_folds_into_the_skill_of_after(self) -> None:
+        log: list[SkillDiff] = [read("skill-diffs"), *(read(f"after/skill-diffs.{name}") for name in AFTERWARDS)]
+        skill = fold(log)["ann-17", "books"]
+
+        assert encode(skill) == wire("after/skills")
+        assert slim(skill, count_tokens) == read("after/slim-skills")
+        assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
+        events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
+        assert [diff.event_id for diff in log[1:4]] == events
+        assert all(is_sealed(diff, before.chain) for before, diff in pairwise(log))
 
     def test_log_from_before_counts_folds_as_then_and_goes_on_with_counts(self) -> None:
         """Invariant 1 across the change to counts: what a tier was worth is said in the first diff that counts."""
