@@ -38,11 +38,13 @@ class Shown:
         taken: attribute ids of the chosen item's facts, in the parser's order.
         shares: the share of all shown items, the chosen one included, that have a fact, in 1/1024.
         left: attribute ids of each unchosen item's facts.
+        parts: where several items were taken, how much of one choice went to each fact, in 1/1024.
     """
 
     taken: tuple[str, ...]
     shares: Mapping[str, int]
     left: tuple[frozenset[str], ...] = ()
+    parts: Mapping[str, int] | None = None
 
     @classmethod
     def of(cls, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> "Shown":
@@ -52,6 +54,31 @@ class Shown:
         having = Counter(chain(taken, chain.from_iterable(left)))
         items = 1 + len(left)
         return cls(taken, {name: times * ONE // items for name, times in having.items()}, left)
+
+    @classmethod
+    def of_several(cls, chosen: Sequence[ItemFacts], unchosen: Sequence[ItemFacts], in_order: bool) -> "Shown":
+        """What a choice of several items from one list shows: one choice, shared among them.
+
+        Where the order is known, the second counts half as much as the first, the third a third.
+        """
+        shares = [1 / place if in_order else 1.0 for place in range(1, len(chosen) + 1)]
+        names = [frozenset(fact_ids(item.facts)) for item in chosen]
+        left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
+        having = Counter(chain.from_iterable((*names, *left)))
+        items = len(names) + len(left)
+        taken = dict.fromkeys(chain.from_iterable(fact_ids(item.facts) for item in chosen))
+        parts = {name: _part(name, shares, names) for name in taken}
+        return cls(tuple(taken), {name: times * ONE // items for name, times in having.items()}, left, parts)
+
+    def part(self, name: str) -> int:
+        """How much of one choice went to a fact that was taken, in 1/1024."""
+        return ONE if self.parts is None else self.parts.get(name, 0)
+
+
+def _part(name: str, shares: Sequence[float], items: Sequence[frozenset[str]]) -> int:
+    """How much of one choice went to a fact, in 1/1024."""
+    having = sum(share for share, names in zip(shares, items, strict=True) if name in names)
+    return round(ONE * having / sum(shares))
 
 
 def kept(count: int, forget: int = FORGET) -> int:

@@ -11,6 +11,7 @@ from operators.render import strategy_of
 from schemas import (
     MAX_EVIDENCE,
     MAX_RECENT,
+    MAX_SESSIONS,
     Attribute,
     Change,
     ChangeKind,
@@ -18,8 +19,11 @@ from schemas import (
     Evidence,
     PolicySkill,
     Position,
+    Session,
     SkillDiff,
     Source,
+    Statement,
+    StatementChange,
     Tally,
 )
 
@@ -64,6 +68,10 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "contrasts": now,
             "attributes": attributes,
             "habits": habits,
+            "stated": stated_after(skill.stated, diff.stated),
+            "shifted": diff.version if diff.shifted else skill.shifted,
+            "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
+            "sessions": sessions_after(skill.sessions, diff.session),
             "strategy": strategy_of(attributes),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
@@ -74,6 +82,26 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "chain": diff.chain,
         }
     )
+
+
+def stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChange]) -> tuple[Statement, ...]:
+    """What a person said, after these changes: the newest last."""
+    if not changes:
+        return stated
+    held = {each.statement_id: each for each in stated}
+    for change in changes:
+        held.pop(change.statement_id, None)
+        if change.statement is not None:
+            held[change.statement_id] = change.statement
+    return tuple(held.values())
+
+
+def sessions_after(sessions: tuple[Session, ...], newest: Session | None) -> tuple[Session, ...]:
+    """The sessions that are kept, the one that an event belongs to last."""
+    if newest is None:
+        return sessions
+    others = [each for each in sessions if each.session_id != newest.session_id]
+    return (*others, newest)[-MAX_SESSIONS:]
 
 
 def start(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
@@ -111,10 +139,11 @@ def counts_after(line: Attribute, tally: Tally) -> Counts:
     taken, expected = tally.begun.get(name) or (line.taken, line.expected)
     gained = line.gained
     if forget and line.source is not Source.STATED:
-        taken -= taken // forget
-        expected -= expected // forget
-        # Towards nought from both sides.
-        gained -= gained // forget if gained >= 0 else -(-gained // forget)
+        for _ in range(1 + tally.aged):
+            taken -= taken // forget
+            expected -= expected // forget
+            # Towards nought from both sides.
+            gained -= gained // forget if gained >= 0 else -(-gained // forget)
     more = tally.lines.get(name)
     if more is not None:
         taken = min(taken + more[0], MOST)
@@ -141,6 +170,9 @@ def apply_changes(
             taken, expected, gained = counts_after(line, tally)
             if taken != line.taken or expected != line.expected or gained != line.gained:
                 updates[line.attribute_id] = {"taken": taken, "expected": expected, "gained": gained}
+            drift = tally.drift.get(line.attribute_id, line.drift)
+            if drift != line.drift:
+                updates.setdefault(line.attribute_id, {})["drift"] = drift
     held = {line.attribute_id: line for line in lines}
     for change in changes:
         name = change.attribute_id
@@ -178,8 +210,12 @@ def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: E
             }
         case ChangeKind.WEAKENED if change.after == change.before:
             update["contradictions"] = held("contradictions") + 1
-        case ChangeKind.WEAKENED:
+        case ChangeKind.WEAKENED | ChangeKind.FADED:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
+        case ChangeKind.SHIFTED:
+            update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}
+            if change.counts is not None:
+                update |= {"taken": change.counts[0], "expected": change.counts[1]}
         case ChangeKind.SET:
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:

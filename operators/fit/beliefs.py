@@ -1,0 +1,80 @@
+"""How probable something unknown suits a person: a few chances, each with how well it tells what they said so far.
+
+An item of which nothing is known suits with some chance `U`. The more of its facts a person took or preferred before,
+the fewer are left that could be against it: with a share `s` of them unknown it suits with `U ** s`. How large `U` is
+differs from person to person, and is learned from what suited and what was refused.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import exp, fsum, log, log1p
+
+from operators.fit.known import Known
+from schemas import ONE, ItemFacts, PolicySkill, Statement
+from schemas.fit import Beliefs
+
+CHANCES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
+"""The values that `U` may have."""
+_PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
+"""In nat. An item with one of three facts unknown suits with a chance of about a half."""
+LEAST = -16 * ONE
+"""No chance is ruled out for good: a person may become less choosy."""
+PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
+
+
+def learned(
+    skill: PolicySkill,
+    statements: Sequence[Statement],
+    suited: Sequence[ItemFacts],
+    refused: Sequence[ItemFacts],
+) -> Beliefs | None:
+    """What is believed once some items turned out to suit and others not to; None: nothing is known yet.
+
+    What is known of the items' facts is what was known before: give the skill and the statements as they stood when
+    the person said it. Nothing is believed of somebody who never refused anything, since those who take one of ten
+    each time say nothing of whether others would do.
+
+    Args:
+        skill: before the event.
+        statements: those that were live before it.
+        suited: items that were taken, or of which the person said that they would do.
+        refused: items that the person did not want, or of which they took none.
+    """
+    if skill.beliefs is None and not refused:
+        return None
+    known = Known.of(skill, statements)
+    found = [each / ONE for each in started(skill.beliefs)]
+    for items, told in ((suited, _suits), (refused, _does_not)):
+        for item in items:
+            share = known.unknown(item)
+            if share and not known.is_against(item):
+                found = [each + told(chance, share) for each, chance in zip(found, CHANCES, strict=True)]
+    best = max(found)
+    return tuple(max(LEAST, round((each - best) * ONE)) for each in found)
+
+
+def started(beliefs: Beliefs | None) -> Beliefs:
+    """The beliefs, or those about somebody of whom nothing is known; of another release's chances none are read."""
+    return beliefs if beliefs is not None and len(beliefs) == len(CHANCES) else PRIOR
+
+
+@lru_cache(maxsize=16_384)
+def chance_of(beliefs: Beliefs, share: float) -> float:
+    """How probable an item suits of whose facts this share is unknown.
+
+    >>> chance_of(PRIOR, 0.0), round(chance_of(PRIOR, 1 / 3), 1)
+    (1.0, 0.5)
+    """
+    if not share:
+        return 1.0
+    weights = [exp(each / ONE) for each in beliefs]
+    expected = fsum(weight * chance**share for weight, chance in zip(weights, CHANCES, strict=True))
+    return expected / fsum(weights)
+
+
+def _suits(chance: float, share: float) -> float:
+    return share * log(chance)
+
+
+def _does_not(chance: float, share: float) -> float:
+    return log1p(-(chance**share))

@@ -1,0 +1,87 @@
+"""The chances of a list's candidates: of each by itself, and that none of them suits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from math import fsum, prod
+
+from operators.attributes import fact_ids
+from operators.fit.beliefs import chance_of, started
+from operators.fit.known import Known
+from schemas import ItemFacts
+from schemas.fit import Beliefs
+
+AGAINST = 0.02
+"""The chance of what a person said they do not want: they may have erred, or changed their mind since."""
+DOUBTFUL = 0.2
+"""The same, where their taste has changed since they said it: hardly known."""
+WEIGHED = 6
+"""That none suits is told from so many candidates, the likeliest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What decides whether one candidate suits.
+
+    Attributes:
+        item: the candidate.
+        told: the chance that what is known leaves it: 1 where nothing is against it.
+        missing: the share of the item that each fact is of which nothing is known, by attribute id.
+    """
+
+    item: ItemFacts
+    told: float
+    missing: Mapping[str, float]
+
+    def after(self, fine: frozenset[str], avoided: frozenset[str]) -> "Candidate":
+        """The same candidate once more is known of some facts."""
+        kept = {name: share for name, share in self.missing.items() if name not in fine and name not in avoided}
+        against = not avoided.isdisjoint(self.missing)
+        return Candidate(self.item, AGAINST if against else self.told, kept)
+
+
+def candidates(items: Sequence[ItemFacts], known: Known) -> list[Candidate]:
+    """What is known of each item of a list."""
+    found = []
+    for item in items:
+        doubts = [known.is_doubtful(said) for said in known.against(item)]
+        told = 1.0 if not doubts else DOUBTFUL ** len(doubts) if all(doubts) else AGAINST
+        missing = known.missing(item)
+        part = 1 / len(set(fact_ids(item.facts))) if item.facts else 0.0
+        # An item without facts is wholly unknown, and shares nothing with any other.
+        found.append(Candidate(item, told, dict.fromkeys(missing, part) if item.facts else {item.item_id: 1.0}))
+    return found
+
+
+def chance(candidate: Candidate, beliefs: Beliefs | None) -> float:
+    """How probable one candidate suits."""
+    if candidate.told <= AGAINST:
+        return AGAINST
+    return max(AGAINST, candidate.told * _all_fine(candidate.missing, beliefs))
+
+
+def none_suits(listed: Sequence[Candidate], beliefs: Beliefs | None) -> float:
+    """How probable none of the candidates suits: what several of them have is fine for all of them or for none."""
+    ranked = sorted(listed, key=lambda each: -chance(each, beliefs))[:WEIGHED]
+    chances = [chance(each, beliefs) for each in ranked]
+    if not chances or max(chances) >= 1.0:
+        return 0.0 if chances else 1.0
+    able = [each for each in ranked if each.told > AGAINST]
+    some = fsum(
+        (-1) ** (size + 1) * prod(each.told for each in group) * _all_fine(_joined(group), beliefs)
+        for size in range(1, len(able) + 1)
+        for group in combinations(able, size)
+    )
+    # What was refused by word counts once: twenty such candidates are not twenty chances.
+    return min(1.0, max(0.0, 1.0 - max(some, *chances)))
+
+
+def _joined(group: Sequence[Candidate]) -> dict[str, float]:
+    joined: dict[str, float] = {}
+    for name, share in chain.from_iterable(each.missing.items() for each in group):
+        joined[name] = max(share, joined.get(name, 0.0))
+    return joined
+
+
+def _all_fine(missing: Mapping[str, float], beliefs: Beliefs | None) -> float:
+    return chance_of(started(beliefs), round(fsum(missing.values()), 6))

@@ -1,0 +1,126 @@
+"""The one question whose answer would change a ranking most, from facts and a template; no model writes it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import fsum
+
+from operators.attributes import fact_id
+from operators.fit.beliefs import chance_of, started
+from operators.fit.chances import Candidate, candidates, chance, none_suits
+from operators.fit.known import Known
+from operators.privacy import DEFAULT
+from schemas import Fact, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
+from schemas.fit import MAX_OPTIONS
+
+MIN_OPTIONS = 2
+MAX_TEXT = 300
+LEAST_GAIN = 0.005
+"""An answer that makes the right decision less than this likelier changes nothing."""
+MAX_DIMENSIONS = 12
+"""So many dimensions of a list are weighed against each other."""
+FAVOURITE = 0.5
+"""How much likelier the one best of several that suit is found, once it is known what the person likes best."""
+
+
+def question_of(items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement]) -> Question | None:
+    """The question that helps most to decide what to show, or to show nothing; None where no answer would.
+
+    Its options are values of the candidates, in one dimension. Nobody is asked about what is sensitive, even where a
+    domain may learn it, nor about what they said already.
+
+    Args:
+        items: the candidates, parsed, in the ranking's order.
+        skill: as it is now.
+        statements: those that are live.
+    """
+    known = Known.of(skill, statements)
+    listed = candidates(items, known)
+    best: tuple[float, str, tuple[Fact, ...]] | None = None
+    for dimension, options in _dimensions(items, known, statements):
+        gain = _gain(listed, skill, options, known, statements)
+        if gain >= LEAST_GAIN and (best is None or (gain, best[1]) > (best[0], dimension)):
+            best = (gain, dimension, options)
+    if best is None:
+        return None
+    _, dimension, facts = best
+    return Question(
+        question_id=derived_id("question", skill.user_id, skill.domain, str(skill.version), *map(fact_id, facts)),
+        dimension=dimension,
+        text=text_of(facts),
+        options=tuple(Option(attribute_id=fact_id(fact), value=fact.value) for fact in facts),
+    )
+
+
+def text_of(facts: Sequence[Fact]) -> str:
+    """The question in words.
+
+    >>> text_of([Fact(dimension="connection", value="a cable"), Fact(dimension="connection", value="Bluetooth")])
+    'Do you prefer a cable or Bluetooth?'
+    """
+    *first, last = [fact.value for fact in facts]
+    said = f"Do you prefer {', '.join(first)} or {last}?"
+    return said if len(said) <= MAX_TEXT else f"{said[: MAX_TEXT - 1]}?"
+
+
+def _dimensions(
+    items: Sequence[ItemFacts], known: Known, statements: Sequence[Statement]
+) -> Iterator[tuple[str, tuple[Fact, ...]]]:
+    """The dimensions that may be asked about, with the values that most candidates have."""
+    having: Counter[str] = Counter()
+    facts: dict[str, dict[str, Fact]] = {}
+    for item in items:
+        for fact in {fact_id(fact): fact for fact in item.facts}.values():
+            having[fact_id(fact)] += 1
+            facts.setdefault(fact.dimension, {}).setdefault(fact_id(fact), fact)
+    for dimension, values in sorted(facts.items())[:MAX_DIMENSIONS]:
+        open_to = [name for name in values if name not in known.avoided]
+        if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact) for fact in values.values()):
+            continue
+        named = sorted(open_to, key=lambda name: (not known.says_nothing(name), -having[name], name))[:MAX_OPTIONS]
+        yield dimension, tuple(values[name] for name in named)
+
+
+def is_sensitive(fact: Fact) -> bool:
+    """Whether nobody may be asked about a fact: it is personal, of a sensitive category, or an order to a model."""
+    return DEFAULT.refuses("", fact.dimension, fact.value) is not None
+
+
+def _gain(
+    listed: Sequence[Candidate],
+    skill: PolicySkill,
+    options: Sequence[Fact],
+    known: Known,
+    statements: Sequence[Statement],
+) -> float:
+    """How much likelier the right thing is done once the question is answered."""
+    names = [fact_id(fact) for fact in options]
+    open_ = [name for name in names if known.says_nothing(name)]
+    parts = {name: max(each.missing.get(name, 0.0) for each in listed) for name in open_}
+    expected = 0.0
+    for outcome in product((True, False), repeat=len(open_)):
+        likely = 1.0
+        for name, fine in zip(open_, outcome, strict=True):
+            chance_fine = chance_of(started(skill.beliefs), round(parts[name], 6))
+            likely *= chance_fine if fine else 1.0 - chance_fine
+        fine_ones = frozenset(name for name, fine in zip(open_, outcome, strict=True) if fine)
+        then = [each.after(fine_ones, frozenset(open_) - fine_ones) for each in listed]
+        expected += likely * _decides(then, skill)
+    preferred = {said.attribute_id for said in statements if said.stance is not Stance.AVOIDS}
+    tells = 0.0 if preferred & set(names) else FAVOURITE * _contested(listed, skill, names)
+    return expected - _decides(listed, skill) + tells
+
+
+def _decides(listed: Sequence[Candidate], skill: PolicySkill) -> float:
+    """How probable the better of two is right: to show the best candidate, or nothing."""
+    return max(*(chance(each, skill.beliefs) for each in listed), none_suits(listed, skill.beliefs))
+
+
+def _contested(listed: Sequence[Candidate], skill: PolicySkill, names: Sequence[str]) -> float:
+    """How probable at least two candidates suit that differ in these facts, roughly."""
+    best: dict[frozenset[str], float] = {}
+    for each in listed:
+        own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)
+        best[own] = max(chance(each, skill.beliefs), best.get(own, 0.0))
+    ranked = sorted(best.values(), reverse=True)
+    return fsum(ranked[1:2]) if len(ranked) > 1 else 0.0

@@ -1,0 +1,72 @@
+"""What each signal counts: from -1, which takes as much from an item as a choice gives it, to 1, a choice's worth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from schemas import Feedback, Signal
+
+RATED: tuple[float, float] = (1.0, 5.0)
+"""The scale of a rating that names none."""
+ENOUGH_SECONDS = 60.0
+"""A longer look says no more."""
+STRONG = 0.75
+"""From this weight down, a signal against an item is a statement: the person does not want it."""
+KNOWN: Mapping[str, float] = MappingProxyType(
+    {
+        Signal.LIKED: 0.75,
+        Signal.DISLIKED: -0.75,
+        Signal.RATED: 1.0,
+        Signal.SAVED: 0.5,
+        Signal.HIDDEN: -0.75,
+        Signal.SKIPPED: -0.1,
+        Signal.DWELLED: 0.25,
+        Signal.PURCHASED: 1.0,
+        Signal.RETURNED: -1.0,
+    }
+)
+"""What the known signals count at most; of a rating, what its best and its worst do."""
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What every signal counts in a deployment.
+
+    Attributes:
+        weights: by kind, from -1 to 1; an app's own kinds beside the known ones.
+    """
+
+    weights: Mapping[str, float] = field(default_factory=lambda: KNOWN, hash=False)
+
+    @classmethod
+    def of(cls, own: Mapping[str, float]) -> "Signals":
+        """The known kinds with these added, or these in their place.
+
+        Raises:
+            ValueError: a weight is not between -1 and 1.
+        """
+        if wrong := sorted(name for name, weight in own.items() if not -1.0 <= weight <= 1.0):
+            raise ValueError(f"the weight of {', '.join(wrong)} must be between -1 and 1")
+        return cls({**KNOWN, **own})
+
+    def worth(self, feedback: Feedback) -> float | None:
+        """What a signal counts, from -1 to 1; None for a kind that nobody has configured.
+
+        >>> from datetime import datetime, timezone
+        >>> stars = Feedback(event_id="1", occurred_at=datetime(2026, 1, 1, tzinfo=timezone.utc), user_id="ann",
+        ...     domain="films", item={"item_id": "alien"}, signal="rated", value=2)
+        >>> Signals().worth(stars), Signals().worth(stars.model_copy(update={"signal": "shared"}))
+        (-0.5, None)
+        """
+        weight = self.weights.get(feedback.signal)
+        if weight is None or feedback.value is None:
+            return weight
+        if feedback.signal == Signal.RATED:
+            worst, best = feedback.scale or RATED
+            return weight * (2.0 * (feedback.value - worst) / (best - worst) - 1.0)
+        if feedback.signal == Signal.DWELLED:
+            return weight * min(feedback.value / ENOUGH_SECONDS, 1.0)
+        return weight
+
+
+DEFAULT = Signals()

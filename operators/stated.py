@@ -1,0 +1,110 @@
+"""What a person said of their taste: which of it stands now, and what it says about an item (invariant 5)."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from operators.attributes import MAX_ID_CHARS, fact_ids, normalise
+from schemas import Bound, ItemFacts, PolicySkill, Scope, Stance, Statement, derived_id
+
+NOW = timedelta(minutes=30)
+"""How long `now` is, at most: it ends with the next choice."""
+SESSION = timedelta(hours=2)
+"""A session is over when nothing was heard of it for so long."""
+ITEM = "item"
+"""The dimension of statements about one item."""
+
+
+def statement_id(stance: Stance, attribute_id: str) -> str:
+    """The id of what is said so: the same thing said again is the same statement.
+
+    >>> statement_id(Stance.AVOIDS, "preference:genre:horror")
+    'avoids:preference:genre:horror'
+    """
+    return _short(f"{stance.value}:{attribute_id}")
+
+
+def item_attribute(item_id: str) -> str:
+    """The id under which a statement is about one item, and about nothing that other items have too.
+
+    >>> item_attribute("Arrival 2016")
+    'item:item:arrival-2016-9993477f2e3ae75e'
+    """
+    return _short(f"{ITEM}:{ITEM}:{normalise(item_id)[:60]}-{derived_id(item_id)[:16]}")
+
+
+def bound_attribute(bound: Bound) -> str:
+    """The id of a bound: one per measure and side, so that a narrower one takes the place of a wider one.
+
+    >>> from schemas import Measure
+    >>> bound_attribute(Bound(measure=Measure.PRICE, below=20))
+    'bound:price:below'
+    """
+    sides = "-".join(side for side, limit in (("above", bound.above), ("below", bound.below)) if limit is not None)
+    return f"bound:{bound.measure}:{sides or 'none'}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)[:16]}"
+
+
+def stands(statement: Statement, now: datetime, session_id: str | None = None) -> bool:
+    """Whether a statement says anything at this moment, in this session."""
+    if statement.until is not None and statement.until <= now:
+        return False
+    return statement.session_id is None or statement.session_id == session_id
+
+
+def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
+    """The statements of a skill that say something at this moment, in this session."""
+    return tuple([said for said in skill.stated if stands(said, now, session_id)])
+
+
+def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
+    """Whether the person's taste has changed since they said it, so that nobody is sure of it any more."""
+    return statement.since < skill.shifted
+
+
+def is_over(statement: Statement, now: datetime, by_choice: bool = False) -> bool:
+    """Whether a statement has come to its end, by the time or by a choice."""
+    return (statement.until is not None and statement.until <= now) or (by_choice and statement.scope is Scope.NOW)
+
+
+def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
+    """Whether this statement says that the person does not want this item; `names`: the ids of the item's facts."""
+    if statement.bound is not None:
+        return _breaks(statement.bound, item) is (statement.stance is not Stance.AVOIDS)
+    if statement.stance is not Stance.AVOIDS:
+        return False
+    return item.item_id == statement.item_id if statement.item_id is not None else statement.attribute_id in names
+
+
+def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
+    """Whether an item is outside a bound; None where it does not tell."""
+    amount = item.measures.get(bound.measure)
+    if amount is None:
+        return None
+    return (bound.above is not None and amount <= bound.above) or (bound.below is not None and amount >= bound.below)
+
+
+def against(item: ItemFacts, statements: Sequence[Statement]) -> Statement | None:
+    """The newest statement that says that the person does not want this item; None where none does."""
+    if not statements:
+        return None
+    names = set(fact_ids(item.facts))
+    return next((said for said in reversed(statements) if speaks_against(said, item, names)), None)
+
+
+def spoken_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:
+    """The statements that speak for this item (1), or for something else instead (-1)."""
+    if not statements:
+        return []
+    names = set(fact_ids(item.facts))
+    found = []
+    for said in statements:
+        if said.stance is Stance.AVOIDS or said.bound is not None:
+            continue
+        if said.attribute_id in names or (said.item_id is not None and said.item_id == item.item_id):
+            found.append((said, 1))
+        elif said.over is not None and said.over in names:
+            found.append((said, -1))
+    return found

@@ -1,0 +1,27 @@
+"""The facts that words can name: those of the shown items first, then the skill's, then the domain's."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from operators.habits import is_habit
+from schemas import Fact, ItemFacts, PolicySkill
+
+_DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
+    """Each fact once, the nearest to the person first."""
+    return tuple(dict.fromkeys(_facts(items, skill, vocabulary)))
+
+
+def _facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> Iterator[Fact]:
+    for item in items:
+        yield from item.facts
+    for line in skill.attributes:
+        if not is_habit(line) and _DIMENSION.fullmatch(line.dimension):
+            yield Fact(dimension=line.dimension, value=line.value)
+    for said in skill.stated:
+        if said.item_id is None and said.bound is None and _DIMENSION.fullmatch(said.dimension):
+            yield Fact(dimension=said.dimension, value=said.value)
+    yield from vocabulary
