@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 def plain(skill: "PolicySkill") -> dict[str, Any]:
     """The skill as JSON, without what only a worker needs.
 
-    Each line says in words how it was counted (`counted`), each statement whether tastes have changed since (`doubtful`).
+    Each line says in words how it was counted (`counted`), each statement whether tastes changed since (`doubtful`).
     """
     from operators.evidence import in_words, is_counted  # noqa: PLC0415
     from operators.stated import is_doubtful  # noqa: PLC0415

@@ -41,8 +41,9 @@ def slim(
 ) -> None:
     """Print the slim skill of a user: the line that an app injects into its prompt.
 
-    With a user and a domain it prints the text alone, ready for a script; with a session what that adds too. With --json: one JSON object per line; with
-    --follow a skill that was removed, as when its person is forgotten, is a line with "removed": true.
+    With a user and a domain it prints the text alone, ready for a script; with a session what that adds too. With
+    --json: one JSON object per line; with --follow a skill that was removed, as when its person is forgotten, is a line
+    with "removed": true.
     """
     if user is None and not follow:
         raise typer.BadParameter("name a USER, or follow everybody with --follow")

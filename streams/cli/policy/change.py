@@ -164,7 +164,10 @@ def reword(
 
 
 def remove(change: Change, attribute: LineOrStatement) -> None:
-    """Remove a line, or a statement by its id; later choices may bring a line back."""
+    """Remove a line or a statement, by its id.
+
+    Later choices may bring a line back.
+    """
     change.carry_out("remove", attribute_id=attribute)
 
 
