@@ -9,8 +9,8 @@ from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.change import LineOrStatement
 from streams.cli.policy.log import InDomain, actor_of, change_of
 from streams.cli.policy.reading import logged, snapshot
-from streams.cli.policy.said import explain_statement
 from streams.cli.policy.sentences import day, number, sentence, state
+from streams.cli.policy.statement import explain_statement
 from streams.cli.policy.unvouched import gate
 from streams.cli.policy.unvouched import told as why
 from streams.exceptions import StreamsError
