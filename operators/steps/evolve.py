@@ -26,6 +26,7 @@ from operators.merge import (
     resolve_counts,
     resolve_feedback,
     resolve_replacement,
+    resolve_unheard,
     resolve_visit,
 )
 from operators.options import EvolveMode
@@ -296,9 +297,10 @@ class Evolve:
         understood: Understood,
         source: Position | None = None,
     ) -> Effects:
-        """What a person's words do to a skill, unless nothing was understood or somebody else is meant.
+        """What a person's words do to a skill.
 
-        A frozen skill learns nothing, and still does as the person says.
+        Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
+        skill learns nothing, and still does as the person says.
 
         Args:
             state: what is known of the user.
@@ -312,10 +314,9 @@ class Evolve:
             return Effects(Outcome.FORGOTTEN, skill)
         if holds(skill, correction.event_id, source):
             return Effects(Outcome.REPEATED, skill)
-        if understood.about is About.ANOTHER:
-            return Effects(Outcome.FOR_ANOTHER, skill)
-        if not understood.is_understood:
-            return Effects(Outcome.NOT_UNDERSTOOD, skill)
+        if understood.about is About.ANOTHER or not understood.is_understood:
+            outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
+            return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
         user_id, domain = correction.user_id, correction.domain
         known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
         left = [item for item in known if item is not None]
