@@ -118,6 +118,31 @@ SELECTION_RANK = Histogram(
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
 )
+SEVERAL_TAKEN = Counter(
+    "sager_several_taken", "Selections of more than one item of a list, by domain and arm.", ["domain", "arm"]
+)
+ABSTENTIONS = Counter(
+    "sager_abstentions", "Lists of which nothing was taken, said so by the app, by domain and arm.", ["domain", "arm"]
+)
+SIGNALS = Counter(
+    "sager_signals", "Signals about items, by domain, kind and what became of them.", ["domain", "signal", "outcome"]
+)
+CORRECTIONS = Counter(
+    "sager_corrections", "What people said about rankings or items, by domain and what became of it.",
+    ["domain", "outcome"],
+)  # fmt: skip
+STATEMENTS = Counter(
+    "sager_statements", "Statements of skills that came or went, by domain, stance and change.",
+    ["domain", "stance", "change"],
+)  # fmt: skip
+SHIFTS = Counter(
+    "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed or faded.",
+    ["domain", "kind"],
+)  # fmt: skip
+QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, by domain.", ["domain"])
+NOTHING_SUITS = Counter(
+    "sager_nothing_suits", "Rankings of ours of which probably nothing suits, by domain.", ["domain"]
+)
 SHADOW_EVENTS = Counter(
     "sager_shadow_events", "Events that a shadow arm has finished, by what became of them.", ["outcome"]
 )

@@ -101,9 +101,12 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
 
 ROLES: dict[Role, Access] = {
     Role.APP: Access(
-        "sends what was shown and taken, reads slim skills and the answers to its rank requests",
+        "sends what was shown, taken and said, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=("items", "interactions", "rank-requests", "rankings", "selections"),
+        writes=(
+            *("items", "interactions", "rank-requests", "rankings", "selections"),
+            *("feedback", "corrections"),
+        ),
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
