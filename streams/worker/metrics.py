@@ -14,8 +14,9 @@ from operators.contrast import Outcome
 from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
+from operators.steps.evolve import Outcome as Evolved
 from operators.vouch import Held
-from schemas import ChangeKind, Refusal, Tier, WeightAction
+from schemas import ChangeKind, Refusal, Tier, WeightAction, Wish
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
@@ -28,7 +29,7 @@ OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
     "contrast": tuple(outcome.value for outcome in Outcome),
-    "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
+    "evolve": (*(outcome.value for outcome in Evolved if outcome.value != "counted"), Wish.NOT_REMEMBERED, "given-up"),
     "propagate": ("gathered", "forgotten", "repeated"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
@@ -38,6 +39,10 @@ SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed",
 SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
 """Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
+STATED, OBSERVED, FADED = "stated", "observed", "faded"
+"""How it is seen that a taste has changed: the person says so, what they take says so, or nothing confirms it."""
+CORRECTION = "correction"
+"""What a diff calls the event that it answers, where that is one."""
 AT = (3, 5)
 """The depths at which NDCG is told, as in the paper's tables."""
 

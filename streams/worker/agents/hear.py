@@ -1,0 +1,101 @@
+"""What the agent `evolve` does with what people say of items and lists: signals, corrections, abstentions.
+
+A correction is understood before the skill is locked: a model may be asked, which takes long.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from operators.merge import holds
+from operators.steps import Evolve
+from operators.steps.evolve import Effects, Outcome, State
+from operators.understand import Understood
+from schemas import Abstention, Correction, Feedback, ItemFacts, Position
+from streams.worker import metrics
+from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.reasoning.shadow import Shadow
+from streams.worker.runtime.intake import Handler
+from streams.worker.versions import Versions
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """The handlers.
+
+    Attributes:
+        pipeline: the worker's parts.
+        step: how skills evolve.
+        versions: how they come into the world.
+        reasoning: who is asked what words mean.
+        shadow: the shadow arm, if there is one.
+    """
+
+    pipeline: Pipeline
+    step: Evolve
+    versions: Versions
+    reasoning: Reasoning
+    shadow: Shadow | None = None
+
+    @property
+    def handlers(self) -> dict[str, Handler]:
+        """By topic."""
+        return {
+            Feedback.TOPIC: self._on_feedback,
+            Correction.TOPIC: self._on_correction,
+            Abstention.TOPIC: self._on_abstention,
+        }
+
+    async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
+        item = self.pipeline.facts_of(feedback.domain, feedback.item)
+        outcome = await self._take(event, feedback, lambda step, state: step.hear(state, feedback, item, position))
+        kind = feedback.signal if feedback.signal in self.step.signals.weights else metrics.OTHER
+        domain = metrics.DOMAINS.label(feedback.domain)
+        metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()
+        return outcome.value
+
+    async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
+        domain, wish = correction.domain, self.pipeline.privacy.wish(correction.text)
+        if wish is not None:  # not to be remembered, or not about this person: no step ever sees it
+            outcome = wish.value
+        else:
+            said = correction.model_copy(update={"text": self.pipeline.asked(correction.text, domain)})
+            items = [self.pipeline.facts_of(domain, candidate) for candidate in correction.items]
+            outcome = (await self._correct(event, said, items, position)).value
+        metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
+        return outcome
+
+    async def _correct(
+        self, event: Any, correction: Correction, items: Sequence[ItemFacts], position: Position
+    ) -> Outcome:
+        state = self.versions.read(correction, self.pipeline.receipt(correction.user_id))
+        understood = await self._understood(state, correction, items, position)
+        return await self._take(
+            event, correction, lambda step, state: step.correct(state, correction, items, understood, position)
+        )
+
+    async def _understood(
+        self, state: State, correction: Correction, items: Sequence[ItemFacts], position: Position
+    ) -> Understood:
+        """What a correction says; of one that is forgotten or known already nobody is asked."""
+        known = state.receipt
+        if known is not None and known.covers(correction.domain, correction.occurred_at, position.moment):
+            return Understood()
+        if holds(state.skill, correction.event_id, position):
+            return Understood()
+        vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)
+        return await self.reasoning.understand(correction, items, state.skill, vocabulary)
+
+    async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
+        outcome = await self._take(event, abstention, lambda step, state: step.abstain(state, abstention, position))
+        return outcome.value
+
+    async def _take(
+        self, event: Any, record: Feedback | Correction | Abstention, act: Callable[[Evolve, State], Effects]
+    ) -> Outcome:
+        """Apply an event to the skill and, when all of that is out, to the shadow's."""
+        state, effects = await self.versions.take(event, record, lambda state: act(self.step, state))
+        if self.shadow is not None and effects.version is not None:
+            self.shadow.heard(event, record, act, state.receipt)
+        return effects.outcome
