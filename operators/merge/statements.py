@@ -143,7 +143,10 @@ class Subject:
 
     def private(self, domain: str, privacy: Privacy) -> str | None:
         """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""
-        return None if self.bound is not None else privacy.refuses(domain, self.dimension, self.value)
+        if self.bound is not None:
+            return None
+        kind = privacy.refuses(domain, self.dimension, self.value)
+        return privacy.named(domain, self.over) if kind is None and self.over is not None else kind
 
 
 def _attribute(dimension: str, value: str) -> str:

@@ -103,7 +103,8 @@ class Contrasts:
             pipeline.hand_over(raw, answer)
             await pipeline.send(event, answer.TOPIC, step.state.user_id.encode(), raw)
         for waiting, outcome in step.refused:
-            detail = f"ranking {waiting.selection.ranking_id}, {said(waiting.selection)}"
+            taken = ", ".join(waiting.selection.taken) or "none"
+            detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
             await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
@@ -133,12 +134,6 @@ def reads_facets(settings: Settings) -> bool:
     """Whether what the community says is read by whatever learns: a model's prompt, or the rules; counts do not."""
     by_counts = settings.reasoner is ReasonerName.RULES and settings.evolve_mode is EvolveMode.COUNTS
     return settings.retrieve and not by_counts
-
-
-def said(selection: Selection) -> str:
-    """What a selection answers, in words: the items taken."""
-    names = selection.taken
-    return "nothing taken" if not names else f"{'item' if len(names) == 1 else 'items'} {', '.join(names)}"
 
 
 def count(answer: Contrast | Abstention) -> None:

@@ -21,9 +21,9 @@ from schemas import (
 )
 from streams.steps import evolve_of
 from streams.worker import metrics
-from streams.worker.agents.hear import Hearing
 from streams.worker.forgetting import Forgetting, LogIncomplete
 from streams.worker.graph import remember
+from streams.worker.hearing import Hearing
 from streams.worker.outcomes import Outcomes
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from operators.merge import holds
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State
 from operators.understand import Understood
@@ -79,10 +78,7 @@ class Hearing:
         self, state: State, correction: Correction, items: Sequence[ItemFacts], position: Position
     ) -> Understood:
         """What a correction says; of one that is forgotten or known already nobody is asked."""
-        known = state.receipt
-        if known is not None and known.covers(correction.domain, correction.occurred_at, position.moment):
-            return Understood()
-        if holds(state.skill, correction.event_id, position):
+        if self.step.done_with(state, correction, position) is not None:
             return Understood()
         vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)
         return await self.reasoning.understand(correction, items, state.skill, vocabulary)
