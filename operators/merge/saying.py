@@ -79,7 +79,9 @@ def resolve_correction(
         stated=tuple(made.saying.changes),
         shifted=any(read.directive.changed for read in understood.says),
         beliefs=made.beliefs,
-        session=session_after(skill, correction.session_id, correction.occurred_at, made.picked, made.shown),
+        session=session_after(
+            skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
+        ),
         heard=Heard(
             what="correction",
             words=privacy.redact(correction.text, correction.domain, MAX_WORDS).text,
@@ -94,7 +96,12 @@ def resolve_correction(
     )
 
 
-def resolve_abstention(skill: PolicySkill, abstention: Abstention, source: Position | None = None) -> SkillDiff:
+def resolve_abstention(
+    skill: PolicySkill,
+    abstention: Abstention,
+    source: Position | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+) -> SkillDiff:
     """What a list does of which nothing was taken: no word against any item, but none of it suited."""
     return next_diff(
         skill,
@@ -102,7 +109,7 @@ def resolve_abstention(skill: PolicySkill, abstention: Abstention, source: Posit
         tally=Tally(),
         stated=ended(skill, abstention.occurred_at),
         beliefs=learned(skill, skill.stated, suited=(), refused=abstention.shown),
-        session=session_after(skill, abstention.session_id, abstention.occurred_at),
+        session=session_after(skill, abstention.session_id, abstention.occurred_at, lasts=limits.session),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
@@ -135,7 +142,7 @@ class _Correcting:
         self.skill, self.correction, self.items = skill, correction, items
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = Saying(skill, correction.occurred_at, self.evidence)
+        self.saying = Saying(skill, correction.occurred_at, self.evidence, session=limits.session)
         for gone in ended(skill, correction.occurred_at):
             self.saying.withdraw(gone.statement_id, gone.reason, gone.kind)
         self.counting = Counting(skill, self.evidence, limits, usual)

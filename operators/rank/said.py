@@ -10,7 +10,7 @@ from schemas import Fit, ItemFacts, Statement
 STATED = 1.0
 """What one statement for a candidate adds to its score: as much as a line that is very sure; said twice, twice that."""
 SUITING = 4.0
-"""How much the logarithm of the chance that a candidate suits counts: what may not suit at all is no matter of taste."""
+"""How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste."""
 _LEAST = 0.001
 
 

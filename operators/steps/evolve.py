@@ -339,7 +339,7 @@ class Evolve:
         shown = tuple(item for item in left if item is not None)
         if not shown:
             return Effects(Outcome.FORGOTTEN, skill)
-        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source)
+        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
         return self._evolved(Outcome.ABSTAINED, state, diff)
 
     def _passed_over(self, skill: PolicySkill, event: Feedback | Abstention, source: Position | None) -> Outcome | None:
