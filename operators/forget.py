@@ -176,17 +176,20 @@ def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt |
 def said_still(
     understood: Understood, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Understood:
-    """What may be learned from words that were said at one of these moments: nothing of a line forgotten since."""
-    if receipt is None or not receipt.lines:
-        return understood
+    """What may be learned from words that were said at one of these moments.
+
+    Nothing of a line that was forgotten since. The words themselves may speak of it too: then none of them are kept.
+    """
     at = min(moments)
+    if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
+        return understood
 
     def is_forgotten(name: str | None) -> bool:
         return name is not None and receipt.covers_line(line_of(user_id, domain, name), at)
 
     about = [(read, Subject.of(read.directive, {})) for read in understood.says]
-    kept = tuple(read for read, told in about if not (is_forgotten(told.attribute_id) or is_forgotten(told.over)))
-    return understood if len(kept) == len(understood.says) else replace(understood, says=kept)
+    kept = (read for read, told in about if not (is_forgotten(told.attribute_id) or is_forgotten(told.over)))
+    return replace(understood, says=tuple(replace(read, words="") for read in kept))
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:

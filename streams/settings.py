@@ -263,6 +263,9 @@ class Settings(BaseSettings):
         max_length=64,
         description='What signals of feedback count, -1 to 1, as {"shared": 0.5}; known kinds may be set otherwise.',
     )
+    session_idle_seconds: float = Field(
+        default=7_200, ge=60, le=604_800, description="How long after its last event a person's session is over."
+    )
     privacy: bool = Field(default=True, description="Keep personal data and sensitive categories out of what is kept.")
     sensitive: dict[str, frozenset[Category]] = Field(
         default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'

@@ -1,5 +1,8 @@
 """The steps as the settings have them; the worker and what-if share them."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 from operators.merge import DEFAULT_LIMITS, MergeLimits
 from operators.signals import Signals
 from operators.steps import Evolve
@@ -7,6 +10,11 @@ from operators.steps.rank import Rank
 from streams.privacy import privacy_of
 from streams.settings import Settings
 from streams.vouching import vouching_of
+
+
+def limits_of(settings: Settings) -> MergeLimits:
+    """The limits of the merge, of which a deployment sets one: how long a session lasts."""
+    return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:

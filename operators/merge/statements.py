@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from operators.attributes import CRITERION_DIMENSIONS, attribute_id
+from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
 from operators.privacy import Privacy
 from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
 from schemas import (
@@ -148,8 +148,9 @@ class Subject:
         """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""
         if self.bound is not None:
             return None
-        kind = privacy.refuses(domain, self.dimension, self.value)
-        return privacy.named(domain, self.over) if kind is None and self.over is not None else kind
+        about = [(self.dimension, self.value)]
+        about += [(fact.dimension, fact.value) for fact in facts_named((), [self.over] if self.over else [])]
+        return next(filter(None, (privacy.refuses(domain, *each) for each in about)), None)
 
 
 def _attribute(dimension: str, value: str) -> str:

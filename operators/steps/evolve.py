@@ -311,7 +311,9 @@ class Evolve:
         if (outcome := self.done_with(state, correction, source)) is not None:
             return Effects(outcome, skill)
         user_id, domain = correction.user_id, correction.domain
-        understood = said_still(understood, user_id, domain, state.receipt, *moments)
+        left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
+        if left_of_it is not understood:
+            understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is About.ANOTHER:
             return Effects(Outcome.FOR_ANOTHER, skill)
         if not understood.is_understood:
