@@ -66,7 +66,7 @@ class Statement(Model):
     until: UtcDatetime | None = Field(
         default=None,
         exclude_if=is_nothing,
-        description="It says nothing from then on; of a session's, the session tells.",
+        description="It says nothing from then on.",
     )
     since: int = Field(default=1, ge=1, description="The skill's version that brought it.")
     times: int = Field(default=1, ge=1, le=1_000_000, description="How often it was said.")

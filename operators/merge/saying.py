@@ -39,6 +39,7 @@ from schemas import (
 )
 from schemas.statements import MAX_WORDS
 
+_CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
 _NOT_ANY_MORE = "the person says that they do not like it any more"
 _NOT_WANTED = "the person says that they do not want it"
@@ -83,15 +84,38 @@ def resolve_correction(
             skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
         ),
         heard=Heard(
-            what="correction",
+            what=_CORRECTION,
             words=privacy.redact(correction.text, correction.domain, MAX_WORDS).text,
-            understood=understood.about is About.THE_PERSON,
             by_pattern=", ".join(patterns)[:80],
         ),
         refused=(*made.counting.refused, *made.refused),
         evidence=made.evidence,
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
+        source=source,
+    )
+
+
+def resolve_unheard(
+    skill: PolicySkill,
+    correction: Correction,
+    understood: Understood,
+    source: Position | None = None,
+    privacy: Privacy = DEFAULT,
+) -> SkillDiff:
+    """What words do of which nothing was understood, or that tell of somebody else: they are kept, and change nothing.
+
+    Of somebody else not even the words are kept.
+    """
+    is_another = understood.about is About.ANOTHER
+    words = "" if is_another else privacy.redact(correction.text, correction.domain, MAX_WORDS).text
+    return next_diff(
+        skill,
+        correction,
+        heard=Heard(what=_CORRECTION, words=words, understood=False, by_pattern=_OF_ANOTHER if is_another else ""),
+        evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
+        is_contrast=False,
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
     )
 
@@ -113,7 +137,7 @@ def resolve_abstention(
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
     )
 

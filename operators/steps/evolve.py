@@ -26,6 +26,7 @@ from operators.merge import (
     resolve_counts,
     resolve_feedback,
     resolve_replacement,
+    resolve_unheard,
     resolve_visit,
 )
 from operators.options import EvolveMode
@@ -296,9 +297,10 @@ class Evolve:
         understood: Understood,
         source: Position | None = None,
     ) -> Effects:
-        """What a person's words do to a skill, unless nothing was understood or somebody else is meant.
+        """What a person's words do to a skill.
 
-        A frozen skill learns nothing, and still does as the person says.
+        Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
+        skill learns nothing, and still does as the person says.
 
         Args:
             state: what is known of the user.
@@ -314,10 +316,9 @@ class Evolve:
         left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
         if left_of_it is not understood:
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
-        if understood.about is About.ANOTHER:
-            return Effects(Outcome.FOR_ANOTHER, skill)
-        if not understood.is_understood:
-            return Effects(Outcome.NOT_UNDERSTOOD, skill)
+        if understood.about is About.ANOTHER or not understood.is_understood:
+            outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
+            return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
         known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
         left = [item for item in known if item is not None]
         diff = resolve_correction(skill, correction, left, understood, source, state.usual, self.limits, self.privacy)

@@ -3,14 +3,14 @@
 A correction is understood before the skill is locked: a model may be asked, which takes long.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State
-from operators.understand import Understood
-from schemas import Abstention, Correction, Feedback, ItemFacts, Position
+from operators.understand import About, Understood
+from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import Reasoning
@@ -56,32 +56,27 @@ class Hearing:
 
     async def _on_correction(self, event: Any, correction: Correction, position: Position) -> str:
         domain, wish = correction.domain, self.pipeline.privacy.wish(correction.text)
-        if wish is not None:  # not to be remembered, or not about this person: no step ever sees it
+        if wish is Wish.NOT_REMEMBERED:  # no step ever sees it
             outcome = wish.value
         else:
             said = correction.model_copy(update={"text": self.pipeline.asked(correction.text, domain)})
-            items = [self.pipeline.facts_of(domain, candidate) for candidate in correction.items]
-            outcome = (await self._correct(event, said, items, position)).value
+            outcome = (await self._correct(event, said, position, is_of_another=wish is Wish.FOR_ANOTHER)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
         return outcome
 
-    async def _correct(
-        self, event: Any, correction: Correction, items: Sequence[ItemFacts], position: Position
-    ) -> Outcome:
+    async def _correct(self, event: Any, correction: Correction, position: Position, *, is_of_another: bool) -> Outcome:
+        items = [self.pipeline.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self.versions.read(correction, self.pipeline.receipt(correction.user_id))
-        understood = await self._understood(state, correction, items, position)
+        if is_of_another:
+            understood = Understood(about=About.ANOTHER)
+        elif self.step.done_with(state, correction, position) is not None:
+            understood = Understood()  # nobody is asked
+        else:
+            vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)
+            understood = await self.reasoning.understand(correction, items, state.skill, vocabulary)
         return await self._take(
             event, correction, lambda step, state: step.correct(state, correction, items, understood, position)
         )
-
-    async def _understood(
-        self, state: State, correction: Correction, items: Sequence[ItemFacts], position: Position
-    ) -> Understood:
-        """What a correction says; of one that is forgotten or known already nobody is asked."""
-        if self.step.done_with(state, correction, position) is not None:
-            return Understood()
-        vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)
-        return await self.reasoning.understand(correction, items, state.skill, vocabulary)
 
     async def _on_abstention(self, event: Any, abstention: Abstention, position: Position) -> str:
         outcome = await self._take(event, abstention, lambda step, state: step.abstain(state, abstention, position))

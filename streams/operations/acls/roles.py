@@ -141,7 +141,7 @@ ROLES: dict[Role, Access] = {
     Role.ADVOCATE: Access(
         "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "receipts"),
-        writes=("skill-commands", "forget-requests"),
+        writes=("skill-commands", "corrections", "forget-requests"),
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(

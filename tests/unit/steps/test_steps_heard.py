@@ -222,12 +222,19 @@ class TestWords:
         of_another = Understood((read,), about=About.ANOTHER)
         effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, of_another)
 
-        assert (effects.outcome, effects.skill) == (Outcome.FOR_ANOTHER, HELD)
+        assert effects.outcome is Outcome.FOR_ANOTHER
+        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
+        assert effects.diff is not None
+        assert "daughter" not in effects.diff.model_dump_json()
 
     def test_what_is_not_understood_changes_nothing(self) -> None:
         effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, Understood())
 
-        assert (effects.outcome, effects.skill) == (Outcome.NOT_UNDERSTOOD, HELD)
+        assert effects.outcome is Outcome.NOT_UNDERSTOOD
+        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
+        assert effects.diff is not None
+        assert effects.diff.heard is not None
+        assert not effects.diff.heard.understood
 
     def test_what_is_private_is_refused_and_not_kept(self) -> None:
         effects = correct(words(avoids("topic: christian faith")))
@@ -308,7 +315,7 @@ class TestSessions:
 
 class TestChange:
     def test_a_taste_that_is_over_is_told_and_falls_silent(self) -> None:
-        skill = HELD
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, support=14))
         kinds = []
         for _ in range(12):
             effects = choose(skill, a_contrast([SAGA], [[NOIR], [WAR]]))

@@ -226,22 +226,24 @@ async def test_a_skill_may_begin_with_a_word(deployment: FakeDeployment) -> None
 
 
 @pytest.mark.parametrize(
-    ("text", "outcome"),
+    ("text", "outcome", "told"),
     [
-        ("please do not remember this: no horror", "not-remembered"),
-        ("a gift for my mother, no horror", "for-another"),
+        ("please do not remember this: no horror", "not-remembered", 0),
+        ("a gift for my mother, no horror", "for-another", 1),
     ],
 )
-async def test_words_that_are_not_to_be_remembered_or_for_another_reach_no_step(
-    deployment: FakeDeployment, text: str, outcome: str
+async def test_words_that_are_not_to_be_remembered_or_for_another_teach_nothing(
+    deployment: FakeDeployment, text: str, outcome: str, told: int
 ) -> None:
+    """That somebody else was meant is told; of what nobody is to remember not even that."""
     before = counted("sager_corrections_total", domain="films", outcome=outcome)
     words = said(text=text).model_copy(update={"says": said().says})
     deployment.log.put(words)
 
     await deployment.worker().quiet()
 
-    assert deployment.log.diffs == []
+    assert len(deployment.log.diffs) == told
+    assert not any(diff.stated or diff.changes for diff in deployment.log.diffs)
     assert held(deployment.log, b"horror") == {"corrections"}, "where the app sent it, until its retention ends"
     assert counted("sager_corrections_total", domain="films", outcome=outcome) == before + 1
 
