@@ -43,10 +43,6 @@ class Known:
         found += [said for said in self.rest if breaks(item, said)]
         return sorted(found, key=self.is_doubtful)
 
-    def is_against(self, item: ItemFacts) -> bool:
-        """Whether anything that the person said is against the item."""
-        return bool(self.against(item))
-
     def is_doubtful(self, said: Statement) -> bool:
         """Whether the person's taste has changed since they said it."""
         return said.since < self.shifted
@@ -58,11 +54,6 @@ class Known:
     def says_nothing(self, name: str) -> bool:
         """Whether nothing is known of a fact."""
         return name not in self.fine and name not in self.avoided
-
-    def unknown(self, item: ItemFacts) -> float:
-        """Which share of the item's facts nothing is known of; 1 for an item without facts."""
-        facts = set(fact_ids(item.facts))
-        return sum(map(self.says_nothing, facts)) / len(facts) if facts else 1.0
 
     def used(self, items: Iterable[ItemFacts], statements: Iterable[Statement]) -> list[Statement]:
         """The statements that say something of at least one of the items."""

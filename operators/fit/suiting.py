@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from operators.fit.beliefs import power_of
 from operators.fit.chances import candidates, chance, none_suits
 from operators.fit.known import Known
 from operators.fit.question import question_of
@@ -33,8 +34,9 @@ def fit_of(
         chances = [each.told for each in listed]
         nothing = 1.0 - max(chances)
     else:
-        chances = [chance(each, skill.beliefs) for each in listed]
-        nothing = none_suits(listed, skill.beliefs)
+        power = power_of(skill.beliefs)
+        chances = [chance(each, power) for each in listed]
+        nothing = none_suits(listed, power)
     return Fit(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
