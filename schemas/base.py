@@ -1,6 +1,7 @@
 """What all models share: they are frozen and ignore unknown fields, and events have one envelope."""
 
 from collections.abc import Callable, Mapping
+from operator import not_
 from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
@@ -33,9 +34,9 @@ def at_version(now: int) -> AfterValidator:
 _set = object.__setattr__
 
 
-def is_nothing(value: object) -> bool:
-    """Whether a value says nothing: fields that are added to records of which there are many leave it out."""
-    return not value
+is_nothing = not_
+"""Whether a value says nothing: fields that are added to records of which there are many leave it out. It is asked of
+each such field of each line, so it is one of C."""
 
 
 def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:

@@ -9,10 +9,12 @@ from operators.merge.commands import resolve_command
 from operators.merge.counting import resolve_counts, resolve_visit
 from operators.merge.diffs import next_diff
 from operators.merge.folding import OutOfOrder, fold, holds, merge, start
+from operators.merge.hearing import resolve_feedback
 from operators.merge.incremental import resolve
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.replacing import resolve_replacement
 from operators.merge.room import fit_seed
+from operators.merge.saying import resolve_abstention, resolve_correction
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -24,8 +26,11 @@ __all__ = [
     "merge",
     "next_diff",
     "resolve",
+    "resolve_abstention",
     "resolve_command",
+    "resolve_correction",
     "resolve_counts",
+    "resolve_feedback",
     "resolve_replacement",
     "resolve_visit",
     "start",

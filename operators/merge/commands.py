@@ -10,6 +10,7 @@ from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
 from operators.privacy import DEFAULT, Privacy
+from operators.stated import statement_id
 from operators.vouch import without_count
 from schemas import (
     Action,
@@ -22,9 +23,12 @@ from schemas import (
     ReasonedBy,
     Refusal,
     Refused,
+    Said,
     SkillCommand,
     SkillDiff,
     Source,
+    Stance,
+    StatementChange,
     Tier,
 )
 
@@ -37,6 +41,7 @@ class _Answer:
     refused: tuple[Refused, ...] = ()
     frozen: bool | None = None
     rolled_back_to: int | None = field(default=None)
+    stated: tuple[StatementChange, ...] = ()
 
 
 def resolve_command(
@@ -73,6 +78,7 @@ def resolve_command(
         is_contrast=False,
         frozen=answer.frozen,
         rolled_back_to=answer.rolled_back_to,
+        stated=answer.stated,
         counted_until=command.occurred_at if command.action is Action.IMPORT else None,
         reasoned_by=ReasonedBy(reasoner=f"command by {command.actor}"),
         source=source,
@@ -90,7 +96,8 @@ def _fit_to_keep(skill: PolicySkill, command: SkillCommand, privacy: Privacy) ->
         kept["lines"] = tuple(a for a in command.lines if privacy.refuses(domain, a.dimension, a.value) is None)
     private = None
     line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
-    if command.attribute_id is not None and line is None:
+    is_said = any(said.statement_id == command.attribute_id for said in skill.stated)
+    if command.attribute_id is not None and line is None and not is_said:
         private = named(command.attribute_id, domain, privacy)
     if private is not None:
         return command.model_copy(update=kept), private
@@ -128,6 +135,15 @@ def _unpin(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits:
 def _remove(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
     gone = Change(kind=ChangeKind.REMOVED, attribute_id=line.attribute_id, before=line.tier, reason=command.reason)
     return _Answer((gone,))
+
+
+def _remove_any(skill: PolicySkill, command: SkillCommand, limits: MergeLimits) -> _Answer:
+    """A line goes, or what the person said once."""
+    name = command.attribute_id
+    if name is not None and any(said.statement_id == name for said in skill.stated):
+        gone = StatementChange(kind=Said.REMOVED, statement_id=name, reason=command.reason)
+        return _Answer(stated=(gone,))
+    return _of_a_line(_remove, ChangeKind.REMOVED)(skill, command, limits)
 
 
 def _set_tier(_skill: PolicySkill, command: SkillCommand, line: Attribute, _limits: MergeLimits) -> _Answer:
@@ -180,7 +196,13 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
     )
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
         return _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
-    return _Answer((_new(ChangeKind.ADDED, line, command.reason),))
+    unwanted = statement_id(Stance.AVOIDS, line.attribute_id)
+    taken_back = tuple(
+        StatementChange(kind=Said.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now")
+        for each in skill.stated
+        if each.statement_id == unwanted
+    )
+    return _Answer((_new(ChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
 
 def _freeze(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _Answer:
@@ -241,7 +263,7 @@ _PROPOSED = {
 _RESOLVERS: dict[Action, Callable[[PolicySkill, SkillCommand, MergeLimits], _Answer]] = {
     Action.PIN: _of_a_line(_pin, ChangeKind.PINNED),
     Action.UNPIN: _of_a_line(_unpin, ChangeKind.UNPINNED),
-    Action.REMOVE: _of_a_line(_remove, ChangeKind.REMOVED),
+    Action.REMOVE: _remove_any,
     Action.ADD: _add,
     Action.REWORD: _of_a_line(_reword, ChangeKind.REWORDED),
     Action.SET_TIER: _of_a_line(_set_tier, ChangeKind.SET),

@@ -7,6 +7,7 @@ adds to the same counts. The diff says what was added; tiers move where the coun
 from collections.abc import Collection, Mapping, Sequence
 
 from operators.attributes import fact_ids, from_fact
+from operators.drift import FASTER, STIRRED, aged, drifted, has_shifted
 from operators.evidence import (
     FORGET,
     Shown,
@@ -18,14 +19,17 @@ from operators.evidence import (
 )
 from operators.evolve.counts import COUNTS
 from operators.evolve.validate import Validated
+from operators.fit import learned
 from operators.habits import POLE_OF
 from operators.habits.counts import FORGET as HABITS_FORGET
 from operators.lifted import lifted
 from operators.merge.diffs import next_diff
+from operators.merge.ending import ended
 from operators.merge.folding import Counts, counts_after
 from operators.merge.habits import asked, decided, habits_after
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
+from operators.merge.sessions import session_after
 from operators.render import fits
 from schemas import (
     ONE,
@@ -72,21 +76,27 @@ def resolve_counts(
     proposal = validated.proposal
     is_judged = proposal.reasoned_by.model is not None
     verdicts = _verdicts(proposal.reinforced, proposal.weakened, limits) if is_judged else {}
-    # Who had no alternative has not chosen: that is a visit.
-    shown = Shown.of(contrast.chosen, contrast.unchosen) if contrast.unchosen else _visited(contrast.chosen, usual)
-    found = _Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
+    taken = (contrast.chosen, *contrast.also)
+    shown = shown_by(contrast, usual)
+    found = Counting(skill, Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id), limits, usual or {})
     found.count(
-        contrast.chosen,
+        [fact for item in taken for fact in item.facts],
         shown,
         skill.contrasts + 1,
         verdicts,
         asked(skill, contrast, popularity),
+        aged=aged(skill.occurred_at, contrast.occurred_at) if skill.version else 0,
+        tests_change=True,
     )
     return next_diff(
         skill,
         contrast,
         tally=found.tally,
         changes=tuple(found.changes),
+        shifted=found.has_shifted,
+        stated=ended(skill, contrast.occurred_at, taken=taken),
+        beliefs=learned(skill, (), suited=taken, refused=()) if skill.beliefs else None,
+        session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -105,13 +115,15 @@ def resolve_visit(
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
-    found = _Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    found.count(item, _visited(item, usual), skill.contrasts)
+    found = Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
+    aging = aged(skill.occurred_at, visit.occurred_at) if skill.version else 0
+    found.count(item.facts, visited(item, usual), skill.contrasts, aged=aging)
     return next_diff(
         skill,
         visit,
         tally=found.tally,
         changes=tuple(found.changes),
+        stated=ended(skill, visit.occurred_at),
         refused=tuple(found.refused),
         evidence=found.evidence,
         is_contrast=False,
@@ -120,7 +132,17 @@ def resolve_visit(
     )
 
 
-def _visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
+def shown_by(contrast: Contrast, usual: Mapping[str, int] | None = None) -> Shown:
+    """What a choice shows. Who had no alternative has not chosen: that is a visit."""
+    if not contrast.unchosen:
+        return visited(contrast.chosen, usual)
+    if contrast.also:
+        return Shown.of_several((contrast.chosen, *contrast.also), contrast.unchosen, contrast.in_order)
+    return Shown.of(contrast.chosen, contrast.unchosen)
+
+
+def visited(item: ItemFacts, usual: Mapping[str, int] | None) -> Shown:
+    """What an item taken without a list shows: what is usual stands for what was left."""
     return Shown(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
 
 
@@ -132,8 +154,15 @@ def _verdicts(
     return dict.fromkeys(supported, (worth, 0)) | dict.fromkeys(contradicted, (0, worth))
 
 
-class _Counting:
-    """One event's changes, while they are found."""
+class Counting:
+    """One event's changes, while they are found.
+
+    Attributes:
+        tally: what it adds to the counts.
+        changes: what it does to lines.
+        refused: what there was no room for.
+        has_shifted: whether the person's taste has changed in more than one line.
+    """
 
     def __init__(self, skill: PolicySkill, evidence: Evidence, limits: MergeLimits, usual: Mapping[str, int]) -> None:
         self.skill = skill
@@ -146,32 +175,56 @@ class _Counting:
         self.tiers: dict[str, Tier] = {}
         self.confirmed: set[str] = set()
         self.refused: list[Refused] = []
+        self.has_shifted = False
 
     def count(
         self,
-        chosen: ItemFacts,
+        facts: Sequence[Fact],
         shown: Shown,
         now: int,
         verdicts: Mapping[str, tuple[int, int]] | None = None,
         habits: Mapping[str, HabitAdded] | None = None,
+        *,
+        weight: int = ONE,
+        aged: int = 0,
+        tests_change: bool = False,
     ) -> None:
-        """Count a choice: the tally, the moves of tiers, discoveries, and what has to go for them."""
+        """Count what was taken: the tally, the moves of tiers, discoveries, and what has to go for them.
+
+        Args:
+            facts: of all that was taken.
+            shown: the list.
+            now: the number of the person's choices, this one included.
+            verdicts: what a model's verdicts add, by line.
+            habits: what is added to each question about how they decide.
+            weight: which part of a choice it counts for, in 1/1024.
+            aged: how often more everything is forgotten, since nothing was heard for long.
+            tests_change: whether it is a choice from a list, which tells whether a line still holds.
+        """
         before, verdicts = self.skill.attributes, verdicts or {}
-        self.tally = _tally(before, shown, verdicts, habits)
         taken = set(shown.taken)
+        drift = _drift(before, shown) if tests_change else {}
+        over = {line.attribute_id for line in before if has_shifted(line, drift.get(line.attribute_id, 0))}
+        if (over and sum(at >= STIRRED for at in drift.values()) > len(over)) or len(over) > 1:
+            self.has_shifted, aged = True, aged + FASTER
+        self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
         for line in before:
             name = line.attribute_id
             if name in POLE_OF:
                 continue
+            if name in over:
+                self._shift(line, counts_after(line, self.tally)[1])
+                continue
             is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
-            self._move(line, counts_after(line, self.tally), is_supported)
+            faded = bool(aged) and not self.has_shifted and name not in shown.shares
+            self._move(line, counts_after(line, self.tally), is_supported, ChangeKind.FADED if faded else None)
         held = self.taken.keys()
         met = self.skill.contrasts + max((line.support for line in before), default=0)
-        facts: dict[str, Fact] = {}
-        for name, fact in zip(fact_ids(chosen.facts), chosen.facts, strict=True):
+        unknown: dict[str, Fact] = {}
+        for name, fact in zip(fact_ids(facts), facts, strict=True):
             if name not in held:
-                facts.setdefault(name, fact)
-        new = [self._discovered(name, fact, shown, met, now) for name, fact in facts.items()]
+                unknown.setdefault(name, fact)
+        new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
         strangers = [
             line for line in before if unconfirmed(line) and not line.pinned and line.attribute_id not in taken
         ]
@@ -187,7 +240,22 @@ class _Counting:
             before, new = tuple(line for line in before if line.attribute_id not in over), [*come, *new]
         self._make_room(before, new)
 
-    def _move(self, line: Attribute, counts: Counts, is_supported: bool) -> None:
+    def _shift(self, line: Attribute, expected: int) -> None:
+        """Note that a line's taste is over: it says nothing until it is taken oftener than by chance again."""
+        name = line.attribute_id
+        self.taken[name], self.tiers[name] = expected, Tier.SILENT
+        self.changes.append(
+            Change(
+                kind=ChangeKind.SHIFTED,
+                attribute_id=name,
+                before=line.tier,
+                after=Tier.SILENT,
+                counts=(expected, expected),
+                reason="not taken any more where it is offered",
+            )
+        )
+
+    def _move(self, line: Attribute, counts: Counts, is_supported: bool, falls_as: ChangeKind | None = None) -> None:
         """Note a line's new counts, and tell where they carry its tier."""
         taken, expected, gained = counts
         name, tier = line.attribute_id, line.tier
@@ -199,7 +267,7 @@ class _Counting:
             if line.pinned:
                 tier = max(tier, line.tier)
         if is_supported or tier is not line.tier:
-            kind = ChangeKind.REINFORCED if is_supported else ChangeKind.WEAKENED
+            kind = ChangeKind.REINFORCED if is_supported else falls_as or ChangeKind.WEAKENED
             # Most lines stay where they are, and a diff has many: what they count is in the tally.
             words = in_words(taken, expected) if tier is not line.tier else ""
             self.changes.append(Change(kind=kind, attribute_id=name, before=line.tier, after=tier, reason=words))
@@ -207,11 +275,12 @@ class _Counting:
         if is_supported:
             self.confirmed.add(name)
 
-    def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int) -> Attribute:
-        expected = first_expected(self.usual.get(name, 0), shown.shares.get(name, 0), met)
-        tier = tier_of(ONE, expected, Source.DISCOVERED, 1)
+    def _discovered(self, name: str, fact: Fact, shown: Shown, met: int, now: int, weight: int) -> Attribute:
+        taken = shown.part(name) * weight // ONE
+        expected = first_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
+        tier = tier_of(taken, expected, Source.DISCOVERED, 1)
         return from_fact(
-            fact, tier, Source.DISCOVERED, counts=(ONE, expected), confirmed_at=now, evidence=self.evidence
+            fact, tier, Source.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
@@ -289,6 +358,9 @@ def _tally(
     shown: Shown,
     verdicts: Mapping[str, tuple[int, int]],
     habits: Mapping[str, HabitAdded] | None,
+    weight: int = ONE,
+    aged: int = 0,
+    drift: Mapping[str, int] | None = None,
 ) -> Tally:
     begun, added = {}, {}
     taken = set(shown.taken)
@@ -299,8 +371,34 @@ def _tally(
         if not is_counted(line) and line.tier is not Tier.SILENT:
             begun[name] = counts_of(line)
         more, less = verdicts.get(name, (0, 0))
-        to_taken, to_expected = ONE * (name in taken) + more, shown.shares.get(name, 0) + less
+        to_taken = (shown.part(name) if name in taken else 0) * weight // ONE + more
+        to_expected = shown.shares.get(name, 0) * weight // ONE + less
         if to_taken or to_expected:
             added[name] = (to_taken, to_expected)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    return Tally(forget=FORGET, begun=begun, lines=added, places=lifted(lines, shown), **fading)
+    moved = {line.attribute_id: drift[line.attribute_id] for line in lines if drift and line.attribute_id in drift}
+    return Tally(
+        # What counts for less than a choice makes less forgotten.
+        forget=FORGET * ONE // weight,
+        aged=aged,
+        begun=begun,
+        lines=added,
+        places=lifted(lines, shown),
+        drift=moved,
+        **fading,
+    )
+
+
+def _drift(lines: Sequence[Attribute], shown: Shown) -> dict[str, int]:
+    """Where the tests of change stand after a list, of lines of which this moves them."""
+    taken = set(shown.taken)
+    found = {}
+    for line in lines:
+        name = line.attribute_id
+        share = shown.shares.get(name)
+        if share is None or name in POLE_OF or line.pinned:
+            continue
+        drift = drifted(line, share, name in taken)
+        if drift != line.drift:
+            found[name] = drift
+    return found

@@ -5,11 +5,14 @@ from typing import Any
 
 from operators.attributes import from_fact
 from schemas import (
+    Abstention,
     Change,
     ChangeKind,
     Contrast,
+    Correction,
     Evidence,
     Fact,
+    Feedback,
     ForgetRequest,
     Interaction,
     PolicySkill,
@@ -21,7 +24,9 @@ from schemas import (
 
 
 def next_diff(
-    skill: PolicySkill, event: Contrast | Interaction | SkillCommand | ForgetRequest, **found: Any
+    skill: PolicySkill,
+    event: Contrast | Interaction | SkillCommand | ForgetRequest | Feedback | Correction | Abstention,
+    **found: Any,
 ) -> SkillDiff:
     """The diff that leads from this version to the next; the first one carries the seed."""
     return SkillDiff(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from operators.rank.features import Spoken
+from operators.rank.said import NOTHING, Said
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.words import words
 from schemas import Attribute, Facet, ItemFacts
@@ -18,22 +19,26 @@ from schemas import Attribute, Facet, ItemFacts
 
 @dataclass(frozen=True)
 class Score:
-    """One candidate's score: compared by instruction, then by the sum of the other two.
+    """One candidate's score: what the person does not want comes last; then by instruction, then by the other's sum.
 
     Attributes:
         instruction: how much of what was asked for the candidate has.
         facets: what the community says for it, in standard deviations of the list, weighed.
         skill: what the skill's lines say for it, weighed.
+        said: what the person's own words say for it, and how probable it suits.
+        against: whether they said that they do not want it.
     """
 
     instruction: float
     facets: float
     skill: float
+    said: float = 0.0
+    against: bool = False
 
     @property
-    def best_first(self) -> tuple[float, float]:
+    def best_first(self) -> tuple[bool, float, float]:
         """The key by which candidates are sorted."""
-        return -self.instruction, -(self.facets + self.skill)
+        return self.against, -self.instruction, -(self.facets + self.skill + self.said)
 
 
 def rank(
@@ -69,6 +74,7 @@ def ordered(
     instruction: str = "",
     seed: str = "",
     weights: RankWeights = DEFAULT_WEIGHTS,
+    said: Said = NOTHING,
 ) -> list[tuple[ItemFacts, Score]]:
     """The candidates, best first, each with its score; no two share a place.
 
@@ -78,12 +84,16 @@ def ordered(
         instruction: the user's own words.
         seed: decides between candidates that tie, so that no place in the input is favoured.
         weights: what counts how much.
+        said: what the person said about them.
     """
-    asked = words(instruction)
+    asked, wants = words(instruction), said.wants
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = [
-        (item, Score(_instructed(item, asked), said, liked))
-        for item, said, liked in zip(candidates, community, skill, strict=True)
+        (
+            item,
+            Score(_instructed(item, asked), told, liked, wants.get(item.item_id, 0.0), item.item_id in said.against),
+        )
+        for item, told, liked in zip(candidates, community, skill, strict=True)
     ]
     # Not for secrecy: a shuffle that the same seed repeats.
     random.Random(seed).shuffle(scored)  # noqa: S311

@@ -11,13 +11,16 @@ from typing import NamedTuple
 from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
+from operators.slim.said import avoided, of_session, preferred
 from operators.vouch import DEFAULT, Vouching
-from schemas import Attribute, Kind, PolicySkill, SlimSkill, Tier
+from schemas import Attribute, Kind, PolicySkill, SlimSkill, Stance, Tier
 
 _KINDS = tuple(Kind)
 MAX_LIKES = 3
 MAX_STYLES = 2
 JOINT = ", "
+_BETWEEN_PARTS = 2
+"""Tokens that a bar between two parts takes, at most."""
 MAX_LIKE_CHARS = 40
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 """Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short."""
@@ -82,7 +85,7 @@ def slimmed(
     vouching: Vouching = DEFAULT,
 ) -> Slimmed:
     """As `slim`, with the lines that it says."""
-    return composed(skill, *phrases(skill, population, relevant, vouching), count_tokens, budget)
+    return composed(skill, *phrases(skill, population, relevant, vouching), count_tokens, budget, vouching)
 
 
 def phrases(
@@ -114,7 +117,7 @@ def phrases(
 
     said: dict[Kind, dict[str, Attribute]] = {kind: {} for kind in _KINDS}
     habits: list[Attribute] = []
-    for line in sorted(vouching.let_out(eligible(skill)), key=order):
+    for line in sorted(vouching.let_out(_sayable_lines(skill)), key=order):
         if line.attribute_id in PLACE_OF:
             habits.append(line)
         elif safe := plain(line.value):
@@ -123,6 +126,16 @@ def phrases(
     # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
     styles = {line.value: line for line in habits}
     return said[Kind.PREFERENCE], {**styles, **said[Kind.PATTERN], **said[Kind.CRITERION]}
+
+
+def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
+    """The lines that may leave the skill, with what the person said that they like, without what they do not want."""
+    lines = eligible(skill)
+    if not skill.stated:
+        return lines
+    stated = {line.attribute_id: line for line in preferred(skill)}
+    unwanted = {said.attribute_id for said in skill.stated if said.stance is Stance.AVOIDS}
+    return [*stated.values(), *(line for line in lines if line.attribute_id not in stated.keys() | unwanted)]
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
@@ -136,6 +149,7 @@ def composed(
     styles: Mapping[str, Attribute],
     count_tokens: Callable[[str], int],
     budget: int,
+    vouching: Vouching = DEFAULT,
 ) -> Slimmed:
     """As much of these likes and styles as the budget holds, as this skill's slim skill.
 
@@ -148,8 +162,13 @@ def composed(
         styles: style phrases with their lines, the best first; may be empty.
         count_tokens: a real tokenizer's count.
         budget: in tokens.
+        vouching: what else may be let out: what the person does not want, and what their session adds.
     """
-    line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget)
+    avoids = avoided(skill, vouching, plain) if skill.stated else ()
+    line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)
+    session = skill.sessions[-1] if skill.sessions else None
+    now = of_session(skill, dict.fromkeys(line.likes), vouching, plain)
+    within = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids, now)
     said = [likes[like] for like in line.likes] + [styles[style] for style in line.styles]
     record = SlimSkill(
         event_id=skill.event_id,
@@ -159,6 +178,11 @@ def composed(
         skill_version=skill.version,
         text=line.text,
         likes=line.likes[:MAX_LIKES],
+        avoids=line.avoids,
+        session_id=session.session_id if session else None,
+        session_until=session.until if session else None,
+        now=within.now,
+        session_text=within.text if within.now else "",
         style=JOINT.join(line.styles),
         tokens=line.tokens,
     )
@@ -174,7 +198,8 @@ def text_of(
 ) -> str:
     """The text of what `slim` gives, for who compares two and sends neither."""
     likes, styles = phrases(skill, population, (), vouching)
-    return _fitting(tuple(likes), _sayable(styles), count_tokens, budget).text
+    avoids = avoided(skill, vouching, plain) if skill.stated else ()
+    return _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids).text
 
 
 def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
@@ -190,11 +215,25 @@ class _Line(NamedTuple):
     styles: tuple[str, ...]
     text: str
     tokens: int
+    avoids: tuple[str, ...] = ()
+    now: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=8_192)
-def _fitting(likes: tuple[str, ...], styles: tuple[str, ...], count_tokens: Callable[[str], int], budget: int) -> _Line:
-    """The first of these likes and of these styles that the budget holds; the same again for most versions."""
+def _fitting(
+    likes: tuple[str, ...],
+    styles: tuple[str, ...],
+    count_tokens: Callable[[str], int],
+    budget: int,
+    avoids: tuple[str, ...] = (),
+    now: tuple[str, ...] = (),
+) -> _Line:
+    """The first of these likes and of these styles that the budget holds; the same again for most versions.
+
+    What the person does not want and what their session adds comes before a second like.
+    """
+    if avoids or now:
+        return _with_more(likes, styles, count_tokens, budget, avoids, now)
     most = max_likes(budget)
     chosen: tuple[str, ...] = ()
     for like in likes:
@@ -210,20 +249,44 @@ def _fitting(likes: tuple[str, ...], styles: tuple[str, ...], count_tokens: Call
     return _Line((), (), "", 0)
 
 
+def _with_more(
+    likes: tuple[str, ...],
+    styles: tuple[str, ...],
+    count_tokens: Callable[[str], int],
+    budget: int,
+    avoids: tuple[str, ...],
+    now: tuple[str, ...],
+) -> _Line:
+    """As `_fitting`, with as much of what the person avoids and of the session as leaves room for one like."""
+    for few in range(max(len(avoids), len(now)), 0, -1):
+        kept, new = avoids[:few], now[:few]
+        apart = _tokens(count_tokens, compose((), "", kept, new)) + _BETWEEN_PARTS
+        line = _fitting(likes, styles, count_tokens, budget - apart) if apart < budget else _Line((), (), "", 0)
+        text = compose(line.likes, JOINT.join(line.styles), kept, new)
+        tokens = _tokens(count_tokens, text)
+        if tokens <= budget and (few == 1 or line.likes or not likes):
+            return _Line(line.likes, line.styles, text, tokens, kept, new)
+    if now:
+        return _fitting(likes, styles, count_tokens, budget, avoids)
+    return _fitting(likes, styles, count_tokens, budget)
+
+
 @lru_cache(maxsize=8_192)
 def _tokens(count_tokens: Callable[[str], int], text: str) -> int:
     # The first likes of many skills are the same.
     return count_tokens(text)
 
 
-def compose(likes: Sequence[str], style: str) -> str:
+def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: Sequence[str] = ()) -> str:
     """The slim skill's one line.
 
     >>> compose(["mystery", "romance"], "picks cheaper than average, explores many genres")
     'likes: mystery, romance | style: picks cheaper than average, explores many genres'
+    >>> compose(["mystery"], "", avoids=["horror"], now=["short stories"])
+    'likes: mystery | avoids: horror | now: short stories'
     """
-    parts = ([f"likes: {', '.join(likes)}"] if likes else []) + ([f"style: {style}"] if style else [])
-    return " | ".join(parts)
+    said = (("likes", ", ".join(likes)), ("avoids", ", ".join(avoids)), ("now", ", ".join(now)), ("style", style))
+    return " | ".join([f"{part}: {words}" for part, words in said if words])
 
 
 @lru_cache(maxsize=16_384)

@@ -4,7 +4,7 @@ Between the halves of a choice a reasoner is asked, which may take long. So the 
 and the second on the skill as it is when the answer comes: a read-modify-write never spans a question (invariant 3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,8 +20,11 @@ from operators.merge import (
     holds,
     merge,
     resolve,
+    resolve_abstention,
     resolve_command,
+    resolve_correction,
     resolve_counts,
+    resolve_feedback,
     resolve_replacement,
     resolve_visit,
 )
@@ -29,13 +32,20 @@ from operators.options import EvolveMode
 from operators.privacy import DEFAULT, Privacy
 from operators.propagate import GraphLimits
 from operators.seals import sealed
+from operators.signals import DEFAULT as SIGNALS
+from operators.signals import Signals
 from operators.slim import eligible, slim, text_of
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.tokens import count_tokens
+from operators.understand import About, Understood
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
 from schemas import (
+    Abstention,
     Contrast,
+    Correction,
+    Event,
+    Feedback,
     Interaction,
     ItemFacts,
     Memory,
@@ -55,6 +65,15 @@ class Outcome(StrEnum):
     COUNTED = "counted"
     """An interaction: of a skill that has begun, else of what it will begin with."""
     COMMANDED = "commanded"
+    HEARD = "heard"
+    """A signal on an item."""
+    UNKNOWN_SIGNAL = "unknown-signal"
+    """A signal of a kind that nobody has configured."""
+    CORRECTED = "corrected"
+    NOT_UNDERSTOOD = "not-understood"
+    FOR_ANOTHER = "for-another"
+    """A correction that tells of somebody else's taste."""
+    ABSTAINED = "abstained"
     FROZEN = "frozen"
     REPEATED = "repeated"
     FORGOTTEN = "forgotten"
@@ -131,6 +150,11 @@ class Effects:
         return None if self.version is None else self.version.diff
 
 
+def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
+    """When an event says that it happened, and when its record does."""
+    return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
+
+
 @dataclass(frozen=True)
 class Evolve:
     """How skills evolve: all that decides what a choice or a command does, but for the reasoner.
@@ -144,6 +168,7 @@ class Evolve:
         graph: of the user-item graph; None where choices are not remembered.
         vouching: what a slim skill may say.
         mode: how a choice changes a skill.
+        signals: what every signal counts.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -154,6 +179,7 @@ class Evolve:
     graph: GraphLimits | None = None
     vouching: Vouching = VOUCHING
     mode: EvolveMode = EvolveMode.COUNTS
+    signals: Signals = SIGNALS
 
     def begin(
         self, state: State, contrast: Contrast, source: Position | None = None, now: datetime | None = None
@@ -170,13 +196,18 @@ class Evolve:
             now: the time; for the memory, a choice from after it counts as one of now.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        moments = (contrast.occurred_at,) if source is None else (contrast.occurred_at, source.moment)
+        moments = _moments(contrast, source)
         known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
             return Begun(None, Outcome.FORGOTTEN)
         facets = self.privacy.fit(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
+        if contrast.also:
+            others = (self.privacy.item(item, contrast.domain)[0] for item in contrast.also)
+            left = (what_remains(item, contrast.user_id, contrast.domain, state.receipt, *moments) for item in others)
+            also = tuple(item for item in left if item is not None)
+            contrast = contrast.model_copy(update={"also": also})
         return Begun(contrast, self.fence(state.skill, contrast, source), self._remember(state, contrast, source, now))
 
     def fence(self, skill: PolicySkill, contrast: Contrast, source: Position | None = None) -> Outcome | None:
@@ -223,8 +254,7 @@ class Evolve:
             source: where the event stands.
         """
         skill = state.skill
-        moments = (visit.occurred_at,) if source is None else (visit.occurred_at, source.moment)
-        known = what_remains(item, visit.user_id, visit.domain, state.receipt, *moments)
+        known = what_remains(item, visit.user_id, visit.domain, state.receipt, *_moments(visit, source))
         if known is None:
             return Effects(Outcome.FORGOTTEN, skill)
         if not skill.version or self.mode is not EvolveMode.COUNTS:
@@ -237,10 +267,84 @@ class Evolve:
         diff = resolve_visit(skill, visit, known, source, state.usual, self.limits)
         return self._evolved(Outcome.COUNTED, state, diff)
 
+    def hear(self, state: State, feedback: Feedback, item: ItemFacts, source: Position | None = None) -> Effects:
+        """What a signal on an item does to a skill; a skill may begin with it.
+
+        Args:
+            state: what is known of the user.
+            feedback: the event.
+            item: what a parser finds in its item, without what is private.
+            source: where the event stands.
+        """
+        skill = state.skill
+        known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
+        if known is None:
+            return Effects(Outcome.FORGOTTEN, skill)
+        if (outcome := self._passed_over(skill, feedback, source)) is not None:
+            return Effects(outcome, skill)
+        worth = self.signals.worth(feedback)
+        if worth is None:
+            return Effects(Outcome.UNKNOWN_SIGNAL, skill)
+        diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, self.privacy)
+        return self._evolved(Outcome.HEARD, state, diff)
+
+    def correct(
+        self,
+        state: State,
+        correction: Correction,
+        items: Sequence[ItemFacts],
+        understood: Understood,
+        source: Position | None = None,
+    ) -> Effects:
+        """What a person's words do to a skill, unless nothing was understood or somebody else is meant.
+
+        A frozen skill learns nothing, and still does as the person says.
+
+        Args:
+            state: what is known of the user.
+            correction: the event, its text without what is personal.
+            items: what a parser finds in what the person sees, without what is private.
+            understood: what was made of it.
+            source: where the event stands.
+        """
+        skill, moments = state.skill, _moments(correction, source)
+        if state.receipt is not None and state.receipt.covers(correction.domain, *moments):
+            return Effects(Outcome.FORGOTTEN, skill)
+        if holds(skill, correction.event_id, source):
+            return Effects(Outcome.REPEATED, skill)
+        if understood.about is About.ANOTHER:
+            return Effects(Outcome.FOR_ANOTHER, skill)
+        if not understood.is_understood:
+            return Effects(Outcome.NOT_UNDERSTOOD, skill)
+        user_id, domain = correction.user_id, correction.domain
+        known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
+        left = [item for item in known if item is not None]
+        diff = resolve_correction(skill, correction, left, understood, source, state.usual, self.limits, self.privacy)
+        return self._evolved(Outcome.CORRECTED, state, diff)
+
+    def abstain(self, state: State, abstention: Abstention, source: Position | None = None) -> Effects:
+        """What a list does of which the person took nothing: nothing to any line, and something to what may suit."""
+        skill, user_id, domain = state.skill, abstention.user_id, abstention.domain
+        moments = _moments(abstention, source)
+        if state.receipt is not None and state.receipt.covers(domain, *moments):
+            return Effects(Outcome.FORGOTTEN, skill)
+        if (outcome := self._passed_over(skill, abstention, source)) is not None:
+            return Effects(outcome, skill)
+        left = [what_remains(item, user_id, domain, state.receipt, *moments) for item in abstention.shown]
+        shown = tuple(item for item in left if item is not None)
+        if not shown:
+            return Effects(Outcome.FORGOTTEN, skill)
+        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source)
+        return self._evolved(Outcome.ABSTAINED, state, diff)
+
+    def _passed_over(self, skill: PolicySkill, event: Feedback | Abstention, source: Position | None) -> Outcome | None:
+        if holds(skill, event.event_id, source):
+            return Outcome.REPEATED
+        return Outcome.FROZEN if self.passes_over(skill) else None
+
     def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
         """What a person's command does to a skill, unless it is forgotten or was carried out already."""
-        moments = (command.occurred_at,) if source is None else (command.occurred_at, source.moment)
-        if state.receipt is not None and state.receipt.covers(command.domain, *moments):
+        if state.receipt is not None and state.receipt.covers(command.domain, *_moments(command, source)):
             return Effects(Outcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
             return Effects(Outcome.REPEATED, state.skill)
@@ -280,7 +384,8 @@ class Evolve:
         """
         skill = state.skill
         now = self.slim(skill, state.shares)
-        is_told = slim_version >= skill.version or (now is not None and now.text == slim_text)
+        is_as_before = now is not None and now.text == slim_text and now.session_id is None
+        is_told = slim_version >= skill.version or is_as_before
         return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
 
     def slim(self, skill: PolicySkill, shares: Mapping[str, float] | None = None) -> SlimSkill | None:
@@ -293,8 +398,12 @@ class Evolve:
     def _says_else(self, skill: PolicySkill, evolved: PolicySkill, shares: Mapping[str, float] | None) -> bool:
         """Whether the slim skills of two versions differ in what they say; no where nobody is told."""
         before, now = eligible(skill), eligible(evolved)
-        if self.slim_tokens is None or (skill.version and len(before) == len(now) and all(map(is_, before, now))):
+        as_before = skill.stated is evolved.stated and skill.sessions is evolved.sessions
+        is_same = len(before) == len(now) and all(map(is_, before, now)) and as_before
+        if self.slim_tokens is None or (skill.version and is_same):
             return False
+        if skill.sessions is not evolved.sessions:
+            return True
         said = partial(text_of, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
         return said(evolved, population=shares) != (said(skill, population=shares) if skill.version else "")
 

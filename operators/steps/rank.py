@@ -4,14 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from operators.fit import fit_of
 from operators.neighbourhood import Neighbourhood
 from operators.options import Preset, RankSkill
 from operators.rank import facet_weights
 from operators.rank.deterministic import ordered
 from operators.rank.features import Spoken
+from operators.rank.said import NOTHING, Said
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
+from operators.slim.said import with_session
+from operators.stated import live
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
@@ -20,6 +24,7 @@ from schemas import (
     Candidate,
     Facet,
     Features,
+    Fit,
     Injected,
     ItemFacts,
     Memory,
@@ -51,13 +56,36 @@ class State:
 
 
 @dataclass(frozen=True)
+class Heard:
+    """What the person said, as far as it bears on one list.
+
+    Attributes:
+        fit: how well the candidates suit, in the order in which they were asked for; None: nothing is known of it.
+        said: what it does to the order.
+    """
+
+    fit: Fit | None = None
+    said: Said = NOTHING
+
+    def told(self, items: Sequence[ItemFacts], order: Sequence[str]) -> Fit | None:
+        """The fit with its chances in the ranking's order."""
+        if self.fit is None:
+            return None
+        chances: dict[str, float] = dict(zip((item.item_id for item in items), self.fit.chances, strict=True))
+        return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
+
+
+UNHEARD = Heard()
+
+
+@dataclass(frozen=True)
 class Weighed:
     """A list in order.
 
     Attributes:
         order: the items' ids, best first.
-        features: what spoke for each, in that order; None where nothing did, or where the request's words decided, so
-            that a choice says nothing about the weights.
+        features: what spoke for each, in that order; None where nothing did, or where the request's or the person's
+            words decided, so that a choice says nothing about the weights.
     """
 
     order: tuple[str, ...]
@@ -124,6 +152,38 @@ class Rank:
             case RankSkill.NONE:
                 return ()
 
+    def heard(
+        self,
+        skill: PolicySkill,
+        items: Sequence[ItemFacts],
+        now: datetime,
+        session_id: str | None = None,
+        *,
+        asks: bool = False,
+    ) -> Heard:
+        """What the person said about these candidates, and how well these suit.
+
+        Args:
+            skill: as it is now.
+            items: the candidates, parsed.
+            now: when the request was made: a statement may be over by then.
+            session_id: the session that it was made in.
+            asks: the host would ask the person a question.
+        """
+        statements = live(skill, now, session_id)
+        fit = fit_of(items, skill, statements, asks=asks)
+        return Heard(fit, Said.of(items, statements, fit))
+
+    @staticmethod
+    def within(
+        skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
+    ) -> Sequence[Attribute]:
+        """Lines of a skill that rank, with what a session that is not over adds."""
+        if session_id is None:
+            return lines
+        held = next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
+        return lines if held is None else with_session(tuple(lines), held.lines, skill.contrasts)
+
     def order(
         self,
         items: Sequence[ItemFacts],
@@ -132,6 +192,7 @@ class Rank:
         retrieved: Retrieved,
         seed: str,
         popularity: Mapping[str, int] | None = None,
+        heard: Heard = UNHEARD,
     ) -> tuple[str, ...]:
         """The items' ids, best first.
 
@@ -142,9 +203,11 @@ class Rank:
             retrieved: facets and companions.
             seed: decides between candidates that tie.
             popularity: how many took a candidate lately; counts only where the community has a say.
+            heard: what the person said.
         """
         spoken = self.spoken(items, lines, retrieved, popularity)
-        return tuple(item.item_id for item, _ in ordered(items, spoken, instruction, seed, self.weights))
+        ranked = ordered(items, spoken, instruction, seed, self.weights, heard.said)
+        return tuple(item.item_id for item, _ in ranked)
 
     def spoken(
         self,
@@ -158,12 +221,18 @@ class Rank:
         return Spoken.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
 
     def weighed(
-        self, items: Sequence[ItemFacts], spoken: Spoken, instruction: str, seed: str, weights: RankWeights
+        self,
+        items: Sequence[ItemFacts],
+        spoken: Spoken,
+        instruction: str,
+        seed: str,
+        weights: RankWeights,
+        heard: Heard = UNHEARD,
     ) -> Weighed:
         """The order by a domain's weights, with what a choice from it can be told by."""
-        ranked = ordered(items, spoken, instruction, seed, weights)
+        ranked = ordered(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
-        if len({score.instruction for _, score in ranked}) > 1:
+        if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
             return Weighed(order)
         place = {item.item_id: number for number, item in enumerate(items)}
         return Weighed(order, spoken.told([place[name] for name in order]))
@@ -186,6 +255,7 @@ def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ra
         domain=request.domain,
         instruction=request.instruction,
         candidates=tuple(by_id[item_id] for item_id in order),
+        session_id=request.session_id,
         ranked_by=RankedBy.SAGER,
         injected=injected.model_copy(update={"facets": tuple(without_users(facet) for facet in injected.facets)}),
     )

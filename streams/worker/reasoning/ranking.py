@@ -4,13 +4,14 @@ Where a model is to do a part and has no answer, the rule does it, and the ranki
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from operators.evolve import ReasonerUnavailable
 from operators.rank import LlmRanking, RankSkill, Task
 from operators.rank.weights import RankWeights
 from operators.retrieve import Neighbours, Retrieved
 from operators.slim import Slimmed
-from operators.steps.rank import State
+from operators.steps.rank import Heard, State
 from schemas import (
     Facet,
     Features,
@@ -76,7 +77,9 @@ class Answers:
         task = Task(items, request.instruction, context.facets, companions, text, seed=request.request_id)
         asks = context.asks and (slim_by is None or slim_by.fallback is None)
         used = self._pipeline.learned_weights.of(request.domain)
-        ranking, features = await self._reason(task, state, short, used.weights, asks=asks)
+        heard = self._step.heard(state.skill, items, request.occurred_at, request.session_id, asks=request.clarify)
+        session = request.occurred_at, request.session_id
+        ranking, features = await self._reason(task, state, short, used.weights, heard, session, asks=asks)
         is_weighed = ranking.reasoned_by.reasoner == DETERMINISTIC
         return ranking.order, Injected(
             skill_version=state.skill.version,
@@ -93,6 +96,7 @@ class Answers:
             facets_by=context.facets_by,
             slim_by=slim_by,
             repaired=ranking.repaired,
+            fit=heard.told(items, ranking.order),
         )
 
     def _read(self, request: RankRequest) -> State:
@@ -164,7 +168,15 @@ class Answers:
         return self._step.by is RankSkill.SLIM or (llm and self._step.by is not RankSkill.NONE)
 
     async def _reason(
-        self, task: Task, state: State, short: Slimmed, weights: RankWeights, *, asks: bool
+        self,
+        task: Task,
+        state: State,
+        short: Slimmed,
+        weights: RankWeights,
+        heard: Heard,
+        session: tuple[datetime, str | None],
+        *,
+        asks: bool,
     ) -> tuple[LlmRanking, Features | None]:
         """The order, by the configured ranker or in its stead by the deterministic one; then with what it went by."""
         fallback = None if asks or self._models.rank is None else "the model did not answer a question before"
@@ -176,11 +188,11 @@ class Answers:
                 metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
-                return ranking, None
-        lines = self._step.lines(state.skill, short=short)
+                return replace(ranking, order=heard.said.honoured(ranking.order)), None
+        lines = self._step.within(state.skill, self._step.lines(state.skill, short=short), *session)
         said = Retrieved(tuple(task.facets), task.companions)
         spoken = self._step.spoken(task.items, lines, said, state.popularity)
-        weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights)
+        weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
         by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features
 

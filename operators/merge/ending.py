@@ -1,0 +1,27 @@
+"""How what a person said comes to its end: by the time, by a choice, or since they have taken it back."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from operators.attributes import fact_ids
+from operators.stated import is_doubtful, is_over, speaks_against
+from schemas import ItemFacts, PolicySkill, Said, StatementChange
+
+
+def ended(skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = None) -> tuple[StatementChange, ...]:
+    """The statements that end with an event; they said nothing any more from their time on, with or without it.
+
+    Args:
+        skill: before the event.
+        at: when it happened.
+        taken: what was chosen, if it is a choice: `now` is over with it, and who takes what they may not want any
+            less, since their taste has changed, has taken that back.
+    """
+    gone = []
+    for said in skill.stated:
+        if is_over(said, at, taken is not None):
+            gone.append(StatementChange(kind=Said.EXPIRED, statement_id=said.statement_id))
+        elif taken and is_doubtful(skill, said) and any(speaks_against(said, i, fact_ids(i.facts)) for i in taken):
+            reason = "taken again since their taste has changed"
+            gone.append(StatementChange(kind=Said.WITHDRAWN, statement_id=said.statement_id, reason=reason))
+    return tuple(gone)

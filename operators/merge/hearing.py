@@ -1,0 +1,93 @@
+"""What a signal on an item does to a skill: the same counts as a visit's, by the signal's weight and sign."""
+
+from collections.abc import Mapping
+
+from operators.attributes import fact_ids
+from operators.drift import aged
+from operators.evidence import Shown
+from operators.evolve.counts import COUNTS
+from operators.fit import learned
+from operators.merge.counting import Counting, visited
+from operators.merge.diffs import next_diff
+from operators.merge.ending import ended
+from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
+from operators.merge.sessions import session_after
+from operators.merge.statements import Saying, Subject
+from operators.privacy import DEFAULT, Privacy
+from operators.signals import STRONG
+from operators.stated import item_attribute, statement_id
+from schemas import (
+    ONE,
+    Evidence,
+    Feedback,
+    Heard,
+    ItemFacts,
+    PolicySkill,
+    Position,
+    Scope,
+    SkillDiff,
+    Stance,
+    Tally,
+)
+
+_ENOUGH = ONE // 4
+"""A weaker signal confirms lines and brings in none: who looked has not taken."""
+
+
+def resolve_feedback(
+    skill: PolicySkill,
+    feedback: Feedback,
+    item: ItemFacts,
+    worth: float,
+    source: Position | None = None,
+    usual: Mapping[str, int] | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+    privacy: Privacy = DEFAULT,
+) -> SkillDiff:
+    """What a signal does to this skill.
+
+    Args:
+        skill: as it is.
+        feedback: the event.
+        item: what a parser finds in its item.
+        worth: what the signal counts, from -1 to 1. A negative one weakens the lines that the item has, and says
+            nothing about facts of it that no line names: an item may be disliked for anything (invariant 5).
+        source: where it stands.
+        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
+        limits: of the merge.
+        privacy: what no skill may hold.
+    """
+    evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
+    weight = round(abs(worth) * ONE)
+    found = Counting(skill, evidence, limits, usual or {})
+    shown = visited(item, usual) if worth > 0 else Shown((), dict.fromkeys(fact_ids(item.facts), ONE))
+    if weight:
+        facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
+        aging = aged(skill.occurred_at, feedback.occurred_at) if skill.version else 0
+        found.count(facts, shown, skill.contrasts, weight=weight, aged=aging)
+    saying = Saying(skill, feedback.occurred_at, evidence)
+    for gone in ended(skill, feedback.occurred_at):
+        saying.withdraw(gone.statement_id, gone.reason, gone.kind)
+    refused = worth <= -STRONG
+    if refused and (subject := Subject.item(item.item_id, item.title)).private(feedback.domain, privacy) is None:
+        saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
+    elif worth >= STRONG:
+        saying.withdraw(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
+    suits, fails = ((item,), ()) if worth >= STRONG else ((), (item,)) if refused else ((), ())
+    learns = (suits and skill.beliefs) or fails
+    at, session_id = feedback.occurred_at, feedback.session_id
+    return next_diff(
+        skill,
+        feedback,
+        tally=found.tally if weight else Tally(),
+        changes=tuple(found.changes),
+        stated=tuple(saying.changes),
+        beliefs=learned(skill, skill.stated, suited=suits, refused=fails) if learns else None,
+        session=session_after(skill, session_id, at, (item,) if worth > 0 else (), shown, weight),
+        heard=Heard(what=feedback.signal, value=feedback.value),
+        refused=tuple(found.refused),
+        evidence=evidence,
+        is_contrast=False,
+        reasoned_by=COUNTS,
+        source=source,
+    )

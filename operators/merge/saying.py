@@ -1,0 +1,235 @@
+"""What a person's own words do to a skill, and what a list does of which they took nothing (invariants 5 and 6)."""
+
+from collections.abc import Mapping, Sequence
+
+from operators.attributes import fact_ids
+from operators.drift import aged
+from operators.evidence import Shown
+from operators.evolve.validate import refusal
+from operators.fit import learned
+from operators.merge.counting import Counting, visited
+from operators.merge.diffs import next_diff
+from operators.merge.ending import ended
+from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
+from operators.merge.sessions import session_after
+from operators.merge.statements import Saying, Subject
+from operators.privacy import DEFAULT, Privacy
+from operators.stated import speaks_against
+from operators.understand import About, Read, Understood
+from schemas import (
+    Abstention,
+    Attribute,
+    Change,
+    ChangeKind,
+    Correction,
+    Evidence,
+    Heard,
+    ItemFacts,
+    PolicySkill,
+    Position,
+    ReasonedBy,
+    Refusal,
+    Refused,
+    Scope,
+    SkillDiff,
+    Source,
+    Stance,
+    Tally,
+    Tier,
+)
+from schemas.statements import MAX_WORDS
+
+_SUITS = "the person says that an item with it suits"
+_NOT_ANY_MORE = "the person says that they do not like it any more"
+_NOT_WANTED = "the person says that they do not want it"
+
+
+def resolve_correction(
+    skill: PolicySkill,
+    correction: Correction,
+    items: Sequence[ItemFacts],
+    understood: Understood,
+    source: Position | None = None,
+    usual: Mapping[str, int] | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+    privacy: Privacy = DEFAULT,
+) -> SkillDiff:
+    """What a correction does to this skill.
+
+    Args:
+        skill: as it is.
+        correction: the event, its text without what is personal.
+        items: what a parser finds in what the person sees, without what is private.
+        understood: what was made of it; something that says something of the person.
+        source: where it stands.
+        usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
+        limits: of the merge.
+        privacy: what no skill may hold.
+    """
+    made = _Correcting(skill, correction, items, limits, privacy, usual or {})
+    for read in understood.says:
+        made.hear(read)
+    made.pick(understood.suits)
+    patterns = dict.fromkeys(read.pattern for read in understood.says)
+    return next_diff(
+        skill,
+        correction,
+        tally=made.counting.tally if made.picked else Tally(),
+        changes=(*made.counting.changes, *made.changes),
+        stated=tuple(made.saying.changes),
+        shifted=any(read.directive.changed for read in understood.says),
+        beliefs=made.beliefs,
+        session=session_after(skill, correction.session_id, correction.occurred_at, made.picked, made.shown),
+        heard=Heard(
+            what="correction",
+            words=privacy.redact(correction.text, correction.domain, MAX_WORDS).text,
+            understood=understood.about is About.THE_PERSON,
+            by_pattern=", ".join(patterns)[:80],
+        ),
+        refused=(*made.counting.refused, *made.refused),
+        evidence=made.evidence,
+        is_contrast=False,
+        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        source=source,
+    )
+
+
+def resolve_abstention(skill: PolicySkill, abstention: Abstention, source: Position | None = None) -> SkillDiff:
+    """What a list does of which nothing was taken: no word against any item, but none of it suited."""
+    return next_diff(
+        skill,
+        abstention,
+        tally=Tally(),
+        stated=ended(skill, abstention.occurred_at),
+        beliefs=learned(skill, skill.stated, suited=(), refused=abstention.shown),
+        session=session_after(skill, abstention.session_id, abstention.occurred_at),
+        heard=Heard(what="abstention"),
+        evidence=Evidence(event_id=abstention.event_id),
+        is_contrast=False,
+        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        source=source,
+    )
+
+
+class _Correcting:
+    """A correction's effects, while they are found.
+
+    Attributes:
+        saying: the statements.
+        counting: what the items that suit add to the counts.
+        changes: what it does to lines.
+        refused: what may not be kept.
+        picked: the items that suit, those that are wanted first.
+        shown: what they were picked from.
+    """
+
+    def __init__(
+        self,
+        skill: PolicySkill,
+        correction: Correction,
+        items: Sequence[ItemFacts],
+        limits: MergeLimits,
+        privacy: Privacy,
+        usual: Mapping[str, int],
+    ) -> None:
+        self.skill, self.correction, self.items = skill, correction, items
+        self.privacy, self.usual = privacy, usual
+        self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
+        self.saying = Saying(skill, correction.occurred_at, self.evidence)
+        for gone in ended(skill, correction.occurred_at):
+            self.saying.withdraw(gone.statement_id, gone.reason, gone.kind)
+        self.counting = Counting(skill, self.evidence, limits, usual)
+        self.changes: list[Change] = []
+        self.refused: list[Refused] = []
+        self.picked: tuple[ItemFacts, ...] = ()
+        self.shown: Shown | None = None
+        self._wanted: list[str] = []
+        self._unwanted: list[str] = []
+
+    def hear(self, read: Read) -> None:
+        """Take up one thing that the person said."""
+        said = read.directive
+        if said.item_id is not None and said.stance is not Stance.AVOIDS:
+            self._wanted.append(said.item_id)
+            return
+        subject = Subject.of(said, {item.item_id: item.title for item in self.items})
+        if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
+            self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
+            return
+        words = self.privacy.redact(read.words, self.correction.domain, MAX_WORDS).text
+        self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
+        if said.stance is Stance.AVOIDS:
+            self._unwanted.append(subject.attribute_id)
+            self._silence(subject.attribute_id, said.changed)
+
+    def pick(self, suits: Sequence[str]) -> None:
+        """Count what suits as a choice from what the person sees, and take back what they said against it."""
+        by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
+        wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
+        if not wanted:
+            return
+        self.picked = tuple(wanted)
+        rest = [item for item in self.items if item not in self.picked]
+        self.shown = Shown.of_several(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
+        aging = aged(self.skill.occurred_at, self.correction.occurred_at) if self.skill.version else 0
+        facts = [fact for item in (wanted if rest else wanted[:1]) for fact in item.facts]
+        self.counting.count(facts, self.shown, self.skill.contrasts, aged=aging)
+        just_said = set(self._unwanted)
+        self.changes = [change for change in self.changes if change.attribute_id in just_said]
+        mine = {change.attribute_id for change in self.changes}
+        self.counting.changes = [change for change in self.counting.changes if change.attribute_id not in mine]
+        for item in wanted:
+            names = set(fact_ids(item.facts))
+            for said in self.saying.held:
+                is_new = said.attribute_id in just_said
+                if not is_new and said.bound is None and speaks_against(said, item, names):
+                    self.saying.withdraw(said.statement_id, _SUITS)
+
+    @property
+    def beliefs(self) -> tuple[int, ...] | None:
+        """How probable something unknown suits, after this; None: unchanged."""
+        refused = self._refused_item()
+        if refused is None and not (self.picked and self.skill.beliefs):
+            return None
+        return learned(self.skill, self.skill.stated, suited=self.picked, refused=(refused,) if refused else ())
+
+    def _refused_item(self) -> ItemFacts | None:
+        """The item that the person does not want by this: what it is about, or the first that has what they avoid."""
+        if not self._unwanted:
+            return None
+        left = [item for item in self.items if item not in self.picked]
+        about = next((item for item in left if item.item_id == self.correction.item_id), None)
+        having = (item for item in left if not set(self._unwanted).isdisjoint(fact_ids(item.facts)))
+        return about or next(having, None)
+
+    def _scope(self, read: Read) -> Scope:
+        if self.correction.scope is not None:
+            return self.correction.scope
+        if read.scope is not None:
+            return read.scope
+        if read.directive.bound is not None:
+            return Scope.SESSION if self.correction.session_id is not None else Scope.NOW
+        return Scope.ALWAYS
+
+    def _silence(self, name: str, changed: bool) -> None:
+        """What the person does not want is no like of theirs, whatever they took; what they stated before goes."""
+        line = next((each for each in self.skill.attributes if each.attribute_id == name), None)
+        if line is None:
+            return
+        reason = _NOT_ANY_MORE if changed else _NOT_WANTED
+        if line.source is Source.STATED:
+            gone = Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
+            self.changes.append(gone)
+        elif line.tier or line.taken:
+            self.changes.append(_silenced(line, reason, ChangeKind.SHIFTED if changed else ChangeKind.SET))
+
+
+def _silenced(line: Attribute, reason: str, kind: ChangeKind) -> Change:
+    return Change(
+        kind=kind,
+        attribute_id=line.attribute_id,
+        before=line.tier,
+        after=Tier.SILENT,
+        counts=(0, line.expected),
+        reason=reason,
+    )

@@ -1,0 +1,62 @@
+"""What an event adds to the session that it belongs to: a short-lived overlay beside the skill."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from operators.attributes import fact_id
+from operators.evidence import MOST, Shown
+from operators.stated import SESSION
+from schemas import ONE, ItemFacts, PolicySkill, Session, SessionLine
+from schemas.sessions import MAX_SESSION_LINES
+
+
+def session_after(
+    skill: PolicySkill,
+    session_id: str | None,
+    at: datetime,
+    taken: Sequence[ItemFacts] = (),
+    shown: Shown | None = None,
+    weight: int = ONE,
+) -> Session | None:
+    """The session after an event of it; None for an event of none.
+
+    A session that is over begins anew: an id that comes back after hours is not the same visit any more.
+
+    Args:
+        skill: before the event.
+        session_id: the event's.
+        at: when it happened.
+        taken: what was taken.
+        shown: what it was taken from.
+        weight: which part of a choice it counts for, in 1/1024.
+    """
+    if session_id is None:
+        return None
+    held = next((each for each in skill.sessions if each.session_id == session_id and each.until > at), None)
+    lines = {} if held is None else {line.attribute_id: line for line in held.lines}
+    names = dict.fromkeys(shown.taken) if shown is not None else {}
+    facts = {fact_id(fact): fact for item in taken for fact in item.facts}
+    for name in names:
+        if name in facts and name not in lines:
+            lines[name] = SessionLine(attribute_id=name, dimension=facts[name].dimension, value=facts[name].value)
+    if shown is not None:
+        lines = {name: _counted(line, shown, weight) for name, line in lines.items()}
+    kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
+    last = at if held is None else max(held.last_at, at)
+    return Session(
+        session_id=session_id,
+        last_at=last,
+        until=last + SESSION,
+        events=1 if held is None else held.events + 1,
+        lines=tuple(kept[:MAX_SESSION_LINES]),
+    )
+
+
+def _counted(line: SessionLine, shown: Shown, weight: int) -> SessionLine:
+    name = line.attribute_id
+    taken = (shown.part(name) if name in shown.taken else 0) * weight // ONE
+    expected = shown.shares.get(name, 0) * weight // ONE
+    if not (taken or expected):
+        return line
+    counts = {"taken": min(line.taken + taken, MOST), "expected": min(line.expected + expected, MOST)}
+    return line.model_copy(update=counts)

@@ -1,0 +1,176 @@
+"""How what a person says becomes statements: one thing at a time, the newest word counting (invariant 5)."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from operators.attributes import CRITERION_DIMENSIONS, attribute_id
+from operators.privacy import Privacy
+from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
+from schemas import (
+    MAX_STATEMENTS,
+    Bound,
+    Directive,
+    Evidence,
+    Kind,
+    PolicySkill,
+    Said,
+    Scope,
+    Stance,
+    Statement,
+    StatementChange,
+)
+
+MAX_ITEM_STATEMENTS = 16
+"""Statements about one item each, at most: the oldest go."""
+_NEVER_SAID = "there are newer ones about other items"
+_NO_ROOM = "there is no room for more"
+
+
+@dataclass
+class Saying:
+    """A skill's statements while an event changes them.
+
+    Attributes:
+        skill: before the event.
+        at: when it was said.
+        evidence: the event.
+        changes: what it does to statements, so far.
+    """
+
+    skill: PolicySkill
+    at: datetime
+    evidence: Evidence
+    changes: list[StatementChange] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._held = {each.statement_id: each for each in self.skill.stated}
+
+    def state(
+        self, stance: Stance, subject: "Subject", words: str, scope: Scope, session_id: str | None = None
+    ) -> Statement:
+        """Note that the person says so; the opposite, said before of the same thing, is taken back."""
+        name = statement_id(stance, subject.attribute_id)
+        before = self._held.get(name)
+        for other in Stance:
+            opposite = statement_id(other, subject.attribute_id)
+            if other is not stance and opposite in self._held and _opposed(stance, other):
+                self.withdraw(opposite, "the person says otherwise now")
+        said = Statement(
+            statement_id=name,
+            stance=stance,
+            attribute_id=subject.attribute_id,
+            dimension=subject.dimension,
+            value=subject.value,
+            over=subject.over,
+            item_id=subject.item_id,
+            bound=subject.bound,
+            words=words,
+            scope=scope,
+            session_id=session_id if scope is Scope.SESSION else None,
+            said_at=self.at,
+            until=_until(self.at, scope),
+            since=self.skill.version + 1,
+            times=1 if before is None else min(before.times + 1, 1_000_000),
+            evidence=self.evidence,
+        )
+        self._held.pop(name, None)
+        self._held[name] = said
+        self.changes = [change for change in self.changes if change.statement_id != name]
+        self.changes.append(StatementChange(kind=Said.STATED, statement_id=name, statement=said))
+        self._make_room()
+        return said
+
+    def withdraw(self, name: str, reason: str, kind: Said = Said.WITHDRAWN) -> None:
+        """Note that a statement is gone, if there is one."""
+        if self._held.pop(name, None) is not None:
+            self.changes = [change for change in self.changes if change.statement_id != name]
+            self.changes.append(StatementChange(kind=kind, statement_id=name, reason=reason))
+
+    @property
+    def held(self) -> tuple[Statement, ...]:
+        """The statements as they are now."""
+        return tuple(self._held.values())
+
+    def _make_room(self) -> None:
+        about_items = [each for each in self._held.values() if each.item_id is not None]
+        for each in about_items[: max(0, len(about_items) - MAX_ITEM_STATEMENTS)]:
+            self.withdraw(each.statement_id, _NEVER_SAID, Said.FULL)
+        while len(self._held) > MAX_STATEMENTS:
+            passing = [each for each in self._held.values() if each.scope is not Scope.ALWAYS]
+            oldest = (passing or list(self._held.values()))[0]
+            self.withdraw(oldest.statement_id, _NO_ROOM, Said.FULL)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a statement is about.
+
+    Attributes:
+        attribute_id: its id, as lines have it.
+        dimension, value: in words.
+        over: the attribute that it is preferred to.
+        item_id: the item, if it is about one.
+        bound: the bound, if it is one.
+    """
+
+    attribute_id: str
+    dimension: str
+    value: str
+    over: str | None = None
+    item_id: str | None = None
+    bound: Bound | None = None
+
+    @classmethod
+    def of(cls, directive: Directive, titles: dict[str, str]) -> "Subject":
+        """What a directive names; `titles`: of the items, by id."""
+        if directive.item_id is not None:
+            return cls.item(directive.item_id, titles.get(directive.item_id, ""))
+        if directive.bound is not None:
+            return cls(
+                bound_attribute(directive.bound),
+                directive.bound.measure.value,
+                _in_words(directive.bound),
+                bound=directive.bound,
+            )
+        dimension, value = str(directive.dimension), str(directive.value)
+        over = None if directive.over is None else _attribute(dimension, directive.over)
+        return cls(_attribute(dimension, value), dimension[:40], value, over)
+
+    @classmethod
+    def item(cls, item_id: str, title: str) -> "Subject":
+        """One item."""
+        return cls(item_attribute(item_id), ITEM, (title or item_id)[:120], item_id=item_id)
+
+    def private(self, domain: str, privacy: Privacy) -> str | None:
+        """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""
+        return None if self.bound is not None else privacy.refuses(domain, self.dimension, self.value)
+
+
+def _attribute(dimension: str, value: str) -> str:
+    kind = Kind.CRITERION if dimension in CRITERION_DIMENSIONS else Kind.PREFERENCE
+    return attribute_id(kind, dimension[:40], value)
+
+
+def _opposed(stance: Stance, other: Stance) -> bool:
+    return Stance.AVOIDS in (stance, other)
+
+
+def _until(at: datetime, scope: Scope) -> datetime | None:
+    match scope:
+        case Scope.NOW:
+            return at + NOW
+        case Scope.SESSION:
+            return at + SESSION
+        case Scope.ALWAYS:
+            return None
+
+
+def _in_words(bound: Bound) -> str:
+    """A bound as people read it.
+
+    >>> from schemas import Measure
+    >>> _in_words(Bound(measure=Measure.PRICE, below=20.0))
+    'price below 20'
+    """
+    sides = (("above", bound.above), ("below", bound.below))
+    return " ".join([bound.measure.value, *(f"{side} {limit:g}" for side, limit in sides if limit is not None)])

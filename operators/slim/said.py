@@ -1,0 +1,96 @@
+"""What a slim skill says beside likes and style: what the person does not want, and what their session adds."""
+
+from collections.abc import Callable, Mapping
+
+from operators.attributes import MAX_ID_CHARS
+from operators.evidence import tier_of, weight, worth
+from operators.stated import is_doubtful
+from operators.vouch import Vouching
+from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, Source, Stance, Statement, Tier
+
+MAX_AVOIDS = 2
+MAX_NOW = 2
+_SESSION_SAYS = 0.4
+"""What is taken in a session that much oftener than expected, in nats, is worth a word: about once from ten."""
+
+
+def preferred(skill: PolicySkill) -> list[Attribute]:
+    """What the person said that they like, for good, as lines."""
+    return [
+        _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
+        for said in skill.stated
+        if _is_of_a_fact(said) and said.stance is not Stance.AVOIDS and not is_doubtful(skill, said)
+    ]
+
+
+def avoided(skill: PolicySkill, vouching: Vouching, plain: Callable[[str], str]) -> tuple[str, ...]:
+    """What the person said that they do not want, for good, the newest first, as phrases."""
+    said = [
+        _as_line(each.attribute_id, each.dimension, each.value, Tier.HIGH, skill.contrasts)
+        for each in reversed(skill.stated)
+        if _is_of_a_fact(each) and each.stance is Stance.AVOIDS and not is_doubtful(skill, each)
+    ]
+    phrases = (plain(line.value) for line in vouching.let_out(said))
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))[:MAX_AVOIDS]
+
+
+def of_session(
+    skill: PolicySkill, known: Mapping[str, object], vouching: Vouching, plain: Callable[[str], str]
+) -> tuple[str, ...]:
+    """What the newest session adds, the clearest first, as phrases; `known`: phrases that are said anyway."""
+    if not skill.sessions:
+        return ()
+    clear = sorted(
+        (line for line in skill.sessions[-1].lines if weight(line.taken, line.expected) >= _SESSION_SAYS),
+        key=lambda line: (-weight(line.taken, line.expected), line.attribute_id),
+    )
+    lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
+    phrases = (plain(line.value) for line in vouching.let_out(lines))
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase and phrase not in known))[:MAX_NOW]
+
+
+def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
+    """A skill's lines with a session's counts added, as a ranking within the session goes by them.
+
+    What was taken in the session is in the skill's counts already: within the session it counts twice.
+    """
+    added = {line.attribute_id: line for line in lines}
+    found = []
+    for line in attributes:
+        more = added.pop(line.attribute_id, None)
+        found.append(line if more is None or line.kind is Kind.PATTERN else _more(line, more))
+    new = (
+        _as_line(line.attribute_id, line.dimension, line.value, Tier.LOW, now, (line.taken, line.expected))
+        for line in added.values()
+    )
+    return (*found, *new)
+
+
+def _more(line: Attribute, more: SessionLine) -> Attribute:
+    taken, expected = line.taken + more.taken, line.expected + more.expected
+    # A line that was silent may be what this session is about.
+    tier = max(line.tier, tier_of(taken, expected, line.source, Tier.HIGH))
+    return line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})
+
+
+def _is_of_a_fact(said: Statement) -> bool:
+    return said.scope is Scope.ALWAYS and said.item_id is None and said.bound is None
+
+
+def _as_line(
+    attribute_id: str, dimension: str, value: str, tier: Tier, now: int, counts: tuple[int, int] | None = None
+) -> Attribute:
+    kind = Kind.CRITERION if attribute_id.startswith(Kind.CRITERION.value) else Kind.PREFERENCE
+    taken, expected = counts or (worth(tier), 0)
+    return Attribute(
+        attribute_id=attribute_id[:MAX_ID_CHARS],
+        kind=kind,
+        dimension=dimension,
+        value=value,
+        tier=tier,
+        source=Source.STATED,
+        taken=taken,
+        expected=expected,
+        support=1,
+        confirmed_at=now,
+    )
