@@ -6,7 +6,7 @@ from itertools import chain, combinations
 from math import fsum, prod
 
 from operators.attributes import fact_ids
-from operators.fit.known import Known
+from operators.fit.known import AGAINST, Known
 from schemas import ItemFacts
 
 Power = Callable[[float], float]
@@ -14,10 +14,6 @@ Power = Callable[[float], float]
 Missing = Mapping[str, float]
 """By attribute id: the share of the item that a fact is of which nothing is known."""
 
-AGAINST = 0.02
-"""The chance of what a person said they do not want: they may have erred, or changed their mind since."""
-DOUBTFUL = 0.2
-"""The same, where their taste has changed since they said it: hardly known."""
 WEIGHED = 6
 """That none suits is told from so many candidates, the likeliest."""
 
@@ -47,8 +43,7 @@ def candidates(items: Sequence[ItemFacts], known: Known) -> list[Candidate]:
     """What is known of each item of a list."""
     found = []
     for item in items:
-        doubts = [known.is_doubtful(said) for said in known.against(item)]
-        told = 1.0 if not doubts else DOUBTFUL ** len(doubts) if all(doubts) else AGAINST
+        told = max(AGAINST, prod(known.leaves(said) for said in known.against(item)))
         part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
         missing = known.missing(item) if item.facts else [item.item_id]
