@@ -10,14 +10,13 @@ from datetime import datetime, timedelta
 
 from schemas import ONE, Attribute, Source, Tier
 
-ALARM = 4 * ONE
-"""Of this many nats, in 1/1024, a taste has changed."""
+ALARM = 2 * ONE
+"""Of this many nats, in 1/1024, a taste has changed. Of a line that holds, one list in a hundred and more tells so by
+luck; of one that is over, four lists of three items are enough, or ten of ten (counts alone: eleven, and twenty)."""
 STIRRED = ALARM // 2
 """Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
-MOST_ODDS = 4.0
-"""However strong a line is, no list is expected to show it more clearly."""
-_TAME = 0.5
-"""The power of what the counts say that is expected: they were highest when the line was found."""
+LEAST_ODDS, MOST_ODDS = 3.0, 5.0
+"""How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
 AGE = timedelta(days=365)
 """So long without a word counts as one more choice that forgets."""
 MOST_AGED = 32
@@ -28,18 +27,18 @@ FASTER = 4
 def drifted(line: Attribute, share: int, taken: bool) -> int:
     """A line's test of change after a list, in 1/1024 nat.
 
-    Only lines that say something are tested, and only by lists that offer what they name among other things.
+    Only lines that were sure when the test began are tested, and only by lists that offer what they name among other
+    things.
 
     Args:
         line: as it was before the choice.
         share: the share of the list that has it, in 1/1024.
         taken: whether what was taken has it.
     """
-    if not line.tier or line.source is Source.STATED or not 0 < share < ONE:
+    was_sure = line.tier is Tier.HIGH or (line.drift and line.tier)
+    if not was_sure or line.source is Source.STATED or not 0 < share < ONE:
         return line.drift
-    odds = min((line.taken + ONE) / (line.expected + ONE), MOST_ODDS) ** _TAME
-    if odds <= 1.0:
-        return 0
+    odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
     chance = share / ONE
     expected = chance * odds / (1.0 + chance * (odds - 1.0))
     nats = math.log(chance / expected) if taken else math.log((1.0 - chance) / (1.0 - expected))
@@ -47,8 +46,8 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 
 
 def has_shifted(line: Attribute, drift: int) -> bool:
-    """Whether a test of change tells that a taste is over: only of lines that were sure."""
-    return drift >= ALARM and line.tier >= Tier.MEDIUM
+    """Whether a test of change tells that a taste is over."""
+    return drift >= ALARM and line.tier > Tier.SILENT
 
 
 def aged(last: datetime, now: datetime) -> int:

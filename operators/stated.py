@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import MAX_ID_CHARS, fact_ids, normalise
-from schemas import Bound, ItemFacts, PolicySkill, Scope, Stance, Statement, derived_id
+from schemas import Bound, ItemFacts, PolicySkill, Stance, Statement, derived_id
 
 NOW = timedelta(minutes=30)
 """How long `now` is, at most: it ends with the next choice."""
@@ -47,16 +47,11 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)[:16]}"
 
 
-def stands(statement: Statement, now: datetime, session_id: str | None = None) -> bool:
-    """Whether a statement says anything at this moment, in this session."""
-    if statement.until is not None and statement.until <= now:
-        return False
-    return statement.session_id is None or statement.session_id == session_id
-
-
 def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
     """The statements of a skill that say something at this moment, in this session."""
-    return tuple([said for said in skill.stated if stands(said, now, session_id)])
+    return tuple(
+        [said for said in skill.stated if said.session_id in (None, session_id) and not is_over(skill, said, now)]
+    )
 
 
 def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
@@ -64,9 +59,13 @@ def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
     return statement.since < skill.shifted
 
 
-def is_over(statement: Statement, now: datetime, by_choice: bool = False) -> bool:
-    """Whether a statement has come to its end, by the time or by a choice."""
-    return (statement.until is not None and statement.until <= now) or (by_choice and statement.scope is Scope.NOW)
+def is_over(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
+    """Whether a statement has come to its end: its time is up, or its session is over."""
+    if statement.until is not None:
+        return statement.until <= now
+    if statement.session_id is None:
+        return False
+    return all(each.session_id != statement.session_id or each.until <= now for each in skill.sessions)
 
 
 def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:

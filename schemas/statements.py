@@ -63,7 +63,11 @@ class Statement(Model):
     scope: Scope = Scope.ALWAYS
     session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
     said_at: UtcDatetime
-    until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing, description="It says nothing from then on.")
+    until: UtcDatetime | None = Field(
+        default=None,
+        exclude_if=is_nothing,
+        description="It says nothing from then on.",
+    )
     since: int = Field(default=1, ge=1, description="The skill's version that brought it.")
     times: int = Field(default=1, ge=1, le=1_000_000, description="How often it was said.")
     evidence: Evidence

@@ -14,7 +14,7 @@ from operators.merge.incremental import resolve
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.replacing import resolve_replacement
 from operators.merge.room import fit_seed
-from operators.merge.saying import resolve_abstention, resolve_correction
+from operators.merge.saying import resolve_abstention, resolve_correction, resolve_unheard
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -32,6 +32,7 @@ __all__ = [
     "resolve_counts",
     "resolve_feedback",
     "resolve_replacement",
+    "resolve_unheard",
     "resolve_visit",
     "start",
 ]

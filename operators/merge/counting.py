@@ -96,7 +96,7 @@ def resolve_counts(
         shifted=found.has_shifted,
         stated=ended(skill, contrast.occurred_at, taken=taken),
         beliefs=learned(skill, skill.stated, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
-        session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown),
+        session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown, lasts=limits.session),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,

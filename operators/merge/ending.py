@@ -5,7 +5,7 @@ from datetime import datetime
 
 from operators.attributes import fact_ids
 from operators.stated import is_doubtful, is_over, speaks_against
-from schemas import ItemFacts, PolicySkill, Said, StatementChange
+from schemas import ItemFacts, PolicySkill, Said, Scope, StatementChange
 
 
 def ended(skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = None) -> tuple[StatementChange, ...]:
@@ -19,7 +19,7 @@ def ended(skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = 
     """
     gone = []
     for said in skill.stated:
-        if is_over(said, at, taken is not None):
+        if is_over(skill, said, at) or (taken is not None and said.scope is Scope.NOW):
             gone.append(StatementChange(kind=Said.EXPIRED, statement_id=said.statement_id))
         elif taken and is_doubtful(skill, said) and any(speaks_against(said, i, fact_ids(i.facts)) for i in taken):
             reason = "taken again since their taste has changed"

@@ -65,7 +65,7 @@ def resolve_feedback(
         facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
         aging = aged(skill.occurred_at, feedback.occurred_at) if skill.version else 0
         found.count(facts, shown, skill.contrasts, weight=weight, aged=aging)
-    saying = Saying(skill, feedback.occurred_at, evidence)
+    saying = Saying(skill, feedback.occurred_at, evidence, session=limits.session)
     for gone in ended(skill, feedback.occurred_at):
         saying.withdraw(gone.statement_id, gone.reason, gone.kind)
     refused = worth <= -STRONG
@@ -83,7 +83,7 @@ def resolve_feedback(
         changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=learned(skill, skill.stated, suited=suits, refused=fails) if learns else None,
-        session=session_after(skill, session_id, at, (item,) if worth > 0 else (), shown, weight),
+        session=session_after(skill, session_id, at, (item,) if worth > 0 else (), shown, weight, lasts=limits.session),
         heard=Heard(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,

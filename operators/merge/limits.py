@@ -1,6 +1,9 @@
 """The numbers of the merge that the paper leaves open."""
 
 from dataclasses import dataclass
+from datetime import timedelta
+
+from operators.stated import SESSION
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class MergeLimits:
         global_patience: a line of the global skill is left behind when this many of the user's own contrasts have
             not confirmed it.
         verdict_weight: what a model's verdict on a line adds to its counts, as a part of a choice.
+        session: how long after its last event a session is over.
     """
 
     protect_contradictions: int = 2
@@ -29,6 +33,7 @@ class MergeLimits:
     pinned: int = 4
     global_patience: int = 5
     verdict_weight: float = 0.25
+    session: timedelta = SESSION
 
 
 DEFAULT_LIMITS = MergeLimits()

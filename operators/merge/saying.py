@@ -41,6 +41,7 @@ from schemas.statements import MAX_WORDS
 
 SAME_CHANGE = 64
 """Whoever tells of a changed taste again within so many versions tells more of the same change."""
+_CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
 _NOT_ANY_MORE = "the person says that they do not like it any more"
 _NOT_WANTED = "the person says that they do not want it"
@@ -81,22 +82,52 @@ def resolve_correction(
         stated=tuple(made.saying.changes),
         shifted=_has_shifted(skill, understood),
         beliefs=made.beliefs,
-        session=session_after(skill, correction.session_id, correction.occurred_at, made.picked, made.shown),
+        session=session_after(
+            skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
+        ),
         heard=Heard(
-            what="correction",
+            what=_CORRECTION,
             words=privacy.redact(correction.text, correction.domain, MAX_WORDS).text,
-            understood=understood.about is About.THE_PERSON,
             by_pattern=", ".join(patterns)[:80],
         ),
         refused=(*made.counting.refused, *made.refused),
         evidence=made.evidence,
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
     )
 
 
-def resolve_abstention(skill: PolicySkill, abstention: Abstention, source: Position | None = None) -> SkillDiff:
+def resolve_unheard(
+    skill: PolicySkill,
+    correction: Correction,
+    understood: Understood,
+    source: Position | None = None,
+    privacy: Privacy = DEFAULT,
+) -> SkillDiff:
+    """What words do of which nothing was understood, or that tell of somebody else: they are kept, and change nothing.
+
+    Of somebody else not even the words are kept.
+    """
+    is_another = understood.about is About.ANOTHER
+    words = "" if is_another else privacy.redact(correction.text, correction.domain, MAX_WORDS).text
+    return next_diff(
+        skill,
+        correction,
+        heard=Heard(what=_CORRECTION, words=words, understood=False, by_pattern=_OF_ANOTHER if is_another else ""),
+        evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
+        is_contrast=False,
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
+        source=source,
+    )
+
+
+def resolve_abstention(
+    skill: PolicySkill,
+    abstention: Abstention,
+    source: Position | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
+) -> SkillDiff:
     """What a list does of which nothing was taken: no word against any item, but none of it suited."""
     return next_diff(
         skill,
@@ -104,11 +135,11 @@ def resolve_abstention(skill: PolicySkill, abstention: Abstention, source: Posit
         tally=Tally(),
         stated=ended(skill, abstention.occurred_at),
         beliefs=learned(skill, skill.stated, suited=(), refused=abstention.shown),
-        session=session_after(skill, abstention.session_id, abstention.occurred_at),
+        session=session_after(skill, abstention.session_id, abstention.occurred_at, lasts=limits.session),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner="what the person says"),
+        reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
     )
 
@@ -143,7 +174,7 @@ class _Correcting:
         self.skill, self.correction, self.items = skill, correction, items
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = Saying(skill, correction.occurred_at, self.evidence)
+        self.saying = Saying(skill, correction.occurred_at, self.evidence, session=limits.session)
         for gone in ended(skill, correction.occurred_at):
             self.saying.withdraw(gone.statement_id, gone.reason, gone.kind)
         self.counting = Counting(skill, self.evidence, limits, usual)

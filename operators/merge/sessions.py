@@ -1,7 +1,7 @@
 """What an event adds to the session that it belongs to: a short-lived overlay beside the skill."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from operators.attributes import fact_id
 from operators.evidence import MOST, Shown
@@ -17,6 +17,8 @@ def session_after(
     taken: Sequence[ItemFacts] = (),
     shown: Shown | None = None,
     weight: int = ONE,
+    *,
+    lasts: timedelta = SESSION,
 ) -> Session | None:
     """The session after an event of it; None for an event of none.
 
@@ -29,6 +31,7 @@ def session_after(
         taken: what was taken.
         shown: what it was taken from.
         weight: which part of a choice it counts for, in 1/1024.
+        lasts: how long after its last event it is over.
     """
     if session_id is None:
         return None
@@ -46,7 +49,7 @@ def session_after(
     return Session(
         session_id=session_id,
         last_at=last,
-        until=last + SESSION,
+        until=last + lasts,
         events=1 if held is None else held.events + 1,
         lines=tuple(kept[:MAX_SESSION_LINES]),
     )

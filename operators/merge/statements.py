@@ -1,7 +1,7 @@
 """How what a person says becomes statements: one thing at a time, the newest word counting (invariant 5)."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id
 from operators.privacy import Privacy
@@ -35,12 +35,14 @@ class Saying:
         at: when it was said.
         evidence: the event.
         changes: what it does to statements, so far.
+        session: how long after its last event a session is over.
     """
 
     skill: PolicySkill
     at: datetime
     evidence: Evidence
     changes: list[StatementChange] = field(default_factory=list)
+    session: timedelta = SESSION
 
     def __post_init__(self) -> None:
         self._held = {each.statement_id: each for each in self.skill.stated}
@@ -50,6 +52,7 @@ class Saying:
     ) -> Statement:
         """Note that the person says so; the opposite, said before of the same thing, is taken back."""
         name = statement_id(stance, subject.attribute_id)
+        within = session_id if scope is Scope.SESSION else None
         before = self._held.get(name)
         for other in Stance:
             opposite = statement_id(other, subject.attribute_id)
@@ -66,9 +69,9 @@ class Saying:
             bound=subject.bound,
             words=words,
             scope=scope,
-            session_id=session_id if scope is Scope.SESSION else None,
+            session_id=within,
             said_at=self.at,
-            until=_until(self.at, scope),
+            until=None if within is not None else _until(self.at, scope, self.session),
             since=self.skill.version + 1,
             times=1 if before is None else min(before.times + 1, 1_000_000),
             evidence=self.evidence,
@@ -155,12 +158,12 @@ def _opposed(stance: Stance, other: Stance) -> bool:
     return Stance.AVOIDS in (stance, other)
 
 
-def _until(at: datetime, scope: Scope) -> datetime | None:
+def _until(at: datetime, scope: Scope, session: timedelta) -> datetime | None:
     match scope:
         case Scope.NOW:
             return at + NOW
         case Scope.SESSION:
-            return at + SESSION
+            return at + session
         case Scope.ALWAYS:
             return None
 

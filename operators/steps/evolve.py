@@ -26,6 +26,7 @@ from operators.merge import (
     resolve_counts,
     resolve_feedback,
     resolve_replacement,
+    resolve_unheard,
     resolve_visit,
 )
 from operators.options import EvolveMode
@@ -296,9 +297,10 @@ class Evolve:
         understood: Understood,
         source: Position | None = None,
     ) -> Effects:
-        """What a person's words do to a skill, unless nothing was understood or somebody else is meant.
+        """What a person's words do to a skill.
 
-        A frozen skill learns nothing, and still does as the person says.
+        Where nothing was understood or somebody else is meant, a version says so and changes nothing else. A frozen
+        skill learns nothing, and still does as the person says.
 
         Args:
             state: what is known of the user.
@@ -312,10 +314,9 @@ class Evolve:
             return Effects(Outcome.FORGOTTEN, skill)
         if holds(skill, correction.event_id, source):
             return Effects(Outcome.REPEATED, skill)
-        if understood.about is About.ANOTHER:
-            return Effects(Outcome.FOR_ANOTHER, skill)
-        if not understood.is_understood:
-            return Effects(Outcome.NOT_UNDERSTOOD, skill)
+        if understood.about is About.ANOTHER or not understood.is_understood:
+            outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
+            return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
         user_id, domain = correction.user_id, correction.domain
         known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
         left = [item for item in known if item is not None]
@@ -334,7 +335,7 @@ class Evolve:
         shown = tuple(item for item in left if item is not None)
         if not shown:
             return Effects(Outcome.FORGOTTEN, skill)
-        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source)
+        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
         return self._evolved(Outcome.ABSTAINED, state, diff)
 
     def _passed_over(self, skill: PolicySkill, event: Feedback | Abstention, source: Position | None) -> Outcome | None:

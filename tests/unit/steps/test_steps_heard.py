@@ -1,0 +1,394 @@
+"""What signals, words and abstentions do to a skill: the step's promises (invariants 1, 2, 5 and 6)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.evidence import FORGET
+from operators.evolve.counts import COUNTS
+from operators.evolve.proposal import Proposal
+from operators.merge import fold, merge
+from operators.stated import live
+from operators.steps import Evolve, Outcome, State
+from operators.steps.evolve import Effects
+from operators.understand import About, Read, Understood, understand
+from schemas import (
+    ONE,
+    Abstention,
+    Bound,
+    Candidate,
+    ChangeKind,
+    Contrast,
+    Correction,
+    Directive,
+    Feedback,
+    ItemFacts,
+    Measure,
+    PolicySkill,
+    Said,
+    Scope,
+    SkillDiff,
+    Source,
+    Stance,
+    Tier,
+)
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_command,
+    a_contrast,
+    a_name,
+    a_position,
+    a_skill,
+    a_time,
+    an_attribute,
+    id_of,
+    item_facts,
+    line,
+)
+
+NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
+STEP = Evolve(slim_tokens=30)
+HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
+SHOWN = (item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR))
+
+
+def signal(name: str, item_id: str = "a", **more: object) -> Feedback:
+    fields = {"event_id": a_name("f"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    return Feedback.model_validate({**fields, "signal": name, "item": {"item_id": item_id}})
+
+
+def words(*says: Directive, suits: Sequence[str] = (), **more: object) -> Correction:
+    fields = {"event_id": a_name("w"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
+    items = [Candidate(item_id=item.item_id) for item in SHOWN]
+    return Correction.model_validate({"text": "words", **fields, "says": says, "suits": suits, "items": items})
+
+
+def avoids(text: str, **more: object) -> Directive:
+    dimension, value = text.split(": ")
+    return Directive.model_validate({"stance": Stance.AVOIDS, "dimension": dimension, "value": value, **more})
+
+
+def prefers(text: str) -> Directive:
+    return avoids(text).model_copy(update={"stance": Stance.PREFERS})
+
+
+def hear(feedback: Feedback, skill: PolicySkill = HELD, item: ItemFacts | None = None) -> Effects:
+    return STEP.hear(State(skill), feedback, item or item_facts(feedback.item.item_id, NOIR))
+
+
+def correct(correction: Correction, skill: PolicySkill = HELD) -> Effects:
+    return STEP.correct(State(skill), correction, SHOWN, understand(correction, SHOWN, skill))
+
+
+def abstain(skill: PolicySkill = HELD, **more: object) -> Effects:
+    fields = {"event_id": a_name("n"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, "ranking_id": "r", **more}
+    return STEP.abstain(State(skill), Abstention.model_validate({**fields, "shown": SHOWN}))
+
+
+def choose(skill: PolicySkill, contrast: Contrast) -> Effects:
+    return STEP.finish(State(skill), contrast, Proposal(reasoned_by=COUNTS))
+
+
+class TestSignals:
+    def test_what_was_purchased_counts_as_a_visit_does(self) -> None:
+        diff = hear(signal("purchased")).diff
+
+        assert diff is not None
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (ONE, 0)}
+        assert diff.tally.forget == FORGET
+        assert not diff.is_contrast
+
+    def test_a_weak_signal_counts_less_and_makes_less_forgotten(self) -> None:
+        diff = hear(signal("dwelled", value=60)).diff
+
+        assert diff is not None
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (ONE // 4, 0)}
+        assert diff.tally.forget == 4 * FORGET
+
+    @pytest.mark.parametrize(("stars", "taken", "expected"), [(5, ONE, 0), (4, ONE // 2, 0), (2, 0, ONE // 2)])
+    def test_stars_count_by_where_they_stand_on_their_scale(self, stars: float, taken: int, expected: int) -> None:
+        diff = hear(signal("rated", value=stars)).diff
+
+        assert diff is not None
+        assert diff.tally is not None
+        assert diff.tally.lines == {id_of(NOIR): (taken, expected)}
+
+    def test_stars_in_the_middle_count_nothing(self) -> None:
+        effects = hear(signal("rated", value=3))
+
+        assert effects.skill.attributes == HELD.attributes
+
+    @pytest.mark.parametrize("name", ["disliked", "hidden", "returned"])
+    def test_a_strong_word_against_an_item_is_about_that_item_alone(self, name: str) -> None:
+        """Invariant 5: it may be disliked for anything."""
+        effects = hear(signal(name), item=item_facts("a", NOIR, WAR))
+
+        assert [(said.stance, said.item_id) for said in effects.skill.stated] == [(Stance.AVOIDS, "a")]
+        assert id_of(WAR) not in {each.attribute_id for each in effects.skill.attributes}
+
+    def test_a_skip_is_no_statement(self) -> None:
+        effects = hear(signal("skipped"))
+
+        assert effects.skill.stated == ()
+        assert line(effects.skill, NOIR).expected > line(HELD, NOIR).expected * 15 // 16
+
+    def test_who_likes_it_after_all_has_taken_it_back(self) -> None:
+        disliked = hear(signal("disliked")).skill
+
+        assert hear(signal("liked"), disliked).skill.stated == ()
+
+    def test_a_kind_that_nobody_knows_changes_nothing(self) -> None:
+        effects = hear(signal("shared"))
+
+        assert (effects.outcome, effects.version, effects.skill) == (Outcome.UNKNOWN_SIGNAL, None, HELD)
+
+    def test_a_signal_counts_once(self) -> None:
+        liked = signal("liked")
+
+        assert hear(liked, hear(liked).skill).outcome is Outcome.REPEATED
+
+
+class TestWords:
+    def test_an_avoidance_silences_the_line_and_is_kept_with_its_event(self) -> None:
+        correction = words(avoids(NOIR))
+        effects = correct(correction)
+
+        (said,) = effects.skill.stated
+        assert (said.stance, said.attribute_id, said.scope) == (Stance.AVOIDS, id_of(NOIR), Scope.ALWAYS)
+        assert said.evidence.event_id == correction.event_id
+        assert line(effects.skill, NOIR).tier is Tier.SILENT
+        assert effects.version is not None
+        assert effects.version.slim is not None
+        assert effects.version.slim.text == "avoids: noir"
+
+    def test_a_taste_that_changed_makes_what_was_said_before_doubtful(self) -> None:
+        before = correct(words(avoids(SAGA))).skill
+        effects = correct(words(avoids(NOIR, changed=True)), before)
+
+        assert effects.diff is not None
+        assert effects.diff.shifted
+        assert [change.kind for change in effects.diff.changes] == [ChangeKind.SHIFTED]
+        assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
+
+    def test_the_opposite_takes_back_what_was_said(self) -> None:
+        before = correct(words(avoids(SAGA))).skill
+        diff = correct(words(prefers(SAGA)), before).diff
+
+        assert diff is not None
+        assert [(change.kind, change.statement_id) for change in diff.stated] == [
+            (Said.WITHDRAWN, "avoids:preference:genre:saga"),
+            (Said.STATED, "prefers:preference:genre:saga"),
+        ]
+
+    def test_an_item_that_suits_counts_as_taken_and_takes_back_what_was_said_against_it(self) -> None:
+        before = correct(words(avoids(SAGA))).skill
+        effects = correct(words(suits=["b"]), before)
+
+        assert effects.skill.stated == ()
+        assert line(effects.skill, SAGA).taken == ONE
+
+    def test_what_is_said_again_stands_once_and_counts_twice(self) -> None:
+        said = correct(words(prefers(SAGA)), correct(words(prefers(SAGA))).skill).skill.stated
+
+        assert [each.times for each in said] == [2]
+
+    def test_a_bound_is_for_now_and_ends_with_the_next_choice(self) -> None:
+        cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
+        skill = correct(words(cheaper)).skill
+
+        assert [said.scope for said in live(skill, NOW)] == [Scope.NOW]
+        assert live(skill, NOW + timedelta(hours=1)) == ()
+        assert choose(skill, a_contrast([NOIR], [[SAGA]])).skill.stated == ()
+
+    def test_a_session_s_words_are_of_that_session_and_die_with_it(self) -> None:
+        skill = correct(words(avoids(SAGA), scope=Scope.SESSION, session_id="s1")).skill
+
+        assert len(live(skill, NOW, "s1")) == 1
+        assert live(skill, NOW, "s2") == live(skill, NOW) == ()
+        assert live(skill, NOW + timedelta(hours=3), "s1") == ()
+        later = hear(signal("liked", occurred_at=a_time(60 * 3)), skill)
+        assert later.diff is not None
+        assert [change.kind for change in later.diff.stated] == [Said.EXPIRED]
+
+    def test_somebody_else_s_taste_changes_nothing(self) -> None:
+        read = Read(avoids(NOIR), "my daughter hates noir", None, "test")
+        of_another = Understood((read,), about=About.ANOTHER)
+        effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, of_another)
+
+        assert effects.outcome is Outcome.FOR_ANOTHER
+        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
+        assert effects.diff is not None
+        assert "daughter" not in effects.diff.model_dump_json()
+
+    def test_what_is_not_understood_changes_nothing(self) -> None:
+        effects = STEP.correct(State(HELD), words(avoids(NOIR)), SHOWN, Understood())
+
+        assert effects.outcome is Outcome.NOT_UNDERSTOOD
+        assert (effects.skill.attributes, effects.skill.stated) == (HELD.attributes, ())
+        assert effects.diff is not None
+        assert effects.diff.heard is not None
+        assert not effects.diff.heard.understood
+
+    def test_what_is_private_is_refused_and_not_kept(self) -> None:
+        effects = correct(words(avoids("topic: christian faith")))
+
+        assert effects.skill.stated == ()
+        assert effects.diff is not None
+        assert "christian" not in effects.diff.model_dump_json(exclude={"heard"})
+
+    def test_a_frozen_skill_still_does_as_the_person_says(self) -> None:
+        frozen = HELD.model_copy(update={"frozen": True})
+
+        assert correct(words(avoids(NOIR)), frozen).outcome is Outcome.CORRECTED
+        assert hear(signal("liked"), frozen).outcome is Outcome.FROZEN
+
+    def test_a_statement_is_removed_by_a_command(self) -> None:
+        skill = correct(words(avoids(NOIR))).skill
+        command = a_command(attribute_id=skill.stated[0].statement_id, action="remove")
+
+        assert STEP.command(State(skill), command).skill.stated == ()
+
+    def test_no_more_is_kept_than_there_is_room_for(self) -> None:
+        skill = HELD
+        for number in range(60):
+            skill = correct(words(avoids(f"genre: kind {number}")), skill).skill
+        for number in range(20):
+            skill = hear(signal("disliked", f"i{number}"), skill).skill
+
+        assert len(skill.stated) == 48
+        assert sum(said.item_id is not None for said in skill.stated) == 16
+
+
+class TestAbstention:
+    def test_a_list_that_did_not_suit_is_no_word_against_its_items(self) -> None:
+        effects = abstain()
+
+        assert effects.outcome is Outcome.ABSTAINED
+        assert effects.skill.attributes == HELD.attributes
+        assert effects.skill.stated == ()
+        assert effects.skill.beliefs is not None
+        assert effects.skill.contrasts == HELD.contrasts
+
+
+class TestSeveral:
+    def test_several_from_one_list_are_one_choice(self) -> None:
+        contrast = a_contrast([NOIR], [[WAR]]).model_copy(update={"also": (item_facts("b", SAGA),)})
+        skill = choose(HELD, contrast).skill
+
+        assert skill.contrasts == HELD.contrasts + 1
+        assert line(skill, SAGA).taken == ONE // 2
+        assert line(skill, NOIR).support == line(HELD, NOIR).support + 1
+
+    def test_the_first_counts_most_where_the_order_is_known(self) -> None:
+        also = {"also": (item_facts("b", SAGA),), "in_order": True}
+        skill = choose(a_skill(), a_contrast([NOIR], [[WAR]]).model_copy(update=also)).skill
+
+        assert (line(skill, NOIR).taken, line(skill, SAGA).taken) == (683, 341)
+
+
+class TestSessions:
+    def test_what_is_taken_in_a_session_is_told_as_of_now(self) -> None:
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
+        contrast = a_contrast([SAGA], [[WAR], [NOIR]]).model_copy(update={"session_id": "s1"})
+        effects = choose(skill, contrast)
+
+        assert effects.version is not None
+        slim = effects.version.slim
+        assert slim is not None
+        assert (slim.text, slim.session_text) == ("likes: noir", "likes: noir | now: saga")
+        assert (slim.session_id, slim.session_until) == ("s1", NOW + timedelta(hours=2))
+
+    def test_only_the_newest_sessions_are_kept(self) -> None:
+        skill = HELD
+        for name in ("s1", "s2", "s3"):
+            skill = hear(signal("liked", session_id=name), skill).skill
+
+        assert [each.session_id for each in skill.sessions] == ["s2", "s3"]
+
+
+class TestChange:
+    def test_a_taste_that_is_over_is_told_and_falls_silent(self) -> None:
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, support=14))
+        kinds = []
+        for _ in range(12):
+            effects = choose(skill, a_contrast([SAGA], [[NOIR], [WAR]]))
+            assert effects.diff is not None
+            kinds += [change.kind for change in effects.diff.changes if change.attribute_id == id_of(NOIR)]
+            skill = effects.skill
+
+        assert ChangeKind.SHIFTED in kinds
+        assert line(skill, NOIR).tier is Tier.SILENT
+
+    def test_one_list_without_it_is_no_change(self) -> None:
+        effects = choose(HELD, a_contrast([SAGA], [[NOIR], [WAR]]))
+
+        assert effects.diff is not None
+        assert ChangeKind.SHIFTED not in {change.kind for change in effects.diff.changes}
+
+    def test_a_line_fades_while_nothing_is_heard(self) -> None:
+        weak = a_skill(an_attribute(NOIR, Tier.MEDIUM, taken=ONE, expected=200, support=3))
+        effects = choose(weak, a_contrast([SAGA], [[WAR]], occurred_at=NOW + timedelta(days=365 * 8)))
+
+        assert effects.diff is not None
+        assert effects.diff.tally is not None
+        assert effects.diff.tally.aged == 8
+        changes = {change.attribute_id: change.kind for change in effects.diff.changes}
+        assert changes[id_of(NOIR)] is ChangeKind.FADED
+
+
+events = st.lists(
+    st.one_of(
+        st.sampled_from(["liked", "disliked", "skipped", "purchased", "hidden"]),
+        st.sampled_from([NOIR, SAGA, WAR]),
+        st.sampled_from(["avoids", "changed", "prefers", "suits", "none", "choice"]),
+    ),
+    max_size=14,
+)
+
+
+@given(events, st.randoms(use_true_random=False))
+def test_the_log_alone_gives_the_skill_whatever_was_heard(heard: list[str], random: object) -> None:
+    """Invariants 1 and 2: what is heard twice counts once, and the fold of the diffs is the skill."""
+    log: list[SkillDiff] = []
+    skill = a_skill(version=0, contrasts=0)
+    for number, what in enumerate(heard):
+        at = {"event_id": f"e{number}", "occurred_at": a_time(number)}
+        source = a_position(number)
+        texts = [NOIR, SAGA, WAR]
+        said = {
+            "avoids": (avoids(texts[number % 3]),),
+            "changed": (avoids(texts[number % 3], changed=True),),
+            "prefers": (prefers(texts[number % 3]),),
+        }.get(what)
+        for _ in range(2):
+            state = State(skill)
+            if said is not None or what == "suits":
+                correction = words(*(said or ()), suits=["b"] if what == "suits" else [], **at)
+                read = understand(correction, SHOWN, skill)
+                effects = STEP.correct(state, correction, SHOWN, read, source)
+            elif what == "none":
+                fields = {"user_id": USER, "domain": DOMAIN, "ranking_id": "r", "shown": SHOWN, **at}
+                effects = STEP.abstain(state, Abstention.model_validate(fields), source)
+            elif what == "choice" or ": " in what:
+                contrast = a_contrast([what if ": " in what else NOIR], [[SAGA], [WAR]], **at)
+                if STEP.fence(skill, contrast, source) is not None:
+                    continue
+                effects = STEP.finish(state, contrast, Proposal(reasoned_by=COUNTS), source)
+            else:
+                effects = STEP.hear(state, signal(what, **at), item_facts("a", NOIR), source)
+            if effects.diff is not None:
+                log.append(effects.diff)
+            skill = effects.skill
+    assert len(log) == len(heard)
+    if log:
+        (folded,) = fold(log).values()
+        assert folded == skill
+        assert merge(folded, log[-1]) == folded
+        assert not any(each.source is Source.GLOBAL for each in folded.attributes)
