@@ -9,10 +9,13 @@ from enum import StrEnum
 from evaluation.feedback.learners import EXPLORES, Offer
 from evaluation.feedback.person import Kind, Reply, in_words
 from evaluation.feedback.scenarios import Scenario
+from operators.attributes import fact_ids
 from operators.contrast import contrast_id, reverse_rank
 from operators.evolve import CountsReasoner
+from operators.fit.known import Known
 from operators.privacy import DEFAULT
 from operators.retrieve import Retrieved
+from operators.stated import live
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
@@ -23,6 +26,7 @@ from schemas import (
     Contrast,
     Correction,
     Directive,
+    Fit,
     ItemFacts,
     PolicySkill,
     Question,
@@ -72,13 +76,26 @@ class Skills:
         self._events = 0
 
     async def offer(self, scenario: Scenario, *, explores: bool, asks: bool = False) -> Offer:
-        """The ranking's first candidate, unless the ranking says that better nothing is shown."""
+        """The ranking's first candidate, unless the ranking says that better nothing is shown.
+
+        While it explores, the host shows something unless everything was refused by word, and of candidates that are
+        as probable the one whose unknown facts the fewest others have: what all have it learns from any of them.
+        """
         skill, items = self._skill(scenario), self.facts(scenario.items)
         heard = self._rank.heard(skill, items, self._now, asks=asks)
         order = self._rank.order(items, self._rank.lines(skill), "", Retrieved(), scenario.key, heard=heard)
         fit = heard.told(items, order)
-        suits = fit is None or (fit.chances[0] > EXPLORES if explores else fit.suits)
-        return Offer(order[0] if suits else None, order, fit)
+        if not explores:
+            return Offer(order[0] if fit is None or fit.suits else None, order, fit)
+        action = self._most_telling(scenario, order, fit) if fit is None or fit.chances[0] > EXPLORES else None
+        return Offer(action, order, fit)
+
+    def _most_telling(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
+        skill, by_id = self._skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
+        known = Known.of(skill, live(skill, self._now))
+        having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
+        tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
+        return min(tied, key=lambda name: sum(having[each] for each in known.missing(by_id[name])))
 
     async def hear(self, scenario: Scenario, offer: Offer, reply: Reply) -> None:
         """Whoever takes what is offered chooses; whoever agrees to nothing takes none; else they correct."""
