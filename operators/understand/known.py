@@ -15,9 +15,13 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
     return tuple(dict.fromkeys(_facts(items, skill, vocabulary)))
 
 
+def shown_facts(items: Sequence[ItemFacts]) -> Iterator[Fact]:
+    """The facts of the items that the person sees."""
+    return (fact for item in items for fact in item.facts)
+
+
 def _facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> Iterator[Fact]:
-    for item in items:
-        yield from item.facts
+    yield from shown_facts(items)
     for line in skill.attributes:
         if not is_habit(line) and _DIMENSION.fullmatch(line.dimension):
             yield Fact(dimension=line.dimension, value=line.value)

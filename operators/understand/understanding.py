@@ -4,7 +4,15 @@ from collections.abc import Sequence
 
 from operators.understand.forms import filled_in
 from operators.understand.known import known_facts
-from operators.understand.understood import Understood
+from operators.understand.language import Language, language_of
+from operators.understand.names import Names
+from operators.understand.phrases import Phrases
+from operators.understand.reading import MAX_READS, Reader
+from operators.understand.tokens import tokens
+from operators.understand.understood import About, Read, Understood
+from operators.understand.units import units_of
+from operators.understand.whose import Whose, whose
+from operators.understand.words import LANGUAGES
 from schemas import Correction, Fact, ItemFacts, PolicySkill
 
 
@@ -19,7 +27,58 @@ def understand(
         skill: as it is now; its lines and statements are things that can be named.
         vocabulary: further facts of the domain that can be named.
     """
+    told = correction.language or ""
     if correction.says:
         reads = filled_in(correction, known_facts(items, skill, vocabulary))
-        return Understood(reads, tuple(correction.suits), correction.language or "")
-    return Understood((), tuple(correction.suits), correction.language or "")
+        return Understood(reads, tuple(correction.suits), told)
+    if not correction.text.strip():
+        return Understood((), tuple(correction.suits), told)
+    return _by_words(correction, items, skill, vocabulary)
+
+
+def _by_words(
+    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
+) -> Understood:
+    text, told = correction.text, correction.language or ""
+    words = [token.text for token in tokens(text)]
+    language = _language(words, told)
+    of = whose(text, "".join(f"{word} " for word in words), language)
+    if of is Whose.ANOTHERS:
+        return Understood((), tuple(correction.suits), told or language.name, About.ANOTHER)
+    ids = [item.item_id for item in items]
+    about = correction.item_id or (ids[0] if len(ids) == 1 else None)
+    names = Names(items, skill, vocabulary, about, language.endings)
+    phrases = Phrases(names, language, _domain(correction.domain), about)
+    reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
+    reading = reader.read(units_of(text, names, language, ids, about))
+    says = _settled(reading.says, correction)
+    wanted = {read.directive.item_id for read in says}
+    suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
+    is_anothers = of is Whose.BOTH and not says and not reading.suits
+    about_whom = About.ANOTHER if is_anothers else About.THE_PERSON
+    return Understood(says, suits, language.name if says or suits else told, about_whom)
+
+
+def _language(words: Sequence[str], told: str) -> Language:
+    """The language that knows most of the words; of those that know as many, the one that the app told."""
+    known = {name: sum(word in language_of(name).reserved for word in words) for name in LANGUAGES}
+    named = told.partition("-")[0]
+    return language_of(max(LANGUAGES, key=lambda name: (known[name], name == named)))
+
+
+def _domain(name: str) -> tuple[str, ...]:
+    return tuple(token.text for token in tokens(name.replace("_", " ").replace(".", " ")))
+
+
+def _settled(says: Sequence[Read], correction: Correction) -> tuple[Read, ...]:
+    """Each thing once, as it was said last; with the scope that the app told, if it did."""
+    last: dict[tuple[object, ...], Read] = {}
+    for read in says:
+        said = read.directive
+        about = (said.dimension, said.value, said.item_id, said.bound and said.bound.measure)
+        last.pop(about, None)
+        last[about] = read
+    kept = list(last.values())[:MAX_READS]
+    if correction.scope is None:
+        return tuple(kept)
+    return tuple(Read(read.directive, read.words, correction.scope, read.pattern) for read in kept)

@@ -1,0 +1,288 @@
+"""A language's patterns, compiled: what its file says, by what it is for."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final
+
+from operators.understand.names import Endings
+from operators.understand.patterns import (
+    BETWEEN,
+    ENDED,
+    FACT,
+    ITEM,
+    LAST_FACT,
+    LAST_ITEM,
+    WORD,
+    BadPattern,
+    expression,
+    literals,
+)
+from operators.understand.tokens import tokens
+from operators.understand.words import sections
+from schemas import Measure, Scope
+
+
+class Meaning(StrEnum):
+    """What the sentences of a section say."""
+
+    AVOIDS = "avoids"
+    PREFERS = "prefers"
+    INSTEAD = "instead"
+    SUITS = "suits"
+    NO_LONGER = "no-longer"
+    NOW_PREFERS = "now-prefers"
+    COMPARES = "compares"
+    TOO = "too"
+    BELOW = "below"
+    AT_MOST = "at-most"
+    ABOVE = "above"
+    AT_LEAST = "at-least"
+    BEFORE = "before"
+    SINCE = "since"
+
+
+_LISTS: Final = {"scope-now": Scope.NOW, "scope-session": Scope.SESSION, "scope-always": Scope.ALWAYS}
+_AMOUNT: Final = rf"(?:(?:eur|usd|gbp|chf|[€$£]){BETWEEN})?[€$£]?\d[\d.,]{{{{0,11}}}}[€$£]?{BETWEEN}(?:{{units}})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of sentence.
+
+    Attributes:
+        name: of the language, the section and the line, such as `en.avoids.dont-want`.
+        meaning: what such a sentence says.
+        sentence: matched where a clause begins.
+        scope: for how long it holds, if such sentences tell.
+    """
+
+    name: str
+    meaning: Meaning
+    sentence: re.Pattern[str]
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """A comparison: of which measure, and whether it asks for more or for less."""
+
+    measure: Measure
+    is_more: bool
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a language's file says.
+
+    Attributes:
+        name: BCP 47.
+        patterns: of sentences, in the order in which they are tried.
+        reasons: why somebody wants what they have just named, or does not.
+        items: how items are named by their place: letter, ordinal, number, or the one in question.
+        fill: what a clause may begin with and says nothing.
+        begins: words behind which a clause begins.
+        why: those of them behind which a reason stands.
+        ends: what may stand behind a sentence's pattern.
+        not_then: what may not: it makes of what was said something else.
+        not_why: words before such a word that make it no reason.
+        blocks: patterns of sentences that are not read.
+        unread: patterns of texts that are not read.
+        asks: how questions begin that ask for something.
+        scopes: phrases that tell for how long.
+        for_another: that something is for somebody else.
+        of_another: that somebody else likes it.
+        for_person_too: that it is the person's wish nevertheless.
+        first_person: words by which a person speaks of themselves.
+        changed: that the person's taste has changed.
+        light: words around a name that say nothing.
+        nouns: what things are called in general.
+        pronouns: words for the item in question.
+        joins: words between the names of a list.
+        ordinals: places by their names; -1 is the last.
+        comparisons: what more or less of a measure is called.
+        too: what too much or too little of a measure is called, as what is wanted instead.
+        units: measure and factor of a unit.
+        everything: words for all that is shown.
+        endings: of words, with their simple form.
+        behind_letter: words behind a letter that names an option, where it could be an article.
+        reserved: words that patterns are made of.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+    reasons: tuple[re.Pattern[str], ...]
+    items: tuple[re.Pattern[str], ...]
+    fill: re.Pattern[str]
+    begins: frozenset[str]
+    why: frozenset[str]
+    ends: re.Pattern[str]
+    not_then: re.Pattern[str]
+    not_why: frozenset[str]
+    blocks: re.Pattern[str]
+    unread: re.Pattern[str]
+    asks: re.Pattern[str]
+    scopes: tuple[tuple[Scope, re.Pattern[str]], ...]
+    for_another: re.Pattern[str]
+    of_another: re.Pattern[str]
+    for_person_too: re.Pattern[str]
+    first_person: frozenset[str]
+    changed: re.Pattern[str]
+    light: frozenset[str]
+    nouns: frozenset[str]
+    pronouns: frozenset[str]
+    joins: frozenset[str]
+    ordinals: Mapping[str, int]
+    comparisons: Mapping[str, More]
+    too: Mapping[str, More]
+    units: Mapping[str, tuple[Measure, float]]
+    everything: frozenset[str]
+    endings: Endings
+    behind_letter: frozenset[str]
+    reserved: frozenset[str]
+
+
+@cache
+def language_of(name: str) -> Language:
+    """The language of this name, from its file.
+
+    Raises:
+        BadPattern: a line of it cannot be read; the message names it.
+    """
+    return _Loader(name).load()
+
+
+class _Loader:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._sections = sections(name)
+        self._words = dict(_pairs(self._lines("words")))
+        self._ordinals = {_spaced(word): int(place) for word, place in _pairs(self._lines("ordinals"))}
+        self._comparisons = self._measures("comparisons")
+        self._too = self._measures("too-much")
+        self._units = dict(self._read_units())
+        units = _any(self._units)
+        self._words |= {
+            "m": f"(?P<m>{_any(self._comparisons)})",
+            "too": f"(?P<m>{_any(self._too)})",
+            "n": f"(?P<n>{_AMOUNT.format(units=units)})",
+            "ordinal": f"(?P<ordinal>{_any(self._ordinals)})",
+            "letter": f"(?P<letter>[a-z]{BETWEEN})",
+            "number": rf"(?P<number>#?\d{{1,2}}{BETWEEN})",
+            "fact": f"(?P<fact>[{FACT}-{LAST_FACT}]{BETWEEN})",
+            "w": f"(?:{WORD})",
+            "end": rf"(?:$|[.,?]{BETWEEN})",
+            "item": f"(?:[{ITEM}-{LAST_ITEM}]{BETWEEN})",
+        }
+
+    def load(self) -> Language:
+        return Language(
+            name=self._name,
+            patterns=tuple(self._patterns()),
+            reasons=tuple(re.compile(self._made(line) + ENDED) for line in self._lines("reasons")),
+            items=tuple(re.compile(rf"(?<!\S){self._made(line)}") for line in self._lines("items")),
+            fill=re.compile(rf"(?:{self._alternatives('fill')}|, ){{0,6}}"),
+            begins=self._plain("begins") | self._plain("why"),
+            why=self._plain("why"),
+            ends=re.compile(rf"$|[.,?]{BETWEEN}|{self._alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
+            not_then=re.compile(rf"(?:,{BETWEEN})?{self._alternatives('not-then')}"),
+            not_why=self._plain("not-why"),
+            blocks=self._anywhere("blocks"),
+            unread=self._anywhere("unread"),
+            asks=re.compile(self._alternatives("asks")),
+            scopes=tuple((scope, self._anywhere(name)) for name, scope in _LISTS.items()),
+            for_another=self._anywhere("for-another"),
+            of_another=self._anywhere("of-another"),
+            for_person_too=self._anywhere("for-person-too"),
+            first_person=self._plain("first-person"),
+            changed=self._anywhere("changed"),
+            light=self._plain("light"),
+            nouns=self._plain("nouns"),
+            pronouns=self._plain("pronouns"),
+            joins=self._plain("joins"),
+            ordinals=self._ordinals,
+            comparisons=self._comparisons,
+            too=self._too,
+            units=self._units,
+            everything=self._plain("everything"),
+            endings=self._endings(),
+            behind_letter=self._plain("behind-letter"),
+            reserved=self._reserved(),
+        )
+
+    def _lines(self, section: str) -> tuple[str, ...]:
+        return self._sections.get(section, ())
+
+    def _made(self, pattern: str) -> str:
+        try:
+            return expression(pattern, self._words)
+        except BadPattern as error:
+            raise BadPattern(f"{self._name}: {error}") from None
+
+    def _alternatives(self, section: str) -> str:
+        made = [self._made(line) for line in self._lines(section)]
+        # Nothing stands for a section without lines.
+        return f"(?:{'|'.join(made)})" if made else "(?!)"
+
+    def _anywhere(self, section: str) -> re.Pattern[str]:
+        return re.compile(rf"(?<!\S){self._alternatives(section)}")
+
+    def _plain(self, section: str) -> frozenset[str]:
+        return frozenset(word.text for line in self._lines(section) for word in tokens(line))
+
+    def _patterns(self) -> Iterable[Pattern]:
+        for meaning in Meaning:
+            for line in self._lines(meaning.value):
+                head, _, pattern = line.partition(": ")
+                name, _, scope = head.partition(" @")
+                if not pattern:
+                    raise BadPattern(f"{self._name}: {line!r} has no name")
+                whole = f"{self._name}.{meaning.value}.{name}"
+                sentence = re.compile(self._made(pattern) + ENDED)
+                yield Pattern(whole, meaning, sentence, Scope(scope) if scope else None)
+
+    def _measures(self, section: str) -> dict[str, More]:
+        found: dict[str, More] = {}
+        for name, phrases in _pairs(self._lines(section)):
+            measure, _, which = name.partition(" ")
+            more = More(Measure(measure), which == "more")
+            found |= {_spaced(phrase): more for phrase in phrases.split(" | ")}
+        return found
+
+    def _read_units(self) -> Iterable[tuple[str, tuple[Measure, float]]]:
+        for name, phrases in _pairs(self._lines("units")):
+            measure, _, factor = name.partition(" ")
+            for phrase in phrases.split(" | "):
+                yield _spaced(phrase), (Measure(measure), float(factor or 1))
+
+    def _endings(self) -> Endings:
+        pairs = (line.partition(">") for line in self._lines("endings"))
+        found = [(ending.strip(), simple.strip()) for ending, _, simple in pairs]
+        return tuple(sorted(found, key=lambda pair: -len(pair[0])))
+
+    def _reserved(self) -> frozenset[str]:
+        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much"}
+        lines = [line for name, found in self._sections.items() if name not in named for line in found]
+        told = [line.partition(": ")[2] or line.partition(" = ")[2] or line for line in lines]
+        words = {word for line in told for word in literals(line)}
+        phrases = (*self._comparisons, *self._too, *self._ordinals)
+        return frozenset(words | {word for phrase in phrases for word in phrase.split()})
+
+
+def _pairs(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        name, _, said = line.partition(" = ")
+        yield name.strip(), said.strip()
+
+
+def _spaced(phrase: str) -> str:
+    return "".join(f"{word.text} " for word in tokens(phrase))
+
+
+def _any(phrases: Iterable[str]) -> str:
+    """One of these, the longest first."""
+    longest_first = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    made = ("".join(re.escape(word) + BETWEEN for word in phrase.split()) for phrase in longest_first)
+    return f"(?:{'|'.join(made)})"

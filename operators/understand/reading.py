@@ -1,0 +1,330 @@
+"""Reads a text by the patterns of one language, clause by clause. What no pattern tells says nothing."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from operators.prompts import visible
+from operators.understand.bounds import bounded, compared
+from operators.understand.language import Language, Meaning, Pattern
+from operators.understand.names import Named
+from operators.understand.phrases import MAX_LIST, Phrases
+from operators.understand.tokens import ASKS, PAUSE, STOP
+from operators.understand.understood import Read
+from operators.understand.units import Spelt, Unit, plain, spans
+from schemas import Directive, ItemFacts, Scope, Stance
+
+MAX_CLAUSES: Final = 96
+"""Of a text; what stands behind is not read."""
+MAX_READS: Final = 16
+MAX_WORDS_CHARS: Final = 200
+_SENTENCE_ENDS: Final = frozenset({STOP, ASKS})
+
+
+@dataclass
+class Reading:
+    """What was read so far.
+
+    Attributes:
+        says: what the person said.
+        suits: items that would do.
+        changed: whether the person said that their taste has changed.
+    """
+
+    says: list[Read] = field(default_factory=list)
+    suits: list[str] = field(default_factory=list)
+    changed: bool = False
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence without the phrases that tell for how long, which are kept apart with their places."""
+
+    units: tuple[Unit, ...]
+    scopes: tuple[tuple[int, Scope], ...]
+    is_question: bool
+    spelt: Spelt
+
+
+@dataclass(frozen=True)
+class _Clause:
+    """What a pattern found: the units from `first` up to `end`."""
+
+    first: int
+    end: int
+    pattern: Pattern
+    says: tuple[Directive, ...]
+    suits: tuple[str, ...] = ()
+    scope: Scope | None = None
+    reasons: bool = False
+
+
+class Reader:
+    """Reads texts about what is shown.
+
+    Args:
+        text: as the person wrote it.
+        language: whose patterns apply.
+        phrases: reads what phrases name.
+        items: what is shown.
+        about: the item in question, if there is one.
+        only_of_me: whether only what says `I` or `me` is read, as where somebody else's taste is told too.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        language: Language,
+        phrases: Phrases,
+        items: Sequence[ItemFacts],
+        about: str | None,
+        *,
+        only_of_me: bool = False,
+    ) -> None:
+        self._text = text
+        self._language = language
+        self._phrases = phrases
+        self._items = items
+        self._about = about
+        self._only_of_me = only_of_me
+        self._clauses = 0
+
+    def read(self, units: Sequence[Unit]) -> Reading:
+        """All that the text says."""
+        reading = Reading()
+        if self._language.unread.search(Spelt.of(units).text):
+            return reading
+        for first, end in spans(units, _SENTENCE_ENDS):
+            asks = end < len(units) and units[end].text == ASKS
+            self._sentence(self._scoped(units[first:end], is_question=asks), reading)
+        return reading
+
+    def _scoped(self, units: Sequence[Unit], *, is_question: bool) -> _Sentence:
+        spelt = Spelt.of(units)
+        gone: dict[int, Scope] = {}
+        for scope, pattern in self._language.scopes:
+            for match in pattern.finditer(spelt.text):
+                for at in range(spelt.unit_at(match.start()), spelt.unit_at(match.end())):
+                    gone.setdefault(at, scope)
+        kept = tuple(unit for at, unit in enumerate(units) if at not in gone)
+        scopes = tuple((units[at].start, scope) for at, scope in gone.items())
+        return _Sentence(kept, scopes, is_question, Spelt.of(kept).marked(self._language))
+
+    def _sentence(self, sentence: _Sentence, reading: Reading) -> None:
+        language, spelt = self._language, sentence.spelt
+        begins = self._fill(spelt, 0)
+        if language.blocks.search(spelt.text) or (sentence.is_question and not language.asks.match(spelt.text, begins)):
+            return
+        reading.changed = reading.changed or language.changed.search(spelt.text) is not None
+        before: _Clause | None = None
+        for clause in self._read_clauses(sentence):
+            if before is not None and clause.reasons and _rejects_items(before) and _names_facts(clause):
+                # "B won't do because I don't want red": what is not wanted is red, and B only for that.
+                del reading.says[-len(before.says) :]
+            self._keep(clause, sentence, reading)
+            before = clause
+
+    def _keep(self, clause: _Clause, sentence: _Sentence, reading: Reading) -> None:
+        units = sentence.units
+        start, end = units[clause.first].start, units[clause.end - 1].end
+        words = " ".join(visible(self._text[start:end]).split())[:MAX_WORDS_CHARS].rstrip()
+        scope = clause.scope or clause.pattern.scope or _nearest(sentence.scopes, start, end)
+        for said in clause.says:
+            changed = reading.changed and said.stance is Stance.AVOIDS and said.item_id is None
+            told = said.model_copy(update={"changed": True}) if changed else said
+            held = Scope.NOW if scope is None and said.bound is not None else scope
+            reading.says.append(Read(told, words, held, clause.pattern.name))
+        reading.suits.extend(clause.suits)
+
+    def _read_clauses(self, sentence: _Sentence) -> Iterator[_Clause]:
+        units, spelt = sentence.units, sentence.spelt
+        read_until = 0
+        for at in range(len(units)):
+            begins = at == 0 or units[at - 1].text == PAUSE or units[at - 1].text in self._language.begins
+            if not begins or at < read_until:
+                continue
+            self._clauses += 1
+            if self._clauses > MAX_CLAUSES:
+                return
+            why = at > 0 and units[at - 1].text in self._language.why
+            if why and at > 1 and units[at - 2].text in self._language.not_why:
+                continue
+            clause = self._clause(units, spelt, at, why=why)
+            if clause is None:
+                continue
+            read_until = clause.end
+            of_me = any(unit.text in self._language.first_person for unit in units[clause.first : clause.end])
+            if of_me or not self._only_of_me:
+                yield clause
+
+    def _clause(self, units: Sequence[Unit], spelt: Spelt, at: int, *, why: bool) -> _Clause | None:
+        place = spelt.starts[at]
+        for start in dict.fromkeys((place, self._fill(spelt, place))):
+            for pattern in self._language.patterns:
+                match = pattern.sentence.match(spelt.text, start)
+                clause = match and self._meant(pattern, match, units, spelt, why=why)
+                if clause:
+                    return clause
+        return None
+
+    def _fill(self, spelt: Spelt, place: int) -> int:
+        match = self._language.fill.match(spelt.text, place)
+        return match.end() if match else place
+
+    def _meant(
+        self, pattern: Pattern, match: re.Match[str], units: Sequence[Unit], spelt: Spelt, *, why: bool
+    ) -> _Clause | None:
+        first, end = spelt.unit_at(match.start()), spelt.unit_at(match.end())
+        groups = match.groupdict()
+        slots = {
+            name: units[spelt.unit_at(match.start(name)) : spelt.unit_at(match.end(name))]
+            for name in ("x", "y")
+            if groups.get(name) is not None
+        }
+        if pattern.meaning in _MEASURES:
+            said = self._measured(pattern, groups, slots.get("x"))
+            return _Clause(first, end, pattern, (said,), reasons=why) if said else None
+        named = {name: self._phrases.named(phrase) for name, phrase in slots.items()}
+        if not all(named.values()):
+            return None
+        if "x" in match.re.groupindex and match.end("x") == match.end():
+            more, end = self._listed(units, end)
+            named["x"] += more
+        says, suits = _SAYS[pattern.meaning](named)
+        if not says and not suits:
+            return None
+        if any(said.item_id for said in says):
+            says, end = self._with_reason(says, units, spelt, end)
+        return _Clause(first, end, pattern, says, suits, reasons=why)
+
+    def _listed(self, units: Sequence[Unit], end: int) -> tuple[tuple[Named, ...], int]:
+        """What follows in a list, `a, b or c`, of which the pattern found the first; nothing if it is no list."""
+        stop = end
+        last = None
+        while stop < len(units) and stop - end < 4 * MAX_LIST and units[stop].text != STOP:
+            stop += 1
+            if units[stop - 1].text in self._language.joins:
+                last = stop
+        if end >= len(units) or units[end].text != PAUSE or last is None:
+            return (), end
+        for until in range(stop, last, -1):
+            ends = until == len(units) or units[until].text == PAUSE
+            if ends and (more := self._phrases.named(units[end + 1 : until])):
+                return more, until
+        return (), end
+
+    def _with_reason(
+        self, says: tuple[Directive, ...], units: Sequence[Unit], spelt: Spelt, end: int
+    ) -> tuple[tuple[Directive, ...], int]:
+        """What is said of an item, with the fact for which it is said; what is not wanted is the fact alone."""
+        for reason in self._language.reasons:
+            match = reason.match(spelt.text, spelt.starts[end])
+            if match is None:
+                continue
+            phrase = units[spelt.unit_at(match.start("x")) : spelt.unit_at(match.end("x"))]
+            named = self._phrases.named(phrase)
+            if named and all(one.fact for one in named):
+                stance = says[0].stance
+                facts = tuple(_of_fact(stance, one) for one in named)
+                told = facts if stance is Stance.AVOIDS else (*says, *facts)
+                return told, spelt.unit_at(match.end())
+        return says, end
+
+    def _measured(
+        self, pattern: Pattern, groups: Mapping[str, str | None], phrase: Sequence[Unit] | None
+    ) -> Directive | None:
+        measure = plain(groups.get("m") or "")
+        more = self._language.comparisons.get(measure) or self._language.too.get(measure)
+        if amount := plain(groups.get("n") or ""):
+            meaning = pattern.meaning
+            if meaning is Meaning.COMPARES and more:
+                meaning = Meaning.ABOVE if more.is_more else Meaning.BELOW
+            bound = bounded(meaning, amount, self._language, self._items, more.measure if more else None)
+        elif more is None:
+            return None
+        else:
+            measured, strictly = self._compared_with(phrase, too=pattern.meaning is Meaning.TOO)
+            bound = compared(more, measured, strictly=strictly)
+        return Directive(stance=Stance.PREFERS, bound=bound) if bound else None
+
+    def _compared_with(self, phrase: Sequence[Unit] | None, *, too: bool) -> tuple[Sequence[ItemFacts], bool]:
+        """The items that a comparison means, and whether it goes beyond all of them."""
+        if phrase is None:
+            about = [item for item in self._items if item.item_id == self._about]
+            return about or self._items, too
+        named = self._phrases.named(phrase)
+        ids = {one.item for one in named}
+        if named and None not in ids:
+            return [item for item in self._items if item.item_id in ids], True
+        return (self._items, True) if self._phrases.all_shown(phrase) else ((), True)
+
+
+_MEASURES: Final = frozenset(
+    {
+        *(Meaning.COMPARES, Meaning.TOO, Meaning.BELOW, Meaning.AT_MOST, Meaning.ABOVE, Meaning.AT_LEAST),
+        *(Meaning.BEFORE, Meaning.SINCE),
+    }
+)
+_Said = tuple[tuple[Directive, ...], tuple[str, ...]]
+
+
+def _of_fact(stance: Stance, named: Named, *, changed: bool = False) -> Directive:
+    fact = named.facts[0]
+    return Directive(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed)
+
+
+def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Mapping[str, tuple[Named, ...]]], _Said]:
+    def says(named: Mapping[str, tuple[Named, ...]]) -> _Said:
+        found: list[Directive] = []
+        for one in named["x"]:
+            if one.fact:
+                found.append(_of_fact(stance, one, changed=changed))
+            elif one.item:
+                found.append(Directive(stance=stance, item_id=one.item))
+            else:
+                return (), ()
+        return tuple(found), ()
+
+    return says
+
+
+def _suits(named: Mapping[str, tuple[Named, ...]]) -> _Said:
+    items = [one.item for one in named["x"]]
+    return (), tuple(item for item in items if item is not None) if None not in items else ()
+
+
+def _instead(named: Mapping[str, tuple[Named, ...]]) -> _Said:
+    wanted, over = named["x"], named["y"]
+    if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
+        if one == other:
+            return (), ()
+        if one.dimension == other.dimension:
+            instead = Directive(stance=Stance.INSTEAD, dimension=one.dimension, value=one.value, over=other.value)
+            return (instead,), ()
+    return _stances(Stance.PREFERS)(named)
+
+
+_SAYS: Final[Mapping[Meaning, Callable[[Mapping[str, tuple[Named, ...]]], _Said]]] = {
+    Meaning.AVOIDS: _stances(Stance.AVOIDS),
+    Meaning.PREFERS: _stances(Stance.PREFERS),
+    Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),
+    Meaning.NOW_PREFERS: _stances(Stance.PREFERS, changed=True),
+    Meaning.SUITS: _suits,
+    Meaning.INSTEAD: _instead,
+}
+
+
+def _rejects_items(clause: _Clause) -> bool:
+    return bool(clause.says) and all(said.item_id and said.stance is Stance.AVOIDS for said in clause.says)
+
+
+def _names_facts(clause: _Clause) -> bool:
+    return bool(clause.says) and all(said.value and said.stance is Stance.AVOIDS for said in clause.says)
+
+
+def _nearest(scopes: Sequence[tuple[int, Scope]], start: int, end: int) -> Scope | None:
+    """The scope whose phrase stands nearest to a clause, in its sentence."""
+    if not scopes:
+        return None
+    return min(scopes, key=lambda told: max(start - told[0], told[0] - end, 0))[1]
