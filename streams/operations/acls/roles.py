@@ -6,8 +6,7 @@ closed until it is named here.
 
 >>> from streams.settings import Settings
 >>> [str(grant) for grant in grants(Role.SERVE, Settings())]
-['Read topic sager.skill-diffs', 'Write topic sager.skill-commands', 'Write topic sager.corrections', \
-'Describe group sager-commands-unused']
+['Read topic sager.skill-diffs', 'Write topic sager.skill-commands', 'Describe group sager-commands-unused']
 """
 
 import shlex
@@ -102,9 +101,12 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
 
 ROLES: dict[Role, Access] = {
     Role.APP: Access(
-        "sends what was shown and taken, reads slim skills and the answers to its rank requests",
+        "sends what was shown, taken and said, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=("items", "interactions", "rank-requests", "rankings", "selections", "feedback", "corrections"),
+        writes=(
+            *("items", "interactions", "rank-requests", "rankings", "selections"),
+            *("feedback", "corrections"),
+        ),
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
@@ -145,7 +147,7 @@ ROLES: dict[Role, Access] = {
     Role.SERVE: Access(
         "`sager serve`: the same for holders of a token",
         reads=("skill-diffs",),
-        writes=("skill-commands", "corrections"),
+        writes=("skill-commands",),
         asks=(unused_group("commands"),),
     ),
     Role.ANALYST: Access("reads DuckDB, never Kafka"),
