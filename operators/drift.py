@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from schemas import ONE, Attribute, Source, Tier
 
-ALARM = 2 * ONE
-"""Of this many nats, in 1/1024, a taste has changed. Of a line that holds, one list in a hundred and more tells so by
-luck; of one that is over, four lists of three items are enough, or ten of ten (counts alone: eleven, and twenty)."""
+ALARM = 3 * ONE
+"""Of so many nats, in 1/1024, a taste has changed. Lists tell so by luck of one line in fifty to hundreds of offers; of
+a taste that is over, after four offers in a list of three and nine in one of ten (counts alone: eleven and twenty)."""
 STIRRED = ALARM // 2
 """Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from operators.evidence import is_counted
 from operators.merge import fold, merge, start
-from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff
+from schemas import Attribute, Change, ChangeKind, Judgement, PolicySkill, SkillDiff, StatementChange
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
@@ -113,6 +113,16 @@ def steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[Step]:
         found += [Step(diff, name, None, line) for line in diff.seed or () if line.attribute_id == name]
         name = _words_before(diff, name) or name
     return found[::-1]
+
+
+def statement_steps(diffs: Sequence[SkillDiff], statement_id: str) -> list[tuple[SkillDiff, StatementChange]]:
+    """All that happened to one statement, oldest first.
+
+    Args:
+        diffs: all diffs of one user and domain, in order.
+        statement_id: the statement's id; one that is gone has its steps too.
+    """
+    return [(diff, change) for diff in diffs for change in diff.stated if change.statement_id == statement_id]
 
 
 def _words_before(diff: SkillDiff, name: str) -> str | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from infra.monitoring.alerts import GROUPS
+from infra.monitoring.feedback import FEEDBACK
 from infra.monitoring.llm import LLM
 from infra.monitoring.panels import encoded
 from infra.monitoring.pipeline import PIPELINE
@@ -11,7 +12,7 @@ from infra.monitoring.rules import rules
 from infra.monitoring.worker import WORKER
 
 INFRA = Path(__file__).resolve().parents[1]
-DASHBOARDS = (PIPELINE, QUALITY, LLM, WORKER)
+DASHBOARDS = (PIPELINE, QUALITY, FEEDBACK, LLM, WORKER)
 
 
 def files() -> dict[Path, str]:

@@ -171,6 +171,49 @@ HIT_RATE = Alert(
     "an hour, where chance alone could cause it.",
 )
 
+# --- feedback
+
+NOT_UNDERSTOOD = Alert(
+    "SagerNotUnderstood",
+    WARNING,
+    'sum by (domain) (increase(sager_corrections_total{outcome="not-understood"}[1h]))'
+    ' / (sum by (domain) (increase(sager_corrections_total{outcome=~"corrected|not-understood"}[1h])) >= 20)',
+    ">=",
+    0.5,
+    "30m",
+    "{{ $labels.domain }}: {{ $value | humanizePercentage }} of what people say is not understood",
+    "People say what they want, and nothing comes of it. Does not fire below 20 corrections an hour.",
+)
+ABSTENTIONS = Alert(
+    "SagerAbstentionsJump",
+    WARNING,
+    "(sum by (domain) (increase(sager_abstentions_total[1h]))"
+    " / sum by (domain) (increase(sager_selection_rank_count[1h])))"
+    " / (sum by (domain) (increase(sager_abstentions_total[1d]))"
+    " / sum by (domain) (increase(sager_selection_rank_count[1d])))"
+    " and on (domain) sum by (domain) (increase(sager_abstentions_total[1h])) >= 20",
+    ">=",
+    2,
+    "30m",
+    "{{ $labels.domain }}: people take nothing of their lists twice as often as before",
+    "Lists refused per list taken from, of the last hour against the last day. Does not fire below 20 an hour.",
+)
+SHIFTS = Alert(
+    "SagerShiftsJump",
+    WARNING,
+    '(sum by (domain) (increase(sager_shifts_total{kind=~"stated|observed"}[1h]))'
+    " / sum by (domain) (increase(sager_selection_rank_count[1h])))"
+    ' / (sum by (domain) (increase(sager_shifts_total{kind=~"stated|observed"}[1d]))'
+    " / sum by (domain) (increase(sager_selection_rank_count[1d])))"
+    ' and on (domain) sum by (domain) (increase(sager_shifts_total{kind=~"stated|observed"}[1h])) >= 20',
+    ">=",
+    3,
+    "30m",
+    "{{ $labels.domain }}: tastes change three times as often as before",
+    "Many people's tastes seldom change at once: the catalogue, its metadata or a producer may have. Does not fire "
+    "below 20 an hour.",
+)
+
 # --- LLM
 
 BREAKER = Alert(
@@ -293,6 +336,7 @@ GROUPS: dict[str, tuple[Alert, ...]] = {
     "processes": (GONE, DOWN, NOT_READY, RESTARTS, REBALANCES, EVENT_LOOP, FILES),
     "pipeline": (LAG, OLDEST, NO_PROGRESS, DEAD_LETTERS, INTERNAL_ERRORS, REROUTED),
     "quality": (NOTHING_EVOLVES, HIT_RATE),
+    "feedback": (NOT_UNDERSTOOD, ABSTENTIONS, SHIFTS),
     "llm": (BREAKER, LLM_WAITING, REASONER, BUDGET_NEAR, BUDGET),
     "duckdb": (SNAPSHOT, MATERIALIZER_LAG, PUBLISH, DISK, WAL, RECREATED),
 }

@@ -6,9 +6,10 @@ differs from person to person, and is learned from what suited and what was refu
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
-from math import exp, fsum, log, log1p
+from functools import lru_cache, partial
+from math import exp, fsum, log
 
+from operators.fit.chances import Power, candidates, none_suits
 from operators.fit.known import Known
 from schemas import ONE, ItemFacts, PolicySkill, Statement
 from schemas.fit import Beliefs
@@ -16,10 +17,13 @@ from schemas.fit import Beliefs
 CHANCES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
 """The values that `U` may have."""
 _PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
-"""In nat. An item with one of three facts unknown suits with a chance of about a half."""
+"""In nat. An item with one of three facts unknown suits with a chance of about a half at first."""
+PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
 LEAST = -16 * ONE
 """No chance is ruled out for good: a person may become less choosy."""
-PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
+WORTH = 0.5
+"""What one list tells of the next: they show the same facts again, so that each is less than a new observation."""
+_TINY = 1e-9
 
 
 def learned(
@@ -27,6 +31,7 @@ def learned(
     statements: Sequence[Statement],
     suited: Sequence[ItemFacts],
     refused: Sequence[ItemFacts],
+    shown: Sequence[ItemFacts] = (),
 ) -> Beliefs | None:
     """What is believed once some items turned out to suit and others not to; None: nothing is known yet.
 
@@ -38,24 +43,34 @@ def learned(
         skill: before the event.
         statements: those that were live before it.
         suited: items that were taken, or of which the person said that they would do.
-        refused: items that the person did not want, or of which they took none.
+        refused: items that the person did not want; all of a list of which they took none.
+        shown: what those that suited were picked from. Whoever picks for themselves tells that something suits, which
+            is less than that a given thing does.
     """
     if skill.beliefs is None and not refused:
         return None
     known = Known.of(skill, statements)
     found = [each / ONE for each in started(skill.beliefs)]
-    for items, told in ((suited, _suits), (refused, _does_not)):
-        for item in items:
-            share = known.unknown(item)
-            if share and not known.is_against(item):
-                found = [each + told(chance, share) for each, chance in zip(found, CHANCES, strict=True)]
+    for items, suits in (((shown or suited) if suited else (), True), (refused, False)):
+        listed = [each for each in candidates(items, known) if each.told == 1.0]
+        # What is known throughout tells nothing of what is unknown.
+        if not listed or not all(each.missing for each in listed):
+            continue
+        for place, chance in enumerate(CHANCES):
+            none = none_suits(listed, partial(pow, chance))
+            found[place] += WORTH * log(max(_TINY, 1.0 - none if suits else none))
     best = max(found)
     return tuple(max(LEAST, round((each - best) * ONE)) for each in found)
 
 
 def started(beliefs: Beliefs | None) -> Beliefs:
     """The beliefs, or those about somebody of whom nothing is known; of another release's chances none are read."""
-    return beliefs if beliefs is not None and len(beliefs) == len(CHANCES) else PRIOR
+    return beliefs if beliefs is not None and len(beliefs) == len(PRIOR) else PRIOR
+
+
+def power_of(beliefs: Beliefs | None) -> Power:
+    """The chance that something suits, by the share of its facts that is unknown."""
+    return partial(chance_of, started(beliefs))
 
 
 @lru_cache(maxsize=16_384)
@@ -68,13 +83,4 @@ def chance_of(beliefs: Beliefs, share: float) -> float:
     if not share:
         return 1.0
     weights = [exp(each / ONE) for each in beliefs]
-    expected = fsum(weight * chance**share for weight, chance in zip(weights, CHANCES, strict=True))
-    return expected / fsum(weights)
-
-
-def _suits(chance: float, share: float) -> float:
-    return share * log(chance)
-
-
-def _does_not(chance: float, share: float) -> float:
-    return log1p(-(chance**share))
+    return fsum(weight * chance**share for weight, chance in zip(weights, CHANCES, strict=True)) / fsum(weights)

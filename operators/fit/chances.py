@@ -1,20 +1,19 @@
 """The chances of a list's candidates: of each by itself, and that none of them suits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from math import fsum, prod
 
 from operators.attributes import fact_ids
-from operators.fit.beliefs import chance_of, started
-from operators.fit.known import Known
+from operators.fit.known import AGAINST, Known
 from schemas import ItemFacts
-from schemas.fit import Beliefs
 
-AGAINST = 0.02
-"""The chance of what a person said they do not want: they may have erred, or changed their mind since."""
-DOUBTFUL = 0.2
-"""The same, where their taste has changed since they said it: hardly known."""
+Power = Callable[[float], float]
+"""How probable something suits of which this share of the facts is unknown."""
+Missing = Mapping[str, float]
+"""By attribute id: the share of the item that a fact is of which nothing is known."""
+
 WEIGHED = 6
 """That none suits is told from so many candidates, the likeliest."""
 
@@ -26,12 +25,12 @@ class Candidate:
     Attributes:
         item: the candidate.
         told: the chance that what is known leaves it: 1 where nothing is against it.
-        missing: the share of the item that each fact is of which nothing is known, by attribute id.
+        missing: the facts of which nothing is known.
     """
 
     item: ItemFacts
     told: float
-    missing: Mapping[str, float]
+    missing: Missing
 
     def after(self, fine: frozenset[str], avoided: frozenset[str]) -> "Candidate":
         """The same candidate once more is known of some facts."""
@@ -44,31 +43,30 @@ def candidates(items: Sequence[ItemFacts], known: Known) -> list[Candidate]:
     """What is known of each item of a list."""
     found = []
     for item in items:
-        doubts = [known.is_doubtful(said) for said in known.against(item)]
-        told = 1.0 if not doubts else DOUBTFUL ** len(doubts) if all(doubts) else AGAINST
-        missing = known.missing(item)
-        part = 1 / len(set(fact_ids(item.facts))) if item.facts else 0.0
+        told = max(AGAINST, prod(known.leaves(said) for said in known.against(item)))
+        part = 1 / len(set(fact_ids(item.facts))) if item.facts else 1.0
         # An item without facts is wholly unknown, and shares nothing with any other.
-        found.append(Candidate(item, told, dict.fromkeys(missing, part) if item.facts else {item.item_id: 1.0}))
+        missing = known.missing(item) if item.facts else [item.item_id]
+        found.append(Candidate(item, told, dict.fromkeys(missing, part)))
     return found
 
 
-def chance(candidate: Candidate, beliefs: Beliefs | None) -> float:
+def chance(candidate: Candidate, power: Power) -> float:
     """How probable one candidate suits."""
     if candidate.told <= AGAINST:
         return AGAINST
-    return max(AGAINST, candidate.told * _all_fine(candidate.missing, beliefs))
+    return max(AGAINST, candidate.told * power(_share(candidate.missing)))
 
 
-def none_suits(listed: Sequence[Candidate], beliefs: Beliefs | None) -> float:
+def none_suits(listed: Sequence[Candidate], power: Power) -> float:
     """How probable none of the candidates suits: what several of them have is fine for all of them or for none."""
-    ranked = sorted(listed, key=lambda each: -chance(each, beliefs))[:WEIGHED]
-    chances = [chance(each, beliefs) for each in ranked]
+    ranked = sorted(listed, key=lambda each: -chance(each, power))[:WEIGHED]
+    chances = [chance(each, power) for each in ranked]
     if not chances or max(chances) >= 1.0:
         return 0.0 if chances else 1.0
     able = [each for each in ranked if each.told > AGAINST]
     some = fsum(
-        (-1) ** (size + 1) * prod(each.told for each in group) * _all_fine(_joined(group), beliefs)
+        (-1) ** (size + 1) * prod(each.told for each in group) * power(_share(_joined(group)))
         for size in range(1, len(able) + 1)
         for group in combinations(able, size)
     )
@@ -83,5 +81,5 @@ def _joined(group: Sequence[Candidate]) -> dict[str, float]:
     return joined
 
 
-def _all_fine(missing: Mapping[str, float], beliefs: Beliefs | None) -> float:
-    return chance_of(started(beliefs), round(fsum(missing.values()), 6))
+def _share(missing: Missing) -> float:
+    return round(fsum(missing.values()), 6)

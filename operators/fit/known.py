@@ -1,10 +1,23 @@
 """What is known of a person's view of an item's facts: what they took or prefer, and what they said they avoid."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
+from operators.stated import speaks_against
 from schemas import ItemFacts, PolicySkill, Stance, Statement
+
+AGAINST = 0.02
+"""The chance of what a person said they do not want: they may have erred, or changed their mind since."""
+DOUBTFUL = 0.2
+"""The same, where their taste has changed since they said it."""
+REPLACED = 0.9
+"""The same, where they have said since of as many other values that they do not want them."""
+FEW = 3
+"""So many newer ones of a dimension at least: of one or two nobody knows whether they were all."""
+LIFTED = 0.5
+"""From this chance on, what they said no longer stands against an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +29,16 @@ class Known:
         avoided: by attribute id, the statement that avoids it.
         rest: statements about items and measures.
         shifted: the version at which the person's taste last changed; what was said before it is doubtful.
+        newer: in each dimension, how many values are avoided since then.
+        usual: how many values of a dimension the person avoids, as far as known.
     """
 
     fine: frozenset[str]
     avoided: Mapping[str, Statement]
     rest: tuple[Statement, ...]
     shifted: int = 0
+    newer: Mapping[str, int] = field(default_factory=dict)
+    usual: int = 0
 
     @classmethod
     def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "Known":
@@ -34,22 +51,28 @@ class Known:
             for said in statements
             if said.stance is Stance.AVOIDS and said.item_id is None and said.bound is None
         }
-        return cls(frozenset(liked | taken), avoided, rest, skill.shifted)
+        newer = Counter(said.dimension for said in avoided.values() if said.since >= skill.shifted)
+        older = Counter(said.dimension for said in avoided.values() if said.since < skill.shifted)
+        usual = max((*newer.values(), *older.values()), default=0)
+        return cls(frozenset(liked | taken), avoided, rest, skill.shifted, newer, usual)
 
     def against(self, item: ItemFacts) -> list[Statement]:
-        """The statements that are against an item, those that are in no doubt first."""
-        facts = dict.fromkeys(fact_ids(item.facts))
+        """The statements that may be against an item, the surest first."""
+        facts = list(dict.fromkeys(fact_ids(item.facts)))
         found = [self.avoided[name] for name in facts if name in self.avoided]
-        found += [said for said in self.rest if breaks(item, said)]
-        return sorted(found, key=self.is_doubtful)
+        found += [said for said in self.rest if speaks_against(said, item, facts)]
+        return sorted(found, key=self.leaves)
 
-    def is_against(self, item: ItemFacts) -> bool:
-        """Whether anything that the person said is against the item."""
-        return bool(self.against(item))
+    def leaves(self, said: Statement) -> float:
+        """How probable what a statement is against suits all the same.
 
-    def is_doubtful(self, said: Statement) -> bool:
-        """Whether the person's taste has changed since they said it."""
-        return said.since < self.shifted
+        A taste that has changed is not a wider one. Once a person told of a dimension what they do not want now, and
+        that is as much as they ever avoided in any, what they said of it before holds no more.
+        """
+        if said.since >= self.shifted:
+            return AGAINST
+        newer = self.newer.get(said.dimension, 0)
+        return REPLACED if newer >= max(self.usual, FEW) else DOUBTFUL
 
     def missing(self, item: ItemFacts) -> list[str]:
         """The item's facts of which nothing is known, as attribute ids."""
@@ -58,11 +81,6 @@ class Known:
     def says_nothing(self, name: str) -> bool:
         """Whether nothing is known of a fact."""
         return name not in self.fine and name not in self.avoided
-
-    def unknown(self, item: ItemFacts) -> float:
-        """Which share of the item's facts nothing is known of; 1 for an item without facts."""
-        facts = set(fact_ids(item.facts))
-        return sum(map(self.says_nothing, facts)) / len(facts) if facts else 1.0
 
     def used(self, items: Iterable[ItemFacts], statements: Iterable[Statement]) -> list[Statement]:
         """The statements that say something of at least one of the items."""
@@ -76,14 +94,3 @@ class Known:
             or (said.item_id is not None and any(said.item_id == item.item_id for item in items))
             or (said.bound is not None and any(said.bound.measure in item.measures for item in items))
         ]
-
-
-def breaks(item: ItemFacts, said: Statement) -> bool:
-    """Whether a statement about an item or a measure is against this item; what was not measured breaks no bound."""
-    if said.item_id is not None:
-        return said.stance is Stance.AVOIDS and said.item_id == item.item_id
-    if said.bound is None or (measured := item.measures.get(said.bound.measure)) is None:
-        return False
-    above, below = said.bound.above, said.bound.below
-    inside = (above is None or measured > above) and (below is None or measured < below)
-    return inside if said.stance is Stance.AVOIDS else not inside

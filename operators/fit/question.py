@@ -6,8 +6,8 @@ from itertools import product
 from math import fsum
 
 from operators.attributes import fact_id
-from operators.fit.beliefs import chance_of, started
-from operators.fit.chances import Candidate, candidates, chance, none_suits
+from operators.fit.beliefs import power_of
+from operators.fit.chances import Candidate, Power, candidates, chance, none_suits
 from operators.fit.known import Known
 from operators.privacy import DEFAULT
 from schemas import Fact, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
@@ -36,9 +36,10 @@ def question_of(items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequ
     """
     known = Known.of(skill, statements)
     listed = candidates(items, known)
+    power = power_of(skill.beliefs)
     best: tuple[float, str, tuple[Fact, ...]] | None = None
     for dimension, options in _dimensions(items, known, statements):
-        gain = _gain(listed, skill, options, known, statements)
+        gain = _gain(listed, power, options, known, statements)
         if gain >= LEAST_GAIN and (best is None or (gain, best[1]) > (best[0], dimension)):
             best = (gain, dimension, options)
     if best is None:
@@ -88,7 +89,7 @@ def is_sensitive(fact: Fact) -> bool:
 
 def _gain(
     listed: Sequence[Candidate],
-    skill: PolicySkill,
+    power: Power,
     options: Sequence[Fact],
     known: Known,
     statements: Sequence[Statement],
@@ -96,31 +97,32 @@ def _gain(
     """How much likelier the right thing is done once the question is answered."""
     names = [fact_id(fact) for fact in options]
     open_ = [name for name in names if known.says_nothing(name)]
-    parts = {name: max(each.missing.get(name, 0.0) for each in listed) for name in open_}
+    parts = {name: max(each.missing[name] for each in listed if name in each.missing) for name in open_}
     expected = 0.0
     for outcome in product((True, False), repeat=len(open_)):
         likely = 1.0
         for name, fine in zip(open_, outcome, strict=True):
-            chance_fine = chance_of(started(skill.beliefs), round(parts[name], 6))
+            chance_fine = power(round(parts[name], 6))
             likely *= chance_fine if fine else 1.0 - chance_fine
         fine_ones = frozenset(name for name, fine in zip(open_, outcome, strict=True) if fine)
         then = [each.after(fine_ones, frozenset(open_) - fine_ones) for each in listed]
-        expected += likely * _decides(then, skill)
-    preferred = {said.attribute_id for said in statements if said.stance is not Stance.AVOIDS}
-    tells = 0.0 if preferred & set(names) else FAVOURITE * _contested(listed, skill, names)
-    return expected - _decides(listed, skill) + tells
+        expected += likely * _decides(then, power)
+    liked = {name for said in statements if said.stance is not Stance.AVOIDS for name in (said.attribute_id, said.over)}
+    # Who was asked about all of these before has told which they like best, if any.
+    tells = 0.0 if liked.issuperset(names) else FAVOURITE * _contested(listed, power, names)
+    return expected - _decides(listed, power) + tells
 
 
-def _decides(listed: Sequence[Candidate], skill: PolicySkill) -> float:
+def _decides(listed: Sequence[Candidate], power: Power) -> float:
     """How probable the better of two is right: to show the best candidate, or nothing."""
-    return max(*(chance(each, skill.beliefs) for each in listed), none_suits(listed, skill.beliefs))
+    return max(*(chance(each, power) for each in listed), none_suits(listed, power))
 
 
-def _contested(listed: Sequence[Candidate], skill: PolicySkill, names: Sequence[str]) -> float:
+def _contested(listed: Sequence[Candidate], power: Power, names: Sequence[str]) -> float:
     """How probable at least two candidates suit that differ in these facts, roughly."""
     best: dict[frozenset[str], float] = {}
     for each in listed:
         own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)
-        best[own] = max(chance(each, skill.beliefs), best.get(own, 0.0))
+        best[own] = max(chance(each, power), best.get(own, 0.0))
     ranked = sorted(best.values(), reverse=True)
     return fsum(ranked[1:2]) if len(ranked) > 1 else 0.0

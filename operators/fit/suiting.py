@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from operators.fit.beliefs import power_of
 from operators.fit.chances import candidates, chance, none_suits
-from operators.fit.known import Known
+from operators.fit.known import LIFTED, Known
 from operators.fit.question import question_of
 from schemas import Fit, ItemFacts, PolicySkill, Statement
 
@@ -33,13 +34,18 @@ def fit_of(
         chances = [each.told for each in listed]
         nothing = 1.0 - max(chances)
     else:
-        chances = [chance(each, skill.beliefs) for each in listed]
-        nothing = none_suits(listed, skill.beliefs)
+        power = power_of(skill.beliefs)
+        chances = [chance(each, power) for each in listed]
+        nothing = none_suits(listed, power)
     return Fit(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
         suits=max(chances) >= SUITS,
-        against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
+        against={
+            item.item_id: said[0].statement_id
+            for item in items
+            if (said := known.against(item)) and known.leaves(said[0]) < LIFTED
+        },
         honoured=tuple(dict.fromkeys(said.statement_id for said in known.used(items, statements)))[:MAX_HONOURED],
         question=question_of(items, skill, statements) if asks else None,
     )

@@ -95,7 +95,7 @@ def resolve_counts(
         changes=tuple(found.changes),
         shifted=found.has_shifted,
         stated=ended(skill, contrast.occurred_at, taken=taken),
-        beliefs=learned(skill, (), suited=taken, refused=()) if skill.beliefs else None,
+        beliefs=learned(skill, skill.stated, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
         session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown, lasts=limits.session),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,

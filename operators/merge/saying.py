@@ -39,6 +39,8 @@ from schemas import (
 )
 from schemas.statements import MAX_WORDS
 
+SAME_CHANGE = 64
+"""Whoever tells of a changed taste again within so many versions tells more of the same change."""
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
 _NOT_ANY_MORE = "the person says that they do not like it any more"
@@ -78,7 +80,7 @@ def resolve_correction(
         tally=made.counting.tally if made.picked else Tally(),
         changes=(*made.counting.changes, *made.changes),
         stated=tuple(made.saying.changes),
-        shifted=any(read.directive.changed for read in understood.says),
+        shifted=_has_shifted(skill, understood),
         beliefs=made.beliefs,
         session=session_after(
             skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
@@ -140,6 +142,12 @@ def resolve_abstention(
         reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
     )
+
+
+def _has_shifted(skill: PolicySkill, understood: Understood) -> bool:
+    """Whether what the person says begins a change of taste; they tell of one change piece by piece."""
+    is_another = not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
+    return is_another and any(read.directive.changed for read in understood.says)
 
 
 class _Correcting:
@@ -222,7 +230,8 @@ class _Correcting:
         refused = self._refused_item()
         if refused is None and not (self.picked and self.skill.beliefs):
             return None
-        return learned(self.skill, self.skill.stated, suited=self.picked, refused=(refused,) if refused else ())
+        fails = (refused,) if refused else ()
+        return learned(self.skill, self.skill.stated, suited=self.picked, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
         """The item that the person does not want by this: what it is about, or the first that has what they avoid."""

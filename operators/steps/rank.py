@@ -15,7 +15,7 @@ from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
-from operators.stated import live
+from operators.stated import is_doubtful, live
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
@@ -172,7 +172,8 @@ class Rank:
         """
         statements = live(skill, now, session_id)
         fit = fit_of(items, skill, statements, asks=asks)
-        return Heard(fit, Said.of(items, statements, fit))
+        sure = [said for said in statements if not is_doubtful(skill, said)]
+        return Heard(fit, Said.of(items, sure, fit))
 
     @staticmethod
     def within(

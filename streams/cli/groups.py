@@ -52,7 +52,8 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
     },
     "Change": dict.fromkeys(
         ("add", "reword", "remove", "set-tier", "pin", "unpin", "freeze", "unfreeze", "roll-back"), "policy.change"
-    ),
+    )
+    | {"say": "policy.say"},
     "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.forget"},
 }
 

@@ -35,13 +35,15 @@ def slim(
     user: Annotated[str | None, typer.Argument(help="The user, as the app names them.", metavar="USER")] = None,
     domain: Domain = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep running and print every change.")] = False,
+    session: Annotated[str | None, typer.Option(help="As within this session, while it lasts.", metavar="ID")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Print the slim skill of a user: the line that an app injects into its prompt.
 
-    With a user and a domain it prints the text alone, ready for a script. With --json: one JSON object per line; with
-    --follow a skill that was removed, as when its person is forgotten, is a line with "removed": true.
+    With a user and a domain it prints the text alone, ready for a script; with a session what that adds too. With
+    --json: one JSON object per line; with --follow a skill that was removed, as when its person is forgotten, is a line
+    with "removed": true.
     """
     if user is None and not follow:
         raise typer.BadParameter("name a USER, or follow everybody with --follow")
@@ -63,7 +65,7 @@ def slim(
             if not found and not follow:
                 raise NoSlimSkill(_nothing(user, domain, held.values()))
             for skill in found:
-                _print(skill, bare, as_json)
+                _print(skill, bare, as_json, session)
         if follow:
             note(f"following {chosen.topic(SlimSkill.TOPIC)}, {len(found)} slim skills so far; Ctrl-C ends it")
         while follow:
@@ -75,7 +77,7 @@ def slim(
             before = held.get(key)
             after = _take(held, key, value)
             if after is not None and _asked(after, user, domain):
-                _print(after, bare, as_json)
+                _print(after, bare, as_json, session)
             elif value is None and before is not None and _asked(before, user, domain):
                 _print_removed(before, as_json)
     finally:
@@ -131,14 +133,23 @@ def _nothing(user: str, domain: str | None, held: "Iterable[SlimSkill]") -> str:
     return f"{user!r} has no slim skill: nothing is sure enough to be said, or there is no such user. {told}"
 
 
-def _print(skill: "SlimSkill", bare: bool, as_json: bool) -> None:
+def _print(skill: "SlimSkill", bare: bool, as_json: bool, session: str | None) -> None:
     if as_json:
         print_json_line(skill.model_dump(mode="json"))
     elif bare:
-        print(printable(skill.text), flush=True)
+        print(printable(_text(skill, session)), flush=True)
     else:
-        text = skill.text or "(nothing is sure enough)"
+        text = _text(skill, session) or "(nothing is sure enough)"
         print(printable(f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {text}"), flush=True)
+
+
+def _text(skill: "SlimSkill", session: str | None) -> str:
+    """What the slim skill says, in a session or outside of one."""
+    from datetime import UTC, datetime  # noqa: PLC0415
+
+    lasts = skill.session_until is not None and datetime.now(UTC) < skill.session_until
+    is_in_it = session is not None and session == skill.session_id and lasts
+    return (skill.session_text if is_in_it else "") or skill.text
 
 
 def _print_removed(skill: "SlimSkill", as_json: bool) -> None:

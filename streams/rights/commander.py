@@ -8,6 +8,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import (
     BadRecord,
+    Correction,
     Event,
     ForgetRequest,
     Receipt,
@@ -53,8 +54,8 @@ class Commander:
             )
         )
 
-    def carry_out(self, command: SkillCommand, seconds: float) -> SkillDiff | None:
-        """Sends a command and returns the diff that it led to; None if none arrives in time.
+    def carry_out(self, command: SkillCommand | Correction, seconds: float) -> SkillDiff | None:
+        """Sends a command, or what a person says, and returns the diff that answers it; None if none arrives in time.
 
         Raises:
             NotProduced: the broker did not take it.

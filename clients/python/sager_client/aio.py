@@ -25,6 +25,7 @@ from .making import CandidateLike
 from .schemas import Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
+from .telling import Telling
 
 LOOK_SECONDS = 0.01
 """How often a waiting task looks. A thread of its own for each that waits would outlive a task that is cancelled."""
@@ -37,7 +38,7 @@ logger = logging.getLogger("sager_client")
 
 
 def _awaited(
-    method: Callable[Concatenate[EventProducer, P], EventT],
+    method: Callable[Concatenate[Telling, P], EventT],
 ) -> Callable[Concatenate["AsyncEventProducer", P], Coroutine[Any, Any, EventT]]:
     """A method of the blocking producer that makes an event and sends it, with an asynchronous sending."""
 
@@ -103,6 +104,10 @@ class AsyncEventProducer:
     rank_request = _awaited(EventProducer.rank_request)
     ranking = _awaited(EventProducer.ranking)
     selection = _awaited(EventProducer.selection)
+    none_of_these = _awaited(EventProducer.none_of_these)
+    feedback = _awaited(EventProducer.feedback)
+    correct = _awaited(EventProducer.correct)
+    answer = _awaited(EventProducer.answer)
     forget = _awaited(EventProducer.forget)
     command = _awaited(EventProducer.command)
 
@@ -120,6 +125,8 @@ class AsyncEventProducer:
         *,
         request_id: str | None = None,
         seconds: float = RANK_SECONDS,
+        clarify: bool = False,
+        session_id: str | None = None,
     ) -> Ranking:
         """Ask for a ranking, and wait for it; see `EventProducer.rank`.
 
@@ -128,7 +135,9 @@ class AsyncEventProducer:
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `EventProducer.send`.
         """
-        request = making.rank_request(user_id, domain, candidates, instruction, request_id, None)
+        request = making.rank_request(
+            user_id, domain, candidates, instruction, request_id, None, clarify=clarify, session_id=session_id
+        )
         follower = self._events.answers.follow()
         if not await _until(lambda: follower.ready, seconds):
             raise follower.too_late(seconds)
@@ -222,9 +231,9 @@ class AsyncSlimSkills:
             on_removed=None if on_removed is None else functools.partial(self._in_loop, on_removed),
         )
 
-    def get(self, user_id: str, domain: str) -> str:
-        """The text to inject into this user's prompt; empty while nothing is known of them."""
-        return self._skills.get(user_id, domain)
+    def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
+        """The text to inject into this user's prompt; see `SlimSkills.get`."""
+        return self._skills.get(user_id, domain, session_id)
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """The whole slim skill, with its version and token count."""

@@ -2,8 +2,7 @@
 
 import concurrent.futures
 import logging
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -12,25 +11,9 @@ from .answers import Answers
 from .connection import Connection
 from .exceptions import NoAnswer, NotDelivered
 from .making import CandidateLike
-from .schemas import (
-    Action,
-    Attribute,
-    Event,
-    ForgetRequest,
-    Interaction,
-    Item,
-    Key,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillCommand,
-    SlimSkill,
-    Stated,
-    Tier,
-    encode,
-    topic_of,
-)
+from .schemas import Event, Key, Ranking, encode, topic_of
 from .sender import OnError, Sender
+from .telling import Telling
 
 FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
@@ -45,7 +28,7 @@ EventT = TypeVar("EventT", bound=Event)
 logger = logging.getLogger("sager_client")
 
 
-class EventProducer:
+class EventProducer(Telling):
     """Produces an app's events, in the background. One per process, for its life; safe to share between threads.
 
     Making one needs no broker: events wait until there is one. Each method gives back the event that it sent.
@@ -85,29 +68,6 @@ class EventProducer:
         self.answers = Answers(self._connection)
         self._wait_seconds = wait_seconds
 
-    def item(self, domain: str, item: CandidateLike, *, at: datetime | None = None) -> Item:
-        """Add an item to the catalogue, or replace it."""
-        return self.send(making.item(domain, item, at))
-
-    def interaction(
-        self, user_id: str, domain: str, item: CandidateLike, *, at: datetime | None = None, event_id: str | None = None
-    ) -> Interaction:
-        """Tell of a past positive event, for the statistical prior."""
-        return self.send(making.interaction(user_id, domain, item, at, event_id))
-
-    def rank_request(
-        self,
-        user_id: str,
-        domain: str,
-        candidates: Iterable[CandidateLike],
-        instruction: str = "",
-        *,
-        request_id: str | None = None,
-        at: datetime | None = None,
-    ) -> RankRequest:
-        """Ask for a ranking, without waiting; the answer on `rankings` has this `request_id` as `ranking_id`."""
-        return self.send(making.rank_request(user_id, domain, candidates, instruction, request_id, at))
-
     def rank(
         self,
         user_id: str,
@@ -117,19 +77,37 @@ class EventProducer:
         *,
         request_id: str | None = None,
         seconds: float = RANK_SECONDS,
+        clarify: bool = False,
+        session_id: str | None = None,
     ) -> Ranking:
         """Ask for a ranking, and wait for it: the candidates in the order that the pipeline gives them.
 
             best = events.rank("ann", "films", films, "something calm").candidates[0].item_id
 
+        How well they suit is in `ranking.injected.fit`, if anything is known of it: the chance of each candidate
+        (`chances`), that none suits (`nothing`; `suits` is False where better none is shown), the statements that it
+        went by (`honoured`), and with `clarify` the one question that would tell most.
+
         The first call starts a thread that reads the topic `rankings` from then on.
+
+        Args:
+            user_id: for whom.
+            domain: what the candidates are.
+            candidates: at most 100 items, each once.
+            instruction: what the user asked for, in their own words.
+            request_id: names the ranking; by default a new one.
+            seconds: how long to wait.
+            clarify: whether the ranking may bring a question along; see `answer`.
+            session_id: the session that it is part of: what was taken and said in it counts too.
 
         Raises:
             NoAnswer: there was none within `seconds`.
             BrokerUnreachable: the topic `rankings` cannot be read.
             NotDelivered: see `send`.
         """
-        request = making.rank_request(user_id, domain, candidates, instruction, request_id, None)
+        request = making.rank_request(
+            user_id, domain, candidates, instruction, request_id, None, clarify=clarify, session_id=session_id
+        )
         self.answers.start(seconds)
         with self.answers.to(request) as answer:
             self.send(request)
@@ -137,130 +115,6 @@ class EventProducer:
                 return answer.result(seconds)
             except concurrent.futures.TimeoutError:
                 raise self.no_answer(seconds) from None
-
-    def ranking(
-        self,
-        user_id: str,
-        domain: str,
-        candidates: Iterable[CandidateLike],
-        instruction: str = "",
-        *,
-        ranking_id: str | None = None,
-        skill: SlimSkill | None = None,
-        arm: str | None = None,
-        at: datetime | None = None,
-    ) -> Ranking:
-        """Tell what the user was shown, first place first, where the app ranks by itself.
-
-        Args:
-            user_id: who was shown it.
-            domain: what the items are, such as `films`.
-            candidates: at most 100 items, each once.
-            instruction: what the user asked for, in their own words.
-            ranking_id: unique per user; by default a new one.
-            skill: the slim skill that had its say in the order: then choices with and without can be compared.
-            arm: the arm of an experiment of yours, by which metrics and DuckDB compare.
-            at: when; by default now.
-        """
-        return self.send(making.ranking(user_id, domain, candidates, instruction, ranking_id, skill, arm, at))
-
-    def selection(
-        self,
-        ranking: Ranking | RankRequest | None = None,
-        item_id: str | None = None,
-        *,
-        user_id: str | None = None,
-        domain: str | None = None,
-        ranking_id: str | None = None,
-        skill_version: int | None = None,
-        at: datetime | None = None,
-        event_id: str | None = None,
-    ) -> Selection:
-        """Tell which item the user took from a ranking.
-
-            events.selection(ranking, "arrival")
-            events.selection(user_id="ann", ranking_id="r-17", item_id="arrival")  # in another web request
-
-        Args:
-            ranking: what was shown, or the request for it.
-            item_id: what was taken.
-            user_id: whose ranking it is, where you have it no more.
-            domain: of that ranking; it may be told, and is not needed: a ranking's id is unique per user.
-            ranking_id: which ranking it is.
-            skill_version: the slim skill's version that the app had, used or not.
-            at: when; by default now.
-            event_id: by default a new one.
-
-        Raises:
-            NotShown: the ranking has no such item.
-        """
-        return self.send(making.selection(ranking, item_id, user_id, ranking_id, skill_version, at, event_id))
-
-    def forget(
-        self,
-        user_id: str,
-        domain: str | None = None,
-        attribute_id: str | None = None,
-        *,
-        actor: str,
-        at: datetime | None = None,
-    ) -> ForgetRequest:
-        """Ask that a person be forgotten: all of them, one domain, or one line of it.
-
-            events.forget("ann", actor="settings page")
-
-        Args:
-            user_id: who.
-            domain: only this one.
-            attribute_id: only this line of the domain, such as `preference:genre:crime`.
-            actor: who asks for it; it stands in the receipt.
-            at: when; by default now.
-        """
-        return self.send(making.forget(user_id, domain, attribute_id, actor, at))
-
-    def command(
-        self,
-        user_id: str,
-        domain: str,
-        action: Action | str,
-        *,
-        actor: str,
-        attribute_id: str | None = None,
-        line: Stated | None = None,
-        value: str | None = None,
-        tier: Tier | None = None,
-        to_version: int | None = None,
-        lines: Sequence[Attribute] | None = None,
-        reason: str = "",
-        at: datetime | None = None,
-    ) -> SkillCommand:
-        """Change a skill on behalf of a person.
-
-            events.command("ann", "films", "pin", attribute_id="preference:genre:sci-fi", actor="ann")
-
-        Args:
-            user_id: whose skill.
-            domain: which one.
-            action: what to do with it.
-            actor: who does it.
-            attribute_id: the line that is meant, where one is.
-            line: add: the new line.
-            value: reword: what the line is to say.
-            tier: set-tier: how sure to be of the line.
-            to_version: roll-back: the version to go back to.
-            lines: roll-back, import: the lines that are to stand.
-            reason: why, for the log.
-            at: when; by default now.
-        """
-        needed = {
-            "attribute_id": attribute_id,
-            "line": line,
-            "value": value,
-            "tier": tier,
-            "to_version": to_version,
-            "lines": lines,
-        }
-        return self.send(making.command(user_id, domain, action, actor, reason, at, needed))
 
     def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and give it back. It waits only where too many are waiting already.

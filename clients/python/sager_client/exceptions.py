@@ -13,6 +13,10 @@ class NotShown(SagerClientError, ValueError):
     """The item that is said to be taken does not stand in the ranking."""
 
 
+class NotAsked(SagerClientError, ValueError):
+    """The ranking has no such question, or the question no such answer."""
+
+
 class NotDelivered(SagerClientError, RuntimeError):
     """The broker has not taken all events; the text says how many, and why.
 

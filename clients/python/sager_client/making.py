@@ -37,25 +37,27 @@ CandidateLike = Candidate | Mapping[str, Any] | ItemLike
 """An item: a `Candidate`, a mapping with the same fields, or an object with the same attributes."""
 
 
-def _candidate(item: CandidateLike) -> Candidate:
+def candidate(item: CandidateLike) -> Candidate:
+    """An item as events carry it."""
     return item if isinstance(item, Candidate) else Candidate.model_validate(item, from_attributes=True)
 
 
-def _envelope(at: datetime | None, event_id: str | None = None) -> dict[str, Any]:
+def envelope(at: datetime | None, event_id: str | None = None) -> dict[str, Any]:
+    """What all events share: an id and the time, new ones where none are given."""
     return {"event_id": event_id or uuid.uuid4().hex, "occurred_at": at or datetime.now(UTC)}
 
 
 def item(domain: str, item: CandidateLike, at: datetime | None) -> Item:
     """An entry of the catalogue."""
-    return Item.model_validate({**_envelope(at), "domain": domain, "item": _candidate(item)})
+    return Item.model_validate({**envelope(at), "domain": domain, "item": candidate(item)})
 
 
 def interaction(
     user_id: str, domain: str, item: CandidateLike, at: datetime | None, event_id: str | None
 ) -> Interaction:
     """A past positive event."""
-    event = {"user_id": user_id, "domain": domain, "item": _candidate(item)}
-    return Interaction.model_validate({**_envelope(at, event_id), **event})
+    event = {"user_id": user_id, "domain": domain, "item": candidate(item)}
+    return Interaction.model_validate({**envelope(at, event_id), **event})
 
 
 def rank_request(
@@ -65,17 +67,21 @@ def rank_request(
     instruction: str,
     request_id: str | None,
     at: datetime | None,
+    clarify: bool = False,
+    session_id: str | None = None,
 ) -> RankRequest:
     """A request for a ranking; its own id names it where the app gives none."""
-    envelope = _envelope(at)
+    common = envelope(at)
     event = {
-        "request_id": request_id or envelope["event_id"],
+        "request_id": request_id or common["event_id"],
         "user_id": user_id,
         "domain": domain,
         "instruction": instruction,
-        "candidates": [_candidate(candidate) for candidate in candidates],
+        "candidates": [candidate(each) for each in candidates],
+        "clarify": clarify,
+        "session_id": session_id,
     }
-    return RankRequest.model_validate({**envelope, **event})
+    return RankRequest.model_validate({**common, **event})
 
 
 def ranking(
@@ -87,21 +93,23 @@ def ranking(
     skill: SlimSkill | None,
     arm: str | None,
     at: datetime | None,
+    session_id: str | None,
 ) -> Ranking:
     """What was shown; its own id names it where the app gives none."""
-    envelope = _envelope(at)
+    common = envelope(at)
     told = Injected(arm=arm)
     if skill is not None:
         told = Injected(arm=arm, skill_version=skill.skill_version, slim_skill=skill.text)
     event = {
-        "ranking_id": ranking_id or envelope["event_id"],
+        "ranking_id": ranking_id or common["event_id"],
         "user_id": user_id,
         "domain": domain,
         "instruction": instruction,
-        "candidates": [_candidate(candidate) for candidate in candidates],
+        "candidates": [candidate(each) for each in candidates],
         "injected": told,
+        "session_id": session_id,
     }
-    return Ranking.model_validate({**envelope, **event})
+    return Ranking.model_validate({**common, **event})
 
 
 def selection(
@@ -109,11 +117,15 @@ def selection(
     item_id: str | None,
     user_id: str | None,
     ranking_id: str | None,
-    skill_version: int | None,
     at: datetime | None,
     event_id: str | None,
+    *,
+    others: Iterable[str] = (),
+    none_taken: bool = False,
+    session_id: str | None = None,
+    **more: Any,
 ) -> Selection:
-    """What was taken from a ranking, or from the one of these ids.
+    """What was taken from a ranking, or from the one of these ids, or that nothing was.
 
     Raises:
         NotShown: the ranking has no such item.
@@ -121,18 +133,29 @@ def selection(
     """
     if (ranking is None) is (user_id is None or ranking_id is None) or (ranking and (user_id or ranking_id)):
         raise TypeError("say of which ranking: the ranking itself, or user_id=... and ranking_id=...")
-    if item_id is None:
-        raise TypeError("say which item was taken: item_id=...")
+    if item_id is None and not none_taken:
+        raise TypeError("say which item was taken: item_id=..., or that none was: none_of_these(...)")
+    taken = tuple(others)
     if ranking is not None:
         user_id = ranking.user_id
         ranking_id = ranking.request_id if isinstance(ranking, RankRequest) else ranking.ranking_id
-        _check_was_shown(ranking, item_id)
-    event = {"user_id": user_id, "ranking_id": ranking_id, "item_id": item_id, "skill_version": skill_version}
-    return Selection.model_validate({**_envelope(at, event_id), **event})
+        session_id = session_id or ranking.session_id
+        for each in taken if item_id is None else (item_id, *taken):
+            _check_was_shown(ranking, each)
+    event = {
+        "user_id": user_id,
+        "ranking_id": ranking_id,
+        "item_id": item_id,
+        "others": taken,
+        "none_taken": none_taken,
+        "session_id": session_id,
+        **more,
+    }
+    return Selection.model_validate({**envelope(at, event_id), **event})
 
 
 def _check_was_shown(ranking: Ranking | RankRequest, item_id: str) -> None:
-    shown = [candidate.item_id for candidate in ranking.candidates]
+    shown = [each.item_id for each in ranking.candidates]
     if item_id not in shown:
         more = f" and {len(shown) - NAMED_ITEMS} more" if len(shown) > NAMED_ITEMS else ""
         raise NotShown(f"{item_id!r} does not stand in the ranking, which has {', '.join(shown[:NAMED_ITEMS])}{more}")
@@ -150,7 +173,7 @@ def forget(
         raise TypeError("a line is forgotten within a domain: name it too")
     line = line_of(user_id, domain, attribute_id) if attribute_id is not None and domain is not None else None
     event = {"user_id": user_id, "domain": domain, "line": line, "actor": actor}
-    return ForgetRequest.model_validate({**_envelope(at), **event})
+    return ForgetRequest.model_validate({**envelope(at), **event})
 
 
 def command(
@@ -164,4 +187,4 @@ def command(
 ) -> SkillCommand:
     """One act of a person on one skill."""
     event = {"user_id": user_id, "domain": domain, "action": action, "actor": actor, "reason": reason, **needed}
-    return SkillCommand.model_validate({**_envelope(at), **event})
+    return SkillCommand.model_validate({**envelope(at), **event})

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
@@ -58,10 +59,23 @@ class SlimSkills:
             caught_up=self._remove_the_unseen,
         )
 
-    def get(self, user_id: str, domain: str) -> str:
-        """The text to inject into this user's prompt; empty while nothing is known of them."""
+    def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
+        """The text to inject into this user's prompt; empty while nothing is known of them.
+
+        With a session: long term and session together, `likes: noir | now: westerns`, while it is the user's newest
+        and lasts. Else the long term alone.
+        """
+        if session_id is not None and (said := self._of_session(user_id, domain, session_id)):
+            return said
         users = self._texts.get(domain)
         return users.get(user_id, "") if users else ""
+
+    def _of_session(self, user_id: str, domain: str, session_id: str) -> str:
+        """What the slim skill says within this session; empty where it says no more than otherwise."""
+        skill = self.skill(user_id, domain)
+        if skill is None or skill.session_id != session_id or skill.session_until is None:
+            return ""
+        return skill.session_text if datetime.now(UTC) < skill.session_until else ""
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """The whole slim skill, with its version and token count."""

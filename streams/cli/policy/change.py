@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 Line = Annotated[str, typer.Argument(help="The line's id, as `policy show` prints it.", metavar="ATTRIBUTE")]
+LineOrStatement = Annotated[
+    str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
+]
 Actor = Annotated[
     str | None, typer.Option(help="Who changes it, for the log. [default: who is signed in]", metavar="NAME")
 ]
@@ -113,7 +116,7 @@ def register(group: typer.Typer) -> None:
     shown: dict[str, tuple[Callable[..., None], str]] = {
         "add": (add, 'sager policy add ann genre "film noir" --domain films --reason "said so"'),
         "reword": (reword, 'sager policy reword ann preference:genre:noir "film noir" --domain films'),
-        "remove": (remove, "sager policy remove ann preference:genre:noir --domain films"),
+        "remove": (remove, "sager policy remove ann avoids:preference:genre:noir --domain films"),
         "set-tier": (set_tier, "sager policy set-tier ann preference:genre:noir high --domain films"),
         "pin": (pin, "sager policy pin ann preference:genre:noir --domain films"),
         "unpin": (unpin, "sager policy unpin ann preference:genre:noir --domain films"),
@@ -160,8 +163,11 @@ def reword(
     change.carry_out("reword", attribute_id=attribute, value=value)
 
 
-def remove(change: Change, attribute: Line) -> None:
-    """Remove a line; later choices may bring it back."""
+def remove(change: Change, attribute: LineOrStatement) -> None:
+    """Remove a line or a statement, by its id.
+
+    Later choices may bring a line back.
+    """
     change.carry_out("remove", attribute_id=attribute)
 
 
@@ -267,9 +273,12 @@ def _tell(
 
 def _print_changes(diff: "SkillDiff") -> None:
     from streams.cli.policy.log import change_of  # noqa: PLC0415
+    from streams.cli.policy.said import changed  # noqa: PLC0415
 
     for change in diff.changes:
         print(printable(change_of(change)))
+    for said in diff.stated:
+        print(printable(changed(said, {})))
     if diff.frozen is not None:
         print("frozen" if diff.frozen else "learns again")
 
@@ -283,4 +292,5 @@ def _note_refusals(diff: "SkillDiff", held: "Holdings") -> None:
     for refused in diff.refused:
         skill = held.skill(diff.domain) if refused.why.value == "unknown-attribute" else None
         names = [line.attribute_id for line in skill.attributes] if skill else []
+        names += [said.statement_id for said in skill.stated] if skill else []
         note(f"refused: {refused.attribute_id}: {refused.why.value}{near(refused.attribute_id, names)}")

@@ -6,10 +6,11 @@ import typer
 
 from streams.cli.options import AsJson, User, examples
 from streams.cli.output import console, print_json, printable, row, table
-from streams.cli.policy.change import Line
+from streams.cli.policy.change import LineOrStatement
 from streams.cli.policy.log import InDomain, actor_of, change_of
 from streams.cli.policy.reading import logged, snapshot
 from streams.cli.policy.sentences import day, number, sentence, state
+from streams.cli.policy.statement import explain_statement
 from streams.cli.policy.unvouched import gate
 from streams.cli.policy.unvouched import told as why
 from streams.exceptions import StreamsError
@@ -34,23 +35,26 @@ def register(group: typer.Typer) -> None:
         "explain",
         epilog=examples(
             "sager policy explain ann preference:genre:noir --domain films",
-            "sager policy explain ann preference:genre:noir --domain films --json",
+            "sager policy explain ann avoids:preference:genre:horror --domain films --json",
         ),
     )(explain)
 
 
-def explain(user: User, attribute: Line, domain: InDomain, as_json: AsJson = False) -> None:
-    """Explain one line of a skill in plain sentences.
+def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: AsJson = False) -> None:
+    """Explain one line or statement of a skill in plain sentences.
 
     They tell the history, choices and commands behind it, oldest first, and what a model said of it. A line that is
     gone or was reworded is explained too. --json adds what the sentences leave out: ids, the ranking and place of each
     choice, reasoner, reason and tiers. Read from the newest DuckDB snapshot, some seconds behind.
     """
-    from operators.history import at_version, counted, steps  # noqa: PLC0415
+    from operators.history import at_version, counted, statement_steps, steps  # noqa: PLC0415
     from streams.materializer import evidence  # noqa: PLC0415
 
     with snapshot() as con:
         diffs = logged(con, user, domain)
+        if statement_steps(diffs, attribute):
+            explain_statement(diffs, attribute, as_json)
+            return
         found = steps(diffs, attribute)
         if not found:
             raise UnknownLine(_unknown_line(diffs, attribute))
@@ -114,6 +118,7 @@ def _told(con: "DuckDBPyConnection", step: "Step", choice: "Choice | None") -> d
         "verdict": None if judged is None else str(judged.verdict),
         "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
         "analysis": diff.analysis,
+        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
         "ranking": ranking,
         "others_with": _others_with(diff, step.attribute_id, len(choice.shown)) if choice else None,
     }
@@ -177,5 +182,6 @@ def _unknown_line(diffs: "list[SkillDiff]", attribute: str) -> str:
 
     known = {line.attribute_id for diff in diffs for line in diff.seed or ()}
     known |= {change.attribute_id for diff in diffs for change in diff.changes}
+    known |= {change.statement_id for diff in diffs for change in diff.stated}
     nearest = get_close_matches(attribute, sorted(known), NEAREST, 0.0)
     return f"no version of this skill has a line {attribute!r}. The nearest: {', '.join(nearest) or 'there are none'}"

@@ -1,6 +1,6 @@
 """`sager policy log` and `sager policy diff`: how a skill came about, and what differs between two of its versions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,12 +8,13 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.reading import NoSuchVersion, by_domain, logged, snapshot
+from streams.cli.policy.said import all_said, changed, heard
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from operators.history import Difference
-    from schemas import Attribute, Change, Judgement, SkillDiff
+    from schemas import Attribute, Change, Judgement, SkillDiff, Statement
 
 LAST = 20
 COMMAND = "command by "
@@ -32,6 +33,8 @@ _SIGNS = {
     "set": "=",
     "restored": "<",
     "forgotten": "x",
+    "shifted": "≠",
+    "faded": "↓",
 }
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 Version = Annotated[int, typer.Argument(min=0, help="A version; 0: the seed.")]
@@ -55,7 +58,8 @@ def log(
 ) -> None:
     """Print the history of a user's skill, version by version.
 
-    Each version shows what its event changed, on which evidence and by which reasoner. Versions made by LLM calls
+    Each version shows what was heard (a signal, or the person's words and whether they were understood) and what its
+    event changed, on which evidence and by which reasoner. Versions made by LLM calls
     show their cost, at the materializer's prices, the model's analysis, and its verdict on each line that it was
     asked about; versions made by a command show its actor. Read from the newest
     DuckDB snapshot, so it is some seconds behind. With --json: a list of skill diffs, each with cost_dollars and
@@ -82,8 +86,9 @@ def log(
         )
         return
     out = console()
-    for each in by_domain(shown).values():
-        _show_log(out, each, costs)
+    known = {name: all_said(each) for name, each in by_domain(diffs).items()}
+    for name, each in by_domain(shown).items():
+        _show_log(out, each, costs, known[name])
     if len(shown) < len(diffs):
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
 
@@ -138,14 +143,19 @@ def verdict_of(said: "Judgement") -> str:
     return str(said.verdict) if said.verdict.value == "unrelated" else f"{said.verdict}, by no fact"
 
 
-def _show_log(out: "Console", diffs: "Sequence[SkillDiff]", costs: dict[tuple[str, int], float]) -> None:
+def _show_log(
+    out: "Console",
+    diffs: "Sequence[SkillDiff]",
+    costs: dict[tuple[str, int], float],
+    known: "Mapping[str, Statement]",
+) -> None:
     """A block per version: nothing stands in a column that is narrower than an id."""
     first = diffs[0]
     out.print(printable(f"{first.user_id} · {first.domain}"), style="bold", markup=False)
     for each in diffs:
         head = f"version {each.version} · {each.occurred_at:%Y-%m-%d %H:%M:%S} UTC"
         tail = [_evidence(each), _reasoner(each), _cost(each, costs)]
-        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each))
+        _print_block(out, " · ".join(filter(None, (head, *tail))), _said(each, known))
     out.print()
 
 
@@ -172,14 +182,22 @@ def _wrapped(text: str, width: int, first: str, others: str) -> list[str]:
     )
 
 
-def _said(diff: "SkillDiff") -> list[tuple[str, str]]:
-    """What a version did and why, line by line."""
+def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str, str]]:
+    """What a version did and why, line by line; `known`: the statements that the log names."""
     said = [] if diff.seed is None else [(f"started with {len(diff.seed)} lines", "the prior")]
+    said += heard(diff)
+    for each in diff.stated:
+        words = each.statement.words if each.statement is not None else ""
+        said.append((changed(each, known), each.reason or (f"“{words}”" if words else "")))
+    if diff.shifted:
+        said.append(("their taste has changed", "what was said before is doubtful"))
     verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
     for change in diff.changes:
         model = verdicts.get(change.attribute_id)
         why = change.reason or _added(diff, change)
         said.append((change_of(change), " · ".join(filter(None, (why, model and f"the model: {model}")))))
+    if diff.session is not None:
+        said.append((f"session {diff.session.session_id}", f"{diff.session.events} events"))
     if diff.frozen is not None:
         said.append(("frozen" if diff.frozen else "learns again", ""))
     if diff.rolled_back_to is not None:

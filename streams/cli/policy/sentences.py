@@ -24,6 +24,32 @@ _COMMANDS = {
     "forgotten": "{who} had this forgotten.",
 }
 
+_SIGNALS = {
+    "liked": "You liked {title}.",
+    "disliked": "You did not like {title}.",
+    "rated": "You rated {title} with {value}.",
+    "saved": "You saved {title}.",
+    "hidden": "You hid {title}.",
+    "skipped": "You skipped {title}.",
+    "dwelled": "You looked at {title} for {value} seconds.",
+    "purchased": "You bought {title}.",
+    "returned": "You returned {title}.",
+}
+_WHOLE = {
+    "judged": "",
+    "evicted": "The profile was full, and this was the line that it could spare.",
+    "shifted": "Your taste has changed here: this says nothing until choices confirm it again.",
+    "faded": "Nothing had confirmed this for long: it counts less now.",
+}
+_STATED = {
+    "withdrawn": "You took it back.",
+    "removed": "{who} removed it.",
+    "expired": "Its time was over.",
+    "full": "There was no room for it any more.",
+    "forgotten": "{who} had it forgotten.",
+    "restored": "{who} brought it back from an earlier version or an export.",
+}
+
 
 def day(moment: datetime) -> str:
     """A date as people write it.
@@ -55,7 +81,8 @@ def sentence(step: dict[str, Any]) -> str:
         told = _COMMANDS.get(step["kind"], "{who} changed this.")
         said = told.format(who=_capital(step["actor"]), sure=_SURE.get(step["tier_after"] or "", ""))
         return said + (f" The reason given: “{step['reason']}”." if step["reason"] else "")
-    return " ".join(filter(None, (_asked(step), _taken(step), _moved(step), _thought(step))))
+    did = _taken(step) if step.get("heard") is None else _heard(step)
+    return " ".join(filter(None, (_asked(step), did, _moved(step), _thought(step))))
 
 
 def state(line: dict[str, Any] | None) -> str:
@@ -106,6 +133,30 @@ def _taken(step: dict[str, Any]) -> str:
     return f"{left}." + (f" The reason noted: “{step['reason']}”." if step["reason"] else "")
 
 
+def _heard(step: dict[str, Any]) -> str:
+    """What the person told beside choices: in words, by a signal, or that nothing suits."""
+    heard = step["heard"]
+    if heard["what"] == "correction":
+        return f"You said: “{heard['words']}”." if heard.get("words") else "You said so in a form."
+    if heard["what"] == "abstention":
+        return "You took nothing of a list."
+    title = f"*{step['title']}*" if step["title"] else "something whose title is not known any more"
+    value = heard.get("value")
+    told = _SIGNALS.get(heard["what"], "Of {title} the app told: {what}.")
+    return told.format(title=title, what=heard["what"], value="" if value is None else f"{value:g}")
+
+
+def statement_sentence(kind: str, words: str, actor: str | None, reason: str) -> str:
+    """What happened to something that the person said.
+
+    >>> statement_sentence("stated", "no horror", None, "")
+    'You said: “no horror”.'
+    """
+    said = f"You said: “{words}”." if words else "You said so in a form, or by a strong signal on it."
+    told = _STATED.get(kind, said).format(who=_capital(actor) if actor else "Somebody")
+    return told + (f" The reason noted: “{reason}”." if reason else "")
+
+
 def _amount(some: int, of: int) -> str:
     return "all" if some == of and of > 1 else number(some)
 
@@ -113,10 +164,8 @@ def _amount(some: int, of: int) -> str:
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
-    if step["kind"] == "judged":
-        return ""
-    if step["kind"] == "evicted":
-        return "The profile was full, and this was the line that it could spare."
+    if step["kind"] in _WHOLE:
+        return _WHOLE[step["kind"]]
     if after is None:
         return "It left the profile."
     if before is None:

@@ -9,6 +9,7 @@ import typer
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, print_json, printable, row, table
 from streams.cli.policy.reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
+from streams.cli.policy.said import show_said
 from streams.cli.policy.unvouched import gate
 from streams.exceptions import StreamsError
 from streams.shown import plain
@@ -68,7 +69,8 @@ def show(
 
     `taken` says how often what a line says was lately taken, `chance` how often that was to be expected of somebody who
     chooses blindly. Lines that were not taken more often than that come last: they say nothing yet. Lines marked
-    `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them.
+    `unvouched` are shown to people only: no slim skill, no prompt and no SKILL.md has them. Then comes what the person
+    said, in their own words and for how long it holds, and what their newest sessions add.
 
     Read from the newest DuckDB snapshot, so it is some seconds behind. With --json: a list, one skill per domain.
     """
@@ -149,6 +151,7 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
             for line in lines:
                 row(made, _cells(line, more, vouching), {0: "dim", 1: "dim", 3: "bold"}.get(line.tier))
             out.print(made)
+    show_said(out, skill)
     strategy = skill.strategy
     told = [
         f"must include: {', '.join(strategy.must_include)}" if strategy.must_include else "",

@@ -1,0 +1,140 @@
+"""The simulated person: what they say to what they are shown, in words and as the fields of a form.
+
+They accept a thing none of whose features they dislike, and of several such things want the one with the features that
+they like best. They name one reason at a time, never the answer itself unless they would have taken it. The rules are
+those of the human in PAHF's shopping tasks (arXiv 2602.16173, section 4).
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evaluation.feedback.scenarios import Scenario, Taste
+from schemas import Directive, Question, Stance
+
+
+class Kind(StrEnum):
+    """What a reply says of an action."""
+
+    ACCEPTED = "accepted"
+    CONFIRMED_NONE = "confirmed-none"
+    REJECTED = "rejected"
+    WANTED_ANOTHER = "wanted-another"
+    WOULD_HAVE_TAKEN = "would-have-taken"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the person says.
+
+    Attributes:
+        kind: what it says of the action.
+        text: their words.
+        item_id: the item that they name first, if any: the rejected one, or the one they want.
+        says, suits: the same as a form would tell it.
+    """
+
+    kind: Kind
+    text: str
+    item_id: str | None = None
+    says: tuple[Directive, ...] = ()
+    suits: tuple[str, ...] = ()
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the action was what they wanted."""
+        return self.kind in (Kind.ACCEPTED, Kind.CONFIRMED_NONE)
+
+
+def reply(scenario: Scenario, taste: Taste, before: Taste | None, action: str | None) -> Reply:
+    """What the person says to an action.
+
+    Args:
+        scenario: what they are shown.
+        taste: theirs now.
+        before: theirs before it shifted; None: it has not.
+        action: the item that they were offered; None: none of them.
+    """
+    answer = scenario.answer
+    if action == answer:
+        return Reply(Kind.CONFIRMED_NONE if answer is None else Kind.ACCEPTED, "Right!", answer)
+    if action is None:
+        assert answer is not None  # noqa: S101 -- else the action was right
+        return Reply(
+            Kind.WOULD_HAVE_TAKEN, f"{scenario.option(answer)} would have worked for me.", answer, suits=(answer,)
+        )
+    if disliked := taste.disliked(scenario.item(action)):
+        return _rejected(scenario, before, action, disliked[0])
+    assert answer is not None  # noqa: S101 -- what is not disliked is accepted, so that something is right
+    return _wanted_another(scenario, taste, action, answer)
+
+
+def _rejected(scenario: Scenario, before: Taste | None, action: str, why: tuple[str, str]) -> Reply:
+    category, value = why
+    changed = before is not None and before.accepts(scenario.item(action))
+    text = (
+        f"Actually, my preferences have changed. I used to like {value}, but now I don't want it anymore."
+        if changed
+        else f"{scenario.option(action)} won't work for me because I don't want {value}."
+    )
+    said = Directive(stance=Stance.AVOIDS, dimension=category, value=value, changed=changed)
+    return Reply(Kind.REJECTED, text, action, says=(said,))
+
+
+def _wanted_another(scenario: Scenario, taste: Taste, action: str, answer: str) -> Reply:
+    offered, wanted = scenario.item(action), scenario.item(answer)
+    said = [Directive(stance=Stance.PREFERS, item_id=answer)]
+    better = [
+        (name, str(value))
+        for name, value in wanted.metadata.items()
+        if value == taste.best.get(name) and offered.metadata.get(name) != value
+    ]
+    if better:
+        category, value = better[0]
+        said.append(Directive(stance=Stance.PREFERS, dimension=category, value=value))
+        text = (
+            f"{scenario.option(action)} is okay, but I'd prefer {scenario.option(answer)} because it has {value} which "
+            "I like more."
+        )
+    else:
+        text = f"{scenario.option(action)} works, but {scenario.option(answer)} would be even better for me."
+    return Reply(Kind.WANTED_ANOTHER, text, answer, says=tuple(said), suits=(action, answer))
+
+
+def answered(question: Question, taste: Taste, category: str) -> tuple[Directive, ...]:
+    """What the person answers to a question: of each option whether they dislike it or like it.
+
+    Where the one that they like best of all is among the options, they say that they would rather have it.
+
+    Args:
+        question: what they are asked.
+        taste: theirs now.
+        category: the feature category that the question is about, as their taste names it.
+    """
+    disliked = taste.dislikes.get(category, frozenset())
+    values = {_folded(value): value for value in (*disliked, *taste.best.values())}
+    named = [(option, values.get(_folded(option.value), option.value)) for option in question.options]
+    said = [
+        Directive(stance=Stance.AVOIDS if value in disliked else Stance.PREFERS, dimension=category, value=option.value)
+        for option, value in named
+    ]
+    fine = [option.value for option, value in named if value not in disliked]
+    best = next((option.value for option, value in named if value == taste.best.get(category)), None)
+    if best is not None:
+        said += [
+            Directive(stance=Stance.INSTEAD, dimension=category, value=best, over=other)
+            for other in fine
+            if other != best
+        ]
+    return tuple(said)
+
+
+def in_words(said: tuple[Directive, ...]) -> str:
+    """An answer as the person says it."""
+    avoided = [f"I don't want {each.value}" for each in said if each.stance is Stance.AVOIDS]
+    liked = [f"I like {each.value}" for each in said if each.stance is Stance.PREFERS]
+    rather = [f"I prefer {each.value} over {each.over}" for each in said if each.stance is Stance.INSTEAD]
+    return ". ".join([*liked, *rather, *avoided]) + "."
+
+
+def _folded(value: str) -> str:
+    return " ".join(value.casefold().split())

@@ -1,0 +1,265 @@
+"""What an app tells beside choices: signals, several picks and none, corrections, answers, sessions."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import ValidationError
+
+import schemas
+from sager_client import (
+    AsyncEventProducer,
+    Directive,
+    EventProducer,
+    Fit,
+    Injected,
+    NotAsked,
+    NotShown,
+    Option,
+    Question,
+    Ranking,
+    Scope,
+    Signal,
+    SlimSkill,
+    SlimSkills,
+    Stance,
+    question_of,
+)
+from streams.local.broker import free_port
+from tests.worlds import slate
+
+HEAT = {"item_id": "heat", "title": "Heat", "metadata": {"genres": ["Crime"]}}
+
+
+@pytest.fixture
+def events():
+    producer = EventProducer(f"127.0.0.1:{free_port()}")
+    yield producer
+    producer.end()
+
+
+def asking(ranking: Ranking) -> Ranking:
+    """The ranking, with a question."""
+    options = tuple(Option(attribute_id=f"preference:link:{name}", value=name) for name in ("wired", "bluetooth"))
+    question = Question(question_id="q1", dimension="link", text="Wired or Bluetooth?", options=options)
+    return ranking.model_copy(update={"injected": Injected(fit=Fit(nothing=0.2, suits=True, question=question))})
+
+
+# --- signals
+
+
+@pytest.mark.parametrize("signal", list(Signal))
+def test_every_known_signal_is_one_call(events: EventProducer, signal: Signal) -> None:
+    value = 4.0 if signal in (Signal.RATED, Signal.DWELLED) else None
+
+    sent = events.feedback("ann", "films", HEAT, signal, value, ranking_id="r1", session_id="s1")
+
+    theirs = schemas.decode(schemas.Feedback, sent.model_dump_json().encode())
+    assert (theirs.signal, theirs.value, theirs.item.title) == (signal.value, value, "Heat")
+    assert (theirs.ranking_id, theirs.session_id) == ("r1", "s1")
+
+
+def test_a_rating_may_have_any_scale(events: EventProducer) -> None:
+    assert events.feedback("ann", "films", HEAT, "rated", 7, scale=[0, 10]).scale == (0, 10)
+
+
+@pytest.mark.parametrize(
+    ("signal", "value", "why"),
+    [
+        ("rated", None, "rated needs a value"),
+        ("rated", 9, "the rating must be between 1"),
+        ("dwelled", -1, "0 or more"),
+        ("Shared!", None, "should match pattern"),
+    ],
+)
+def test_a_signal_that_says_nothing_is_refused_at_once(
+    events: EventProducer, signal: str, value: float | None, why: str
+) -> None:
+    with pytest.raises(ValidationError, match=why):
+        events.feedback("ann", "films", HEAT, signal, value)
+
+    assert events.pending == 0
+
+
+def test_an_apps_own_kind_is_sent_as_it_is(events: EventProducer) -> None:
+    assert events.feedback("ann", "films", HEAT, "shared").signal == "shared"
+
+
+# --- several picks, and none
+
+
+def test_several_picks_are_one_selection(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+    first, second, third, *_ = (item.item_id for item in ranking.candidates)
+
+    sent = events.selection(ranking, third, others=[first, second], in_order=True)
+
+    assert (sent.taken, sent.in_order) == ((third, first, second), True)
+
+
+def test_each_of_several_picks_must_have_been_shown(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+
+    with pytest.raises(NotShown, match="'no such film' does not stand"):
+        events.selection(ranking, ranking.candidates[0].item_id, others=["no such film"])
+
+
+def test_none_of_these_takes_nothing(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1), session_id="s1")
+
+    sent = events.none_of_these(ranking)
+    later = events.none_of_these(user_id="ann", ranking_id="r-17")
+
+    assert (sent.none_taken, sent.taken, sent.ranking_id, sent.session_id) == (True, (), ranking.ranking_id, "s1")
+    assert (later.none_taken, later.ranking_id) == (True, "r-17")
+
+
+def test_a_selection_without_an_item_is_refused_with_the_way_to_say_none(events: EventProducer) -> None:
+    with pytest.raises(TypeError, match=r"none_of_these\(\.\.\.\)"):
+        events.selection(events.ranking("ann", "films", slate(1)))
+
+
+def test_a_plain_choice_is_written_as_before(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+
+    written = events.selection(ranking, ranking.candidates[0].item_id).model_dump(mode="json")
+
+    assert not {"others", "in_order", "none_taken", "session_id"} & set(written)
+
+
+# --- corrections
+
+
+def test_a_correction_brings_what_the_person_sees(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1), session_id="s1")
+
+    sent = events.correct("ann", "films", "rather the second", ranking=ranking, scope="now")
+
+    assert sent.items == ranking.candidates
+    assert (sent.ranking_id, sent.session_id, sent.scope) == (ranking.ranking_id, "s1", Scope.NOW)
+
+
+def test_a_form_says_it_in_fields(events: EventProducer) -> None:
+    sent = events.correct(
+        "ann",
+        "films",
+        says=[
+            {"stance": "avoids", "dimension": "genre", "value": "horror"},
+            Directive(stance=Stance.INSTEAD, dimension="era", value="1990s", over="2010s"),
+            {"stance": "prefers", "bound": {"measure": "price", "below": 20}},
+        ],
+    )
+
+    assert [said.stance.value for said in sent.says] == ["avoids", "instead", "prefers"]
+    assert sent.says[2].bound is not None
+    assert sent.says[2].bound.below == 20
+
+
+def test_items_that_would_do_must_be_among_what_was_seen(events: EventProducer) -> None:
+    assert events.correct("ann", "films", items=[HEAT], suits=["heat"]).suits == ("heat",)
+    with pytest.raises(NotShown, match="'dune' is none of the items"):
+        events.correct("ann", "films", items=[HEAT], suits=["dune"])
+    with pytest.raises(NotShown, match="'dune' is none of the items"):
+        events.correct("ann", "films", "not this", item_id="dune")
+
+
+def test_a_correction_of_nothing_is_refused(events: EventProducer) -> None:
+    with pytest.raises(ValidationError, match="a correction needs text, says or suits"):
+        events.correct("ann", "films", "  ")
+
+
+def test_a_correction_is_not_sent_about_another_persons_ranking(events: EventProducer) -> None:
+    ranking = events.ranking("bob", "films", slate(1))
+
+    with pytest.raises(TypeError, match="the ranking says what was shown to whom"):
+        events.correct("ann", "films", "not the second", ranking=ranking)
+
+
+# --- questions
+
+
+def test_an_answer_is_a_correction_that_prefers_the_option(events: EventProducer) -> None:
+    ranking = asking(events.ranking("ann", "headphones", slate(1)))
+
+    by_value = events.answer(ranking, "bluetooth")
+    by_id = events.answer(ranking, "preference:link:bluetooth", scope=Scope.SESSION)
+
+    assert (by_value.answers, by_value.scope, by_value.items) == ("q1", None, ranking.candidates)
+    assert [(said.stance.value, said.dimension, said.value) for said in by_value.says] == [
+        ("prefers", "link", "bluetooth")
+    ]
+    assert (by_id.says, by_id.scope) == (by_value.says, Scope.SESSION)
+
+
+def test_what_was_not_asked_cannot_be_answered(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "headphones", slate(1))
+
+    assert question_of(ranking) is None
+    with pytest.raises(NotAsked, match="asks nothing"):
+        events.answer(ranking, "bluetooth")
+    with pytest.raises(NotAsked, match="'radio' is none of the options, which are wired, bluetooth"):
+        events.answer(asking(ranking), "radio")
+
+
+def test_a_rank_request_may_ask_for_a_question_within_a_session(events: EventProducer) -> None:
+    asked = events.rank_request("ann", "films", slate(1), clarify=True, session_id="s1")
+    plain = events.rank_request("ann", "films", slate(1))
+
+    assert (asked.clarify, asked.session_id) == (True, "s1")
+    assert not {"clarify", "session_id"} & set(plain.model_dump(mode="json"))
+
+
+async def test_all_of_it_is_awaited_too() -> None:
+    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
+    ranking = asking(await events.ranking("ann", "films", slate(1)))
+
+    sent = [
+        await events.feedback("ann", "films", HEAT, "liked"),
+        await events.none_of_these(ranking),
+        await events.correct("ann", "films", "no horror"),
+        await events.answer(ranking, "wired"),
+    ]
+
+    assert [type(event).TOPIC for event in sent] == ["feedback", "selections", "corrections", "corrections"]
+    assert events.pending == 5
+    events._events.end()
+
+
+# --- the slim skill of a session
+
+
+def slim(session: str | None, until: datetime | None, text: str) -> SlimSkill:
+    return SlimSkill(
+        event_id="e1",
+        occurred_at=datetime.now(UTC),
+        user_id="ann",
+        domain="films",
+        skill_version=3,
+        text="likes: noir",
+        tokens=3,
+        session_id=session,
+        session_until=until,
+        session_text=text,
+    )
+
+
+@pytest.mark.parametrize(
+    ("skill", "told"),
+    [
+        (
+            slim("s1", datetime.now(UTC) + timedelta(hours=1), "likes: noir | now: westerns"),
+            "likes: noir | now: westerns",
+        ),
+        (slim("s1", datetime.now(UTC) - timedelta(seconds=1), "likes: noir | now: westerns"), "likes: noir"),
+        (slim("s2", datetime.now(UTC) + timedelta(hours=1), "likes: noir | now: westerns"), "likes: noir"),
+        (slim("s1", datetime.now(UTC) + timedelta(hours=1), ""), "likes: noir"),
+        (slim(None, None, ""), "likes: noir"),
+    ],
+    ids=["lasts", "over", "another", "adds nothing", "none"],
+)
+def test_a_session_has_its_say_while_it_lasts(skill: SlimSkill, told: str) -> None:
+    skills = SlimSkills(f"127.0.0.1:{free_port()}")
+    skills._take(schemas.compound_key("ann", "films"), schemas.encode(skill))
+
+    assert skills.get("ann", "films", "s1") == told
+    assert skills.get("ann", "films") == "likes: noir"
+    assert skills.get("bob", "films", "s1") == ""

@@ -1,0 +1,150 @@
+"""What the person said, in the order of a list: what they do not want is last, whoever ranks and whatever was asked."""
+
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.attributes import fact_ids
+from operators.rank.said import Said
+from operators.retrieve import Retrieved
+from operators.stated import item_attribute, statement_id
+from operators.steps.rank import Rank
+from schemas import (
+    ONE,
+    Bound,
+    Evidence,
+    ItemFacts,
+    Measure,
+    PolicySkill,
+    Scope,
+    Session,
+    SessionLine,
+    Stance,
+    Statement,
+    Tier,
+)
+from tests.builders import NOW, a_skill, an_attribute, id_of, item_facts
+
+STEP = Rank()
+NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
+LIKED = an_attribute(NOIR, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9)
+
+
+def said(stance: Stance, text: str, **more: object) -> Statement:
+    dimension, value = text.split(": ")
+    fields = {
+        "statement_id": statement_id(stance, id_of(text)),
+        "stance": stance,
+        "attribute_id": id_of(text),
+        "dimension": dimension,
+        "value": value,
+        "said_at": NOW,
+        "evidence": Evidence(event_id="w1"),
+        **more,
+    }
+    return Statement.model_validate(fields)
+
+
+def order(
+    skill: PolicySkill, items: list[ItemFacts], asked: str = "", session_id: str | None = None
+) -> tuple[str, ...]:
+    lines = STEP.within(skill, STEP.lines(skill), NOW, session_id)
+    heard = STEP.heard(skill, items, NOW, session_id)
+    return STEP.order(items, lines, asked, Retrieved(), "seed", heard=heard)
+
+
+ITEMS = [item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR)]
+
+
+def test_what_the_person_does_not_want_is_last_however_much_they_took_it() -> None:
+    skill = a_skill(LIKED, stated=(said(Stance.AVOIDS, NOIR),))
+
+    assert order(skill, ITEMS)[-1] == "a"
+    assert order(skill, ITEMS, asked="noir")[-1] == "a"
+
+
+def test_a_model_s_order_honours_it_too() -> None:
+    skill = a_skill(stated=(said(Stance.AVOIDS, NOIR),))
+    heard = STEP.heard(skill, ITEMS, NOW)
+
+    assert heard.said.honoured(["a", "c", "b"]) == ("c", "b", "a")
+    assert heard.fit is not None
+    assert heard.fit.honoured == ("avoids:preference:genre:noir",)
+    assert heard.fit.against == {"a": "avoids:preference:genre:noir"}
+
+
+def test_what_they_prefer_comes_before_what_they_took() -> None:
+    some = an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1)
+
+    assert order(a_skill(some), ITEMS)[0] == "a"
+    assert order(a_skill(some, stated=(said(Stance.PREFERS, WAR),)), ITEMS)[0] == "c"
+
+
+def test_this_instead_of_that_puts_one_up_and_the_other_down() -> None:
+    skill = a_skill(LIKED, stated=(said(Stance.INSTEAD, WAR, over=id_of(NOIR), times=4),))
+
+    assert order(skill, ITEMS) == ("c", "b", "a") or order(skill, ITEMS)[0] == "c"
+    assert order(skill, ITEMS)[0] == "c"
+
+
+def test_one_item_that_they_do_not_want_says_nothing_of_others_like_it() -> None:
+    about = {"item_id": "a", "attribute_id": item_attribute("a"), "dimension": "item", "value": "A"}
+    skill = a_skill(LIKED, stated=(said(Stance.AVOIDS, NOIR, **about),))
+    items = [*ITEMS, item_facts("d", NOIR)]
+
+    assert (order(skill, items)[0], order(skill, items)[-1]) == ("d", "a")
+
+
+def test_a_bound_puts_what_is_outside_last_and_leaves_alone_what_was_not_measured() -> None:
+    priced = {"dear": 30.0, "cheap": 10.0}
+    items = [ItemFacts(item_id=name, measures={"price": price}) for name, price in priced.items()]
+    bound = said(Stance.PREFERS, "price: below 20", bound=Bound(measure=Measure.PRICE, below=20.0), scope=Scope.NOW)
+    heard = STEP.heard(a_skill(stated=(bound,)), [*items, ItemFacts(item_id="unpriced")], NOW)
+
+    assert heard.said.against == {"dear"}
+
+
+def test_what_is_over_decides_nothing() -> None:
+    over = said(Stance.AVOIDS, NOIR, until=NOW - timedelta(minutes=1))
+    of_another_session = said(Stance.AVOIDS, NOIR, scope=Scope.SESSION, session_id="s2")
+
+    for statement in (over, of_another_session):
+        heard = STEP.heard(a_skill(stated=(statement,)), ITEMS, NOW, "s1")
+        assert not heard.said.decides
+
+
+def test_a_session_ranks_by_what_was_taken_in_it_and_no_other_does() -> None:
+    lines = (SessionLine(attribute_id=id_of(WAR), dimension="genre", value="war", taken=3 * ONE, expected=ONE // 3),)
+    session = Session(session_id="s1", last_at=NOW, until=NOW + timedelta(hours=2), lines=lines)
+    skill = a_skill(an_attribute(NOIR, Tier.LOW, taken=ONE, expected=ONE // 2, support=1), sessions=(session,))
+
+    assert order(skill, ITEMS, session_id="s1")[0] == "c"
+    assert order(skill, ITEMS)[0] == order(skill, ITEMS, session_id="s2")[0] == "a"
+    later = STEP.within(skill, skill.attributes, NOW + timedelta(hours=3), "s1")
+    assert later == skill.attributes
+
+
+def test_who_said_nothing_is_ranked_as_before() -> None:
+    heard = STEP.heard(a_skill(LIKED), ITEMS, NOW)
+
+    assert (heard.fit, heard.said) == (None, Said())
+    assert heard.told(ITEMS, ["c", "b", "a"]) is None
+
+
+@given(
+    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8),
+    st.sets(st.sampled_from([NOIR, SAGA, WAR]), max_size=2),
+    st.sampled_from(["", "noir", "something about war"]),
+)
+def test_no_candidate_that_is_avoided_stands_before_one_that_is_not(
+    facts: list[str], avoided: set[str], asked: str
+) -> None:
+    """A directive is honoured by the very next ranking, whatever else speaks for a candidate."""
+    items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
+    skill = a_skill(LIKED, stated=tuple(said(Stance.AVOIDS, each) for each in sorted(avoided)))
+    unwanted = {item.item_id for item in items if {id_of(each) for each in avoided} & set(fact_ids(item.facts))}
+
+    places = [name in unwanted for name in order(skill, items, asked)]
+
+    assert places == sorted(places)
