@@ -9,7 +9,8 @@ from schemas import Fact, ItemFacts
 from tests.builders import facts
 from tests.unit.understand.understand_builders import understood
 
-TABLE = Path(__file__).parent / "sentences.tsv"
+TABLE = Path(__file__).with_name("sentences.tsv")
+UNSEEN = Path(__file__).with_name("sentences-unseen.tsv")
 VOCABULARY = facts(
     *("colour: purple", "colour: schwarz", "genre: horror", "genre: comedy", "genre: romantic comedy"),
     *("genre: krimi", "genre: komödie", "feature: noise cancelling"),
@@ -26,8 +27,19 @@ def _shown(item_id: str, title: str, price: float, year: float, rating: float, *
 
 
 ITEMS = (
-    _shown("h1", "Okapi One", 50, 2020, 4.0, "wearing_style: in-ear design", "colour: red", "connection: bluetooth link"),
-    _shown("h2", "Fennec Two", 80, 2022, 4.5, "wearing_style: on-ear design", "colour: blue", "connection: wired connection"),
+    _shown(
+        "h1", "Okapi One", 50, 2020, 4.0, "wearing_style: in-ear design", "colour: red", "connection: bluetooth link"
+    ),
+    _shown(
+        "h2",
+        "Fennec Two",
+        80,
+        2022,
+        4.5,
+        "wearing_style: on-ear design",
+        "colour: blue",
+        "connection: wired connection",
+    ),
     _shown(
         "h3",
         "Quokka Three",
@@ -56,10 +68,10 @@ def told(found: Understood) -> list[str]:
     return [*map(_told, found.says), *(f"suits #{item}" for item in found.suits)]
 
 
-def sentences() -> list[tuple[str, list[str], str | None]]:
+def sentences(table: Path) -> list[tuple[str, list[str], str | None]]:
     """The sentence, what it says and the item in question, line by line."""
     rows = []
-    for line in TABLE.read_text(encoding="utf-8").splitlines():
+    for line in table.read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
         left, _, text = line.partition("\t")
@@ -72,20 +84,21 @@ def read_of(text: str, about: str | None) -> Understood:
     return understood(text, ITEMS, vocabulary=VOCABULARY, item_id=about, domain="headphones")
 
 
-@pytest.mark.parametrize(("text", "said", "about"), sentences(), ids=lambda part: part if isinstance(part, str) else None)
+@pytest.mark.parametrize(("text", "said", "about"), sentences(TABLE))
 def test_a_sentence_says_what_it_says(text: str, said: list[str], about: str | None) -> None:
     assert sorted(told(read_of(text, about))) == sorted(said)
 
 
-def test_what_is_understood_was_said() -> None:
-    rows = [(said, told(read_of(text, about))) for text, said, about in sentences()]
+def test_nothing_is_understood_that_was_not_said_and_little_is_missed() -> None:
+    rows = [(said, told(read_of(text, about))) for text, said, about in (*sentences(TABLE), *sentences(UNSEEN))]
     right = sum(len(set(said) & set(found)) for said, found in rows)
 
     precision = right / sum(len(found) for _, found in rows)
     recall = right / sum(len(said) for said, _ in rows)
 
-    assert (precision, recall) == (1.0, 1.0)
-    assert len(rows) >= 150
+    assert precision == 1.0
+    assert recall > 0.97
+    assert len(rows) > 400
 
 
 def test_what_is_said_of_somebody_else_is_told() -> None:
