@@ -42,6 +42,18 @@ def warm() -> None:
         language_of(name)
 
 
+def worth_asking(correction: Correction, read: Understood) -> bool:
+    """Whether a model may be asked what rules did not understand.
+
+    Never about what is somebody else's taste, nor about texts that no pattern reads on purpose: those that would order
+    a machine about, and those that mean the opposite of what they say.
+    """
+    if read.is_understood or read.about is not About.THE_PERSON or correction.says or not correction.text.strip():
+        return False
+    spelt = "".join(f"{token.text} " for token in tokens(correction.text))
+    return not any(language_of(name).unread.search(spelt) for name in LANGUAGES)
+
+
 def _by_words(
     correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
 ) -> Understood:
