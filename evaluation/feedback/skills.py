@@ -207,14 +207,12 @@ class Skills:
         against: set[str] = set(fit.against) if fit is not None else set()
         for said in avoided:
             alone = Candidate(item_id=f"{said.dimension}={said.value}", metadata={str(said.dimension): said.value})
-            [name] = fact_ids(self.facts([alone])[0].facts)
-            marks = [
-                name in having[item_id]
-                for item_id in next_offer.order
-                if name in having[item_id] or item_id not in against
-            ]
-            is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.honoured
-            self.directed.append(Directed(marks == sorted(marks), is_named))
+            # Of what may not be learned there is no fact, and nothing to honour.
+            for name in fact_ids(self.facts([alone])[0].facts):
+                judged = [item_id for item_id in next_offer.order if name in having[item_id] or item_id not in against]
+                marks = [name in having[item_id] for item_id in judged]
+                is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.honoured
+                self.directed.append(Directed(marks == sorted(marks), is_named))
 
     def _keep(self, scenario: Scenario, outcome: str, skill: PolicySkill) -> None:
         self.outcomes[outcome] += 1

@@ -1,7 +1,8 @@
 """`sager eval feedback`: how fast a person is understood who answers in words, before and after their taste shifts."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,7 +41,6 @@ class _Run:
     asking: "Played"
     silent: "Played"
     remembers: "Played"
-    llm_calls: int = field(default=0)
 
 
 def feedback(
@@ -98,16 +98,16 @@ async def _play(found: "Scenarios", how: "Replies", passes: int, stages: "Stages
     skills = Skills(how)
     others = Others(skills)
     played = await Play(found, skills, passes, asks=asks, aside=others).run(stages.at)
-    compared = [
-        await Play(found, Skills(how), 1, asks=each, phases=(1,)).run(
-            lambda stage, done, total, what=name: stages.at(f"{what}: {stage}", done, total)
-        )
-        for each, name in ((True, "with questions"), (False, "without"))
-    ]
-    remembers = await Play(found, Remembers(), passes).run(
-        lambda stage, done, total: stages.at(f"yardstick: {stage}", done, total)
-    )
-    return _Run(played, skills, others, *compared, remembers)
+    compared = {}
+    for each, name in ((True, "with questions"), (False, "without")):
+        tell = partial(_at, stages, name)
+        compared[each] = await Play(found, Skills(how), 1, asks=each, phases=(1,)).run(tell)
+    remembers = await Play(found, Remembers(), passes).run(partial(_at, stages, "yardstick"))
+    return _Run(played, skills, others, compared[True], compared[False], remembers)
+
+
+def _at(stages: "Stages", what: str, stage: str, done: int, total: int) -> None:
+    stages.at(f"{what}: {stage}", done, total)
 
 
 def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]]:
@@ -151,7 +151,7 @@ def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]
         {
             "line": "summary",
             **_phases(run.played),
-            "llm_calls": run.llm_calls,
+            "llm_calls": 0,
             "clarifications": sum(turn.asked for each in run.played.passes for turn in each.turns),
             "replies": how.value,
             "people": len({user_id for user_id, _ in found.persons()}),
