@@ -139,6 +139,12 @@ class Outcome:
         return self.outcome, self.order, self.skill, self.slim
 
     @property
+    def learned(self) -> str:
+        """What the log, the skill and the slim skill say."""
+        diffs = [json.loads(encode(diff)) for diff in self.diffs]
+        return json.dumps([self.skill, self.stated, self.slim, diffs], ensure_ascii=False).casefold()
+
+    @property
     def kept(self) -> str:
         """All that stays or goes out, but for ids."""
         diffs = [json.loads(encode(diff)) for diff in self.diffs]

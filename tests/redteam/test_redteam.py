@@ -21,6 +21,8 @@ HELD, BOUNDED = "held", "bounded"
 SEEDED = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
 COMEDY = "avoids:preference:genre:comedy"
 """What the person says beside the attack, where they say anything."""
+SAID = ("correction", "feedback")
+"""Channels whose events are kept as they are, as requests are, and of which a skill takes nothing that orders."""
 
 
 def by_rules(case: Case) -> Outcome:
@@ -51,6 +53,8 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
     out = by_rules(case)
 
     assert leaks(case, out) == []
+    if case.channel in SAID and case.attack:
+        assert case.attack.casefold() not in out.learned
     match case.holds:
         case "refused":
             assert out.refused == ["private"]
