@@ -48,8 +48,8 @@ from streams.settings import Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.agents.contrast import count as count_contrast
-from streams.worker.agents.evolve import count as count_version
 from streams.worker.pipeline import Pipeline
+from streams.worker.versions import count as count_version
 
 WARM_ROUNDS = 2
 CONVERSIONS = ("validate_json", "validate_python", "to_json", "to_python")

@@ -10,7 +10,10 @@ from enum import StrEnum
 from operators.clocks import is_ahead
 from operators.contrast import contrast_id
 from schemas import (
+    Abstention,
     Contrast,
+    Correction,
+    Feedback,
     Interaction,
     Model,
     Ranking,
@@ -22,7 +25,7 @@ from schemas import (
     known_as,
 )
 
-SENT_BY_APPS = (Interaction, RankRequest, Ranking, Selection, SkillCommand)
+SENT_BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, SkillCommand)
 """Whose times are bounded. Requests to forget are not refused for any time, and nothing goes by theirs."""
 
 
@@ -65,11 +68,11 @@ def _forgets(receipt: Receipt, event: Model) -> bool:
 def id_of(event: Model) -> str | None:
     """The id by which an event is known among its person's; None where nothing is learned from it."""
     match event:
-        case Ranking() | Selection():
+        case Ranking() | Selection() | Abstention():  # a ranking has one answer, and is known by it
             return contrast_id(event.user_id, event.ranking_id)
         case RankRequest():
             return contrast_id(event.user_id, event.request_id)
-        case Interaction() | Contrast() | SkillCommand() | SkillDiff():
+        case Interaction() | Contrast() | Feedback() | Correction() | SkillCommand() | SkillDiff():
             return event.event_id
         case _:
             return None

@@ -106,3 +106,22 @@ def from_fact(
         confirmed_at=confirmed_at,
         evidence=(evidence,) if evidence else (),
     )
+
+
+_NAMED = re.compile(r"(?:preference|criterion):([a-z][a-z0-9_]{0,39}):(\S.{0,119})")
+
+
+def facts_named(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts that lines and ids of attributes are about, each once; of an id with its words in normal form.
+
+    >>> facts_named((), ["preference:genre:science-fiction", "pattern:price:cheaper"])
+    (Fact(dimension='genre', value='science fiction'),)
+    """
+    known: dict[str, Fact] = {}
+    for line in lines:
+        if _NAMED.fullmatch(line.attribute_id):
+            known.setdefault(line.attribute_id, Fact(dimension=line.dimension, value=line.value))
+    for name in (each for some in names for each in some):
+        if name not in known and (found := _NAMED.fullmatch(name)) is not None:
+            known[name] = Fact(dimension=found[1], value=found[2].replace("-", " "))
+    return tuple(known.values())

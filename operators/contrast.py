@@ -1,7 +1,8 @@
 """Contrast (paper 2.5): joins a user's rankings with their selections, whatever their order of arrival.
 
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
-answers a ranking; the same one again is a repeat, another one is refused.
+answers a ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a
+repeat, another one is refused, also where the first was that nothing was taken: the list has been judged by then.
 
 Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
 `overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that
@@ -16,6 +17,7 @@ from functools import lru_cache
 from operators.applied import with_applied
 from operators.outcome import arm_of
 from schemas import (
+    Abstention,
     Answered,
     Candidate,
     Contrast,
@@ -39,6 +41,7 @@ class Outcome(StrEnum):
 
     OPENED = "opened"
     MATCHED = "matched"
+    ABSTAINED = "abstained"
     WAITING = "waiting"
     REPEATED = "repeated"
     NOT_IN_RANKING = "not-in-ranking"
@@ -81,6 +84,7 @@ class Step:
         state: the user's rings afterwards.
         outcome: the event's own outcome.
         contrast: the contrast that it completes, if any.
+        abstention: the abstention that it completes, if nothing was taken.
         refused: selections that can never be matched, each with the reason and its position.
         expired: how many rankings dropped out of the ring without a selection.
     """
@@ -88,6 +92,7 @@ class Step:
     state: OpenRankings
     outcome: Outcome
     contrast: Contrast | None = None
+    abstention: Abstention | None = None
     refused: tuple[tuple[WaitingSelection, Outcome], ...] = ()
     expired: int = 0
 
@@ -97,13 +102,13 @@ class Step:
         return self.expired > 0 or any(outcome is Outcome.NO_RANKING for _, outcome in self.refused)
 
 
-def reverse_rank(candidates: Sequence[ItemFacts], chosen: str) -> tuple[ItemFacts, ...]:
+def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFacts, ...]:
     """The unchosen items, lowest ranked first: easy contrasts, then the near-misses (paper 2.5).
 
-    >>> [i.item_id for i in reverse_rank([ItemFacts(item_id=i) for i in "abcd"], chosen="b")]
+    >>> [i.item_id for i in reverse_rank([ItemFacts(item_id=i) for i in "abcd"], "b")]
     ['d', 'c', 'a']
     """
-    return tuple(item for item in reversed(candidates) if item.item_id != chosen)
+    return tuple(item for item in reversed(candidates) if item.item_id not in taken)
 
 
 @lru_cache(maxsize=4_096)
@@ -115,6 +120,11 @@ def slot_of(ranking_id: str) -> int:
 def contrast_id(user_id: str, ranking_id: str) -> str:
     """The id of the contrast from a user's selection in this ranking, the same however often it is built."""
     return derived_id("contrast", user_id, ranking_id)
+
+
+def abstention_id(user_id: str, ranking_id: str) -> str:
+    """The id of what is told of a list from which a user took nothing, the same however often it is built."""
+    return derived_id("abstention", user_id, ranking_id)
 
 
 def on_ranking(
@@ -145,6 +155,7 @@ def on_ranking(
         wish=wish,
         facets=() if wish else ranking.injected.facets,
         features=None if wish else _features(ranking),
+        session_id=None if wish else ranking.session_id,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
     if waiting is not None:
@@ -187,7 +198,7 @@ def on_selection(
     arrived = WaitingSelection(selection=selection, source=source)
     answer = _answer(state, selection.ranking_id)
     if answer is not None:
-        if answer.item_id == selection.item_id:
+        if _is_same(answer, selection):
             return Step(fenced, Outcome.REPEATED)
         return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
     ranking = next((r for r in state.rankings if r.ranking_id == selection.ranking_id), None)
@@ -196,7 +207,7 @@ def on_selection(
         return replace(step, refused=((arrived, step.outcome),)) if step.outcome.refused else step
     if any(w.selection.ranking_id == selection.ranking_id for w in state.waiting):
         first = next(w.selection for w in state.waiting if w.selection.ranking_id == selection.ranking_id)
-        if first.item_id == selection.item_id:
+        if _is_same(first, selection):
             return Step(fenced, Outcome.REPEATED)
         return Step(fenced, Outcome.ALREADY_ANSWERED, refused=((arrived, Outcome.ALREADY_ANSWERED),))
     waiting = (*state.waiting, arrived)
@@ -212,20 +223,28 @@ def _answer(state: OpenRankings, ranking_id: str) -> Answered | None:
     return next((a for a in state.answered if a.ranking_id == ranking_id), None)
 
 
+def _is_same(answer: Answered | Selection, selection: Selection) -> bool:
+    """Whether a selection says what was answered before: the same items, in whatever order."""
+    return {answer.item_id, *answer.others} == {selection.item_id, *selection.others}
+
+
 def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection, limits: RingLimits) -> Step:
     selection = waiting.selection
-    rank = next((n for n, item in enumerate(ranking.candidates, 1) if item.item_id == selection.item_id), None)
-    if rank is None:
+    shown = {item.item_id: item for item in ranking.candidates}
+    if not shown.keys() >= set(selection.taken):
         return Step(state, Outcome.NOT_IN_RANKING)
-    answered = (*state.answered, Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id))
+    answer = Answered(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
             "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),
-            "answered": answered[-limits.answered :],
+            "answered": (*state.answered, answer)[-limits.answered :],
         }
     )
     if ranking.wish is not None:
         return Step(settled, Outcome(ranking.wish.value))
+    if selection.item_id is None:
+        return Step(settled, Outcome.ABSTAINED, abstention=_abstention(state.user_id, ranking, selection))
+    names = [item.item_id for item in ranking.candidates]
     contrast = Contrast(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
         occurred_at=selection.occurred_at,
@@ -233,12 +252,34 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         domain=ranking.domain,
         ranking_id=ranking.ranking_id,
         instruction=ranking.instruction,
-        chosen=ranking.candidates[rank - 1],
-        chosen_rank=rank,
-        unchosen=reverse_rank(ranking.candidates, selection.item_id),
-        skill_version=selection.skill_version if selection.skill_version is not None else ranking.skill_version,
+        chosen=shown[selection.item_id],
+        chosen_rank=names.index(selection.item_id) + 1,
+        also=tuple(shown[name] for name in selection.others),
+        in_order=selection.in_order and bool(selection.others),
+        unchosen=reverse_rank(ranking.candidates, *selection.taken),
+        skill_version=_version(ranking, selection),
         arm=ranking.arm,
         facets=ranking.facets,
         features=ranking.features,
+        session_id=selection.session_id or ranking.session_id,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)
+
+
+def _abstention(user_id: str, ranking: OpenRanking, selection: Selection) -> Abstention:
+    return Abstention(
+        event_id=abstention_id(user_id, ranking.ranking_id),
+        occurred_at=selection.occurred_at,
+        user_id=user_id,
+        domain=ranking.domain,
+        ranking_id=ranking.ranking_id,
+        instruction=ranking.instruction,
+        shown=ranking.candidates,
+        skill_version=_version(ranking, selection),
+        arm=ranking.arm,
+        session_id=selection.session_id or ranking.session_id,
+    )
+
+
+def _version(ranking: OpenRanking, selection: Selection) -> int:
+    return ranking.skill_version if selection.skill_version is None else selection.skill_version

@@ -1,14 +1,16 @@
 """Forgetting, as pure functions: the receipt after a request, and state without one of a person's lines."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, contrast_id
+from operators.merge.statements import Subject
 from operators.redact import is_placeholder
+from operators.understand import Understood
 from schemas import (
     Fact,
     ForgetRequest,
@@ -169,6 +171,25 @@ def fit_to_restore(command: SkillCommand, skill: PolicySkill, receipt: Receipt |
         and (line.attribute_id in held or line_of(skill.user_id, skill.domain, line.attribute_id) not in gone)
     )
     return command.model_copy(update={"lines": kept})
+
+
+def said_still(
+    understood: Understood, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
+) -> Understood:
+    """What may be learned from words that were said at one of these moments.
+
+    Nothing of a line that was forgotten since. The words themselves may speak of it too: then none of them are kept.
+    """
+    at = min(moments)
+    if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
+        return understood
+
+    def is_forgotten(name: str | None) -> bool:
+        return name is not None and receipt.covers_line(line_of(user_id, domain, name), at)
+
+    about = [(read, Subject.of(read.directive, {})) for read in understood.says]
+    kept = (read for read, told in about if not (is_forgotten(told.attribute_id) or is_forgotten(told.over)))
+    return replace(understood, says=tuple(replace(read, words="") for read in kept))
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:

@@ -4,7 +4,18 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.habits.axes import POLES
-from schemas import Attribute, Change, Judgement, SkillDiff, Tally, line_of
+from schemas import (
+    Attribute,
+    Change,
+    Evidence,
+    Judgement,
+    Session,
+    SkillDiff,
+    Statement,
+    StatementChange,
+    Tally,
+    line_of,
+)
 
 FORGOTTEN = "forgotten"
 
@@ -44,6 +55,8 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     named += [c.attribute_id for c in diff.changes]
     named += [r.attribute_id for r in diff.refused]
     named += [name for said in diff.judged for name in _names_in(said)]
+    named += [name for each in diff.stated for name in _names_of(each)]
+    named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
 
 
@@ -54,20 +67,38 @@ def redacted_line(attribute: Attribute, line: str) -> Attribute:
     )
 
 
+def of_line(statement: Statement, line: str) -> bool:
+    """Whether a statement of a redacted log stands for one about the line of this digest."""
+    return placeholder(line) in (statement.attribute_id, statement.over)
+
+
 def _names_in(said: Judgement) -> list[str]:
     """The lines of which a judgement speaks: the one judged, and the one that says what is quoted."""
     return [said.attribute_id] if said.quoted is None else [said.attribute_id, fact_id(said.quoted)]
+
+
+def _names_of(change: StatementChange) -> list[str]:
+    """What a change of a statement names: the statement, and the lines that it is about."""
+    said = change.statement
+    about = [] if said is None else [said.attribute_id, *filter(None, [said.over])]
+    # Where it is gone, its id tells what it was about: the stance, and then the line.
+    return [change.statement_id, change.statement_id.partition(":")[2], *about]
 
 
 def _without(diff: SkillDiff, line: str) -> SkillDiff:
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
 
-    if diff.analysis:
-        diff = diff.model_copy(update={"analysis": ""})
+    is_named = names_line(diff, line)
+    diff = _without_words(diff)
+    if diff.session is not None:
+        diff = diff.model_copy(update={"session": session_without(diff.session, is_meant)})
+    if diff.stated:
+        stated = tuple(_statement_without(each, diff, line) for each in diff.stated)
+        diff = diff.model_copy(update={"stated": stated})
     if diff.tally is not None:
         diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
-    if not names_line(diff, line):
+    if not is_named:
         return diff
 
     def change(each: Change) -> Change:
@@ -86,6 +117,7 @@ def _without(diff: SkillDiff, line: str) -> SkillDiff:
                 r.model_copy(update={"attribute_id": placeholder(line)}) if is_meant(r.attribute_id) else r
                 for r in diff.refused
             ),
+            "stated": tuple(each.model_copy(update={"reason": ""}) for each in diff.stated),
             "judged": tuple(
                 said.model_copy(
                     update={
@@ -99,11 +131,54 @@ def _without(diff: SkillDiff, line: str) -> SkillDiff:
     )
 
 
+def _without_words(diff: SkillDiff) -> SkillDiff:
+    """The diff without what a model thought and what the person said, in their words."""
+    if diff.analysis:
+        diff = diff.model_copy(update={"analysis": ""})
+    if diff.heard is not None and diff.heard.words:
+        diff = diff.model_copy(update={"heard": diff.heard.model_copy(update={"words": ""})})
+    if any(each.statement is not None and each.statement.words for each in diff.stated):
+        stated = tuple(
+            each
+            if each.statement is None
+            else each.model_copy(update={"statement": each.statement.model_copy(update={"words": ""})})
+            for each in diff.stated
+        )
+        diff = diff.model_copy(update={"stated": stated})
+    return diff
+
+
+def _statement_without(change: StatementChange, diff: SkillDiff, line: str) -> StatementChange:
+    """A change of a statement that names nothing of the line. Two of one line stay two: each has a name of its own."""
+
+    def digest(name: str) -> str:
+        return line_of(diff.user_id, diff.domain, name)
+
+    if line not in map(digest, _names_of(change)):
+        return change
+    said, name = change.statement, placeholder(digest(change.statement_id))
+    if said is not None:
+        gone: dict[str, object] = {"statement_id": name}
+        if line == digest(said.statement_id) or line == digest(said.attribute_id):
+            gone |= {"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN}
+            gone |= {"item_id": None, "bound": None, "evidence": Evidence(event_id=said.evidence.event_id)}
+        if said.over is not None and line == digest(said.over):
+            gone["over"] = placeholder(line)
+        said = said.model_copy(update=gone)
+    return change.model_copy(update={"statement_id": name, "statement": said})
+
+
+def session_without(session: Session, is_meant: Callable[[str], bool]) -> Session:
+    """The session without a line: it is told whole with every event, so that nothing rests on what is taken out."""
+    kept = tuple(each for each in session.lines if not is_meant(each.attribute_id))
+    return session if kept == session.lines else session.model_copy(update={"lines": kept})
+
+
 def _tally_without(tally: Tally, is_meant: Callable[[str], bool], instead: str) -> Tally:
     """The counts, those of the line under another name; of a habit, whose counts speak of nothing else, none."""
     kept: dict[str, object] = {
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
-        for counts in ("begun", "lines", "places")
+        for counts in ("begun", "lines", "places", "drift")
     }
     gone = {pole.axis for pole in POLES if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in gone}

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from .base import Event
+from .base import Event, is_nothing
 from .events import MAX_CANDIDATES
 from .fields import DomainField, Identifier, Instruction, UserIdField
 from .items import ItemFacts
@@ -25,4 +25,4 @@ class Abstention(Event):
     shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     skill_version: int = Field(default=0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = None
-    session_id: Identifier | None = None
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)

@@ -59,6 +59,7 @@ class OpenRanking(Model):
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     features: Features | None = None
     size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded. 0: it is alone.")
+    session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
 
 
 class WaitingSelection(Model):

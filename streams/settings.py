@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -23,6 +23,8 @@ from streams.logs import LogFormat
 PRICED_TOKENS = 1_000_000
 """LLM prices are per this many tokens."""
 
+SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+Weight = Annotated[float, Field(ge=-1, le=1)]
 
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID")
 """Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
@@ -256,6 +258,14 @@ class Settings(BaseSettings):
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
+    signals: dict[SignalName, Weight] = Field(
+        default_factory=dict,
+        max_length=64,
+        description='What signals of feedback count, -1 to 1, as {"shared": 0.5}; known kinds may be set otherwise.',
+    )
+    session_idle_seconds: float = Field(
+        default=7_200, ge=60, le=604_800, description="How long after its last event a person's session is over."
+    )
     privacy: bool = Field(default=True, description="Keep personal data and sensitive categories out of what is kept.")
     sensitive: dict[str, frozenset[Category]] = Field(
         default_factory=dict, description='Categories that a domain may learn, as {"books": ["religion"]}.'

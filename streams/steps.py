@@ -1,6 +1,10 @@
 """The steps as the settings have them; the worker and what-if share them."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 from operators.merge import DEFAULT_LIMITS, MergeLimits
+from operators.signals import Signals
 from operators.steps import Evolve
 from operators.steps.rank import Rank
 from streams.privacy import privacy_of
@@ -8,10 +12,23 @@ from streams.settings import Settings
 from streams.vouching import vouching_of
 
 
+def limits_of(settings: Settings) -> MergeLimits:
+    """The limits of the merge, of which a deployment sets one: how long a session lasts."""
+    return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
+
+
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
     """How skills evolve, for arms of which nobody is told: without slim skills, seals and a graph."""
     vouching = vouching_of(settings)
-    return Evolve(limits, privacy_of(settings), settings.warmup_rounds, vouching=vouching, mode=settings.evolve_mode)
+    signals = Signals.of(settings.signals)
+    return Evolve(
+        limits,
+        privacy_of(settings),
+        settings.warmup_rounds,
+        vouching=vouching,
+        mode=settings.evolve_mode,
+        signals=signals,
+    )
 
 
 def rank_of(settings: Settings) -> Rank:

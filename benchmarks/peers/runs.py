@@ -136,9 +136,10 @@ def _add(stdin: IO[str], stdout: IO[str], chosen: Iterator[Choice], folder: Path
 def told(choice: Choice) -> str:
     """A choice as a person would tell it."""
     shown = {candidate.item_id: candidate for candidate in choice.ranking.candidates}
-    taken = shown.pop(choice.selection.item_id)
+    [name] = choice.selection.taken
+    taken = shown.pop(name)
     others = ", ".join(candidate.title for candidate in shown.values())
-    facts = ", ".join(f"{name} {value}" for name, value in taken.metadata.items())
+    facts = ", ".join(f"{key} {value}" for key, value in taken.metadata.items())
     return f"I was shown {others} and {taken.title}. I took {taken.title} ({facts}) from {choice.ranking.ranking_id}."
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from operators.attributes import CRITERION_DIMENSIONS, attribute_id
+from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
 from operators.privacy import Privacy
 from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
 from schemas import (
@@ -146,7 +146,11 @@ class Subject:
 
     def private(self, domain: str, privacy: Privacy) -> str | None:
         """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""
-        return None if self.bound is not None else privacy.refuses(domain, self.dimension, self.value)
+        if self.bound is not None:
+            return None
+        about = [(self.dimension, self.value)]
+        about += [(fact.dimension, fact.value) for fact in facts_named((), [self.over] if self.over else [])]
+        return next(filter(None, (privacy.refuses(domain, *each) for each in about)), None)
 
 
 def _attribute(dimension: str, value: str) -> str:

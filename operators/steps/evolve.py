@@ -13,7 +13,7 @@ from operator import is_
 
 from operators.chain import seal
 from operators.evolve import Proposal, Replacement, validate
-from operators.forget import fit_to_restore, what_remains
+from operators.forget import fit_to_restore, said_still, what_remains
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,
@@ -310,18 +310,25 @@ class Evolve:
             source: where the event stands.
         """
         skill, moments = state.skill, _moments(correction, source)
-        if state.receipt is not None and state.receipt.covers(correction.domain, *moments):
-            return Effects(Outcome.FORGOTTEN, skill)
-        if holds(skill, correction.event_id, source):
-            return Effects(Outcome.REPEATED, skill)
+        if (outcome := self.done_with(state, correction, source)) is not None:
+            return Effects(outcome, skill)
+        user_id, domain = correction.user_id, correction.domain
+        left_of_it = said_still(understood, user_id, domain, state.receipt, *moments)
+        if left_of_it is not understood:
+            understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is About.ANOTHER or not understood.is_understood:
             outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
             return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
-        user_id, domain = correction.user_id, correction.domain
         known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
         left = [item for item in known if item is not None]
         diff = resolve_correction(skill, correction, left, understood, source, state.usual, self.limits, self.privacy)
         return self._evolved(Outcome.CORRECTED, state, diff)
+
+    def done_with(self, state: State, correction: Correction, source: Position | None = None) -> Outcome | None:
+        """Why nobody need be asked what a correction says; None where it is neither forgotten nor known already."""
+        if state.receipt is not None and state.receipt.covers(correction.domain, *_moments(correction, source)):
+            return Outcome.FORGOTTEN
+        return Outcome.REPEATED if holds(state.skill, correction.event_id, source) else None
 
     def abstain(self, state: State, abstention: Abstention, source: Position | None = None) -> Effects:
         """What a list does of which the person took nothing: nothing to any line, and something to what may suit."""

@@ -30,15 +30,15 @@ def fingerprint(changed: Mapping[str, object]) -> str:
     return blake2b(orjson.dumps({name: str(changed[name]) for name in sorted(changed)}), digest_size=8).hexdigest()
 
 
-def is_behind(state: ShadowSkill, live: PolicySkill, commands: str) -> bool:
+def is_behind(state: ShadowSkill, live: PolicySkill, *told: str) -> bool:
     """Whether a shadow must start again from the live skill, because it would say what the person took back.
 
     Args:
         state: the shadow, which has come to all that is before the event in hand.
         live: the live skill before this event.
-        commands: the full name of the topic of commands.
+        told: the full names of the topics on which a person says what is to be, of commands above all.
     """
     if live.version < state.live_version:  # it was forgotten since
         return True
-    commanded = (held for held in live.applied if held.topic == commands)
-    return not all(is_applied(state.skill.applied, held) for held in commanded)
+    said = (held for held in live.applied if held.topic in told)
+    return not all(is_applied(state.skill.applied, held) for held in said)

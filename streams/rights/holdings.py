@@ -19,7 +19,10 @@ from streams.rights.portable.ownership import ELSEWHERE, OF_USERS, Owner, owner_
 from streams.settings import Settings
 
 NEAREST = 5
-_BY_APPS = ("interactions", "rankings", "rank-requests", "selections", "skill-commands")
+_BY_APPS = (
+    *("interactions", "rankings", "rank-requests", "selections", "feedback", "corrections"),
+    "skill-commands",
+)
 """Where somebody may stand before they have a skill."""
 
 Counts = Counter[str | None]

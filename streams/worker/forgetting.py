@@ -17,7 +17,7 @@ from operators.contrast import SLOTS
 from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_known, with_scope
 from operators.merge import OutOfOrder, fold, next_diff
 from operators.propagate import all_touches, forgotten_touch, neighbour_of
-from operators.redact import placeholder, redacted
+from operators.redact import of_line, placeholder, redacted
 from operators.seals import resealed
 from schemas import (
     BadRecord,
@@ -33,8 +33,10 @@ from schemas import (
     Profile,
     ReasonedBy,
     Receipt,
+    Said,
     SkillDiff,
     SlimSkill,
+    StatementChange,
     compound_key,
     decode,
     derived_id,
@@ -273,10 +275,12 @@ class Forgetting:
         name = placeholder(request.line or "")
         held = next((a for a in again.attributes if a.attribute_id == name), None)
         gone = () if held is None else (Change(kind=ChangeKind.FORGOTTEN, attribute_id=name, before=held.tier),)
+        unsaid = (each.statement_id for each in again.stated if of_line(each, request.line or ""))
         diff = next_diff(
             again,
             request,
             changes=gone,
+            stated=tuple(StatementChange(kind=Said.FORGOTTEN, statement_id=each) for each in unsaid),
             evidence=Evidence(event_id=request.event_id),
             is_contrast=False,
             reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),

@@ -14,8 +14,9 @@ from operators.contrast import Outcome
 from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
+from operators.steps.evolve import Outcome as Evolved
 from operators.vouch import Held
-from schemas import ChangeKind, Refusal, Tier, WeightAction
+from schemas import ChangeKind, Refusal, Tier, WeightAction, Wish
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
@@ -28,7 +29,7 @@ OUTCOMES = {
     "prior": ("counted", "repeated", "forgotten"),
     "rank": ("ranked",),
     "contrast": tuple(outcome.value for outcome in Outcome),
-    "evolve": ("evolved", "commanded", "forgotten", "repeated", "frozen", "given-up"),
+    "evolve": (*(outcome.value for outcome in Evolved if outcome.value != "counted"), Wish.NOT_REMEMBERED, "given-up"),
     "propagate": ("gathered", "forgotten", "repeated"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
@@ -38,6 +39,10 @@ SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed",
 SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
 """Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
+STATED, OBSERVED, FADED = "stated", "observed", "faded"
+"""How it is seen that a taste has changed: the person says so, what they take says so, or nothing confirms it."""
+CORRECTION = "correction"
+"""What a diff calls the event that it answers, where that is one."""
 AT = (3, 5)
 """The depths at which NDCG is told, as in the paper's tables."""
 
@@ -117,6 +122,31 @@ SELECTION_RANK = Histogram(
 )
 NDCG = Counter(
     "sager_selection_ndcg", "Sum of NDCG@3 and NDCG@5 over selections, by domain and arm.", ["domain", "arm", "at"]
+)
+SEVERAL_TAKEN = Counter(
+    "sager_several_taken", "Selections of more than one item of a list, by domain and arm.", ["domain", "arm"]
+)
+ABSTENTIONS = Counter(
+    "sager_abstentions", "Lists of which nothing was taken, said so by the app, by domain and arm.", ["domain", "arm"]
+)
+SIGNALS = Counter(
+    "sager_signals", "Signals about items, by domain, kind and what became of them.", ["domain", "signal", "outcome"]
+)
+CORRECTIONS = Counter(
+    "sager_corrections", "What people said about rankings or items, by domain and what became of it.",
+    ["domain", "outcome"],
+)  # fmt: skip
+STATEMENTS = Counter(
+    "sager_statements", "Statements of skills that came or went, by domain, stance and change.",
+    ["domain", "stance", "change"],
+)  # fmt: skip
+SHIFTS = Counter(
+    "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed or faded.",
+    ["domain", "kind"],
+)  # fmt: skip
+QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, by domain.", ["domain"])
+NOTHING_SUITS = Counter(
+    "sager_nothing_suits", "Rankings of ours of which probably nothing suits, by domain.", ["domain"]
 )
 SHADOW_EVENTS = Counter(
     "sager_shadow_events", "Events that a shadow arm has finished, by what became of them.", ["outcome"]

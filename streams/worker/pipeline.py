@@ -26,6 +26,7 @@ from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import secret_of
 from streams.settings import Settings
+from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items.shared import Items
 from streams.worker.reasoning.global_skills import GlobalSkills
@@ -85,7 +86,7 @@ class Pipeline:
     items: Items = field(init=False)
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
-    merge_limits: MergeLimits = field(default_factory=MergeLimits)
+    merge_limits: MergeLimits = field(init=False)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
@@ -98,6 +99,7 @@ class Pipeline:
     def __post_init__(self) -> None:
         self.reader.tell(self._note_acknowledged)
         self.privacy = privacy_of(self.settings)
+        self.merge_limits = limits_of(self.settings)
         self.ring_limits = RingLimits(
             rankings=self.settings.open_rankings // SLOTS, waiting=self.settings.waiting_selections // SLOTS
         )

@@ -1,10 +1,24 @@
 """A user's skill as it is now, or what they start from."""
 
-from schemas import Contrast, Interaction, PolicySkill, Profile, RankRequest, SkillCommand, compound_key
+from schemas import (
+    Abstention,
+    Contrast,
+    Correction,
+    Feedback,
+    Interaction,
+    PolicySkill,
+    Profile,
+    RankRequest,
+    SkillCommand,
+    compound_key,
+)
 from streams.worker.pipeline import Pipeline
 
+OfAPerson = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand | RankRequest
+"""What is about one person in one domain."""
 
-def newest(pipeline: Pipeline, record: Contrast | Interaction | SkillCommand | RankRequest) -> PolicySkill:
+
+def newest(pipeline: Pipeline, record: OfAPerson) -> PolicySkill:
     """The user's skill; before their first choice the seed, at version 0."""
     user_id, domain = record.user_id, record.domain
     key = compound_key(user_id, domain)

@@ -101,9 +101,12 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
 
 ROLES: dict[Role, Access] = {
     Role.APP: Access(
-        "sends what was shown and taken, reads slim skills and the answers to its rank requests",
+        "sends what was shown, taken and said, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=("items", "interactions", "rank-requests", "rankings", "selections"),
+        writes=(
+            *("items", "interactions", "rank-requests", "rankings", "selections"),
+            *("feedback", "corrections"),
+        ),
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
@@ -138,7 +141,7 @@ ROLES: dict[Role, Access] = {
     Role.ADVOCATE: Access(
         "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "receipts"),
-        writes=("skill-commands", "forget-requests"),
+        writes=("skill-commands", "corrections", "forget-requests"),
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(

@@ -14,6 +14,7 @@ from operators.options import EvolveMode
 from operators.whatif import fingerprint
 from streams.exceptions import StreamsError
 from streams.settings import Settings
+from streams.steps import limits_of
 
 SETTINGS: Final = (
     "reasoner",
@@ -97,7 +98,7 @@ def knobs_of(settings: Settings, changed: Mapping[str, Any]) -> Knobs:
     own = {name: _none(value) for name, value in changed.items() if name in SETTINGS}
     # Made anew, not copied, so that the values are checked.
     settings = Settings(**{**settings.model_dump(), **own}) if own else settings
-    limits, rules = _changed(DEFAULT_LIMITS, "merge", changed), _changed(RulesReasoner(), "rules", changed)
+    limits, rules = _changed(limits_of(settings), "merge", changed), _changed(RulesReasoner(), "rules", changed)
     idle = [name for name in changed if name in OF_TIERS or name.startswith("rules.")]
     if idle and settings.evolve_mode is EvolveMode.COUNTS:
         raise BadKnob(

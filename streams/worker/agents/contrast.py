@@ -1,4 +1,4 @@
-"""Agent `contrast`: rankings and selections, in any order, into contrasts (paper 2.5).
+"""Agent `contrast`: rankings and selections, in any order, into contrasts and abstentions (paper 2.5).
 
 Two Faust agents over one table, so that one topic can be held back while the other catches up.
 """
@@ -14,7 +14,7 @@ from operators.options import EvolveMode
 from operators.outcome import Arm, gain
 from operators.steps import rank
 from operators.steps.contrast import State, on_ranking, on_selection
-from schemas import Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
+from schemas import Abstention, Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
 from streams.settings import ReasonerName, Settings
 from streams.steps import rank_of
 from streams.worker import metrics
@@ -95,21 +95,22 @@ class Contrasts:
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
 
     async def _settle(self, event: Any, key: bytes, step: Step) -> str:
-        """Send first, then forget: after a crash between the two the same contrast is sent again, and known."""
+        """Send first, then forget: after a crash between the two the same record is sent again, and known."""
         pipeline = self._pipeline
-        if step.contrast is not None:
-            contrast = self._with_facets(step.contrast)
-            raw = encode(contrast)
-            pipeline.hand_over(raw, contrast)
-            await pipeline.send(event, Contrast.TOPIC, step.state.user_id.encode(), raw)
+        answer = step.abstention if step.contrast is None else self._with_facets(step.contrast)
+        if answer is not None:
+            raw = encode(answer)
+            pipeline.hand_over(raw, answer)
+            await pipeline.send(event, answer.TOPIC, step.state.user_id.encode(), raw)
         for waiting, outcome in step.refused:
-            detail = f"ranking {waiting.selection.ranking_id}, item {waiting.selection.item_id}"
+            taken = ", ".join(waiting.selection.taken) or "none"
+            detail = f"ranking {waiting.selection.ranking_id}, item {taken}"
             original = None if waiting.source == position_of(event.message) else encode(waiting.selection)
             await self._selections.dead_letter(event, waiting.source, outcome.value, detail, original)
         await pipeline.write(pipeline.open_rankings, event, key, step.state)
         metrics.EXPIRED.inc(step.expired)
-        if step.contrast is not None:
-            count(step.contrast)
+        if answer is not None:
+            count(answer)
         return step.outcome.value
 
     def _with_facets(self, contrast: Contrast) -> Contrast:
@@ -135,10 +136,19 @@ def reads_facets(settings: Settings) -> bool:
     return settings.retrieve and not by_counts
 
 
-def count(contrast: Contrast) -> None:
-    """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm."""
-    domain = metrics.DOMAINS.label(contrast.domain)
-    arm = metrics.ARMS.label(contrast.arm or Arm.NO_SKILL.value)
-    metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(contrast.chosen_rank)
+def count(answer: Contrast | Abstention) -> None:
+    """What the ranking was worth: Hit@k and NDCG@k online, by domain and policy arm.
+
+    Of several items that were taken the first counts: one list is one hit or none, however much is taken of it. A list
+    of which nothing was taken has no place to count; how many there were is a number of its own.
+    """
+    domain = metrics.DOMAINS.label(answer.domain)
+    arm = metrics.ARMS.label(answer.arm or Arm.NO_SKILL.value)
+    if isinstance(answer, Abstention):
+        metrics.labelled(metrics.ABSTENTIONS, domain, arm).inc()
+        return
+    if answer.also:
+        metrics.labelled(metrics.SEVERAL_TAKEN, domain, arm).inc()
+    metrics.labelled(metrics.SELECTION_RANK, domain, arm).observe(answer.chosen_rank)
     for at in metrics.AT:
-        metrics.labelled(metrics.NDCG, domain, arm, at).inc(gain(contrast.chosen_rank, at))
+        metrics.labelled(metrics.NDCG, domain, arm, at).inc(gain(answer.chosen_rank, at))

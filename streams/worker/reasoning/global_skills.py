@@ -7,8 +7,9 @@ end, and a GlobalTable is recovered anew at every rebalance.
 from collections.abc import Mapping
 from typing import cast
 
+from operators.attributes import facts_named
 from operators.evidence import fixed
-from schemas import Attribute, BadRecord, GlobalSkill, Source, Tier, decode
+from schemas import Attribute, BadRecord, Fact, GlobalSkill, Source, Tier, decode
 from streams.kafka.follower import Follower
 from streams.settings import Settings
 
@@ -19,6 +20,7 @@ class GlobalSkills:
     def __init__(self, settings: Settings) -> None:
         self._held: dict[bytes, GlobalSkill] = {}
         self._usual: dict[bytes, dict[str, int]] = {}
+        self._vocabulary: dict[bytes, tuple[Fact, ...]] = {}
         self._follower = Follower(settings, GlobalSkill.TOPIC, self.take)
 
     def start(self) -> None:
@@ -31,6 +33,7 @@ class GlobalSkills:
 
     def take(self, key: bytes, value: bytes | None) -> None:
         """Hold a record of the topic; one that cannot be read is the materializer's to report."""
+        self._vocabulary.pop(key, None)
         if value is None:
             self._held.pop(key, None)
             self._usual.pop(key, None)
@@ -61,6 +64,16 @@ class GlobalSkills:
         """How many of the domain's users took an item lately, for the items that most took."""
         skill = self._held.get(domain.encode())
         return cast("Mapping[str, int]", skill.items) if skill else {}
+
+    def vocabulary(self, domain: str) -> tuple[Fact, ...]:
+        """Facts of the domain that words can name: of the template's lines, and of what its users have and take."""
+        key = domain.encode()
+        skill = self._held.get(key)
+        if skill is None:
+            return ()
+        if key not in self._vocabulary:
+            self._vocabulary[key] = facts_named(skill.attributes, skill.shares, skill.usual)
+        return self._vocabulary[key]
 
 
 def _as_template(line: Attribute) -> Attribute:

@@ -19,6 +19,7 @@ from schemas import (
     Memory,
     RankRequest,
     ReasonedBy,
+    SlimSkill,
     compound_key,
 )
 from streams.lru import LruCache
@@ -73,7 +74,7 @@ class Answers:
         items = [self._pipeline.facts_of(request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in context.retrieved.companions.items() if name in known}
-        text = "" if self._step.by is RankSkill.NONE else short.record.text
+        text = "" if self._step.by is RankSkill.NONE else _text(short.record, request)
         task = Task(items, request.instruction, context.facets, companions, text, seed=request.request_id)
         asks = context.asks and (slim_by is None or slim_by.fallback is None)
         used = self._pipeline.learned_weights.of(request.domain)
@@ -195,6 +196,13 @@ class Answers:
         weighed = self._step.weighed(task.items, spoken, task.instruction, task.seed, weights, heard)
         by = ReasonedBy(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features
+
+
+def _text(short: SlimSkill, request: RankRequest) -> str:
+    """What a slim skill says: in its own session, until that is over, with what it adds."""
+    is_of_it = short.session_id is not None and short.session_id == request.session_id
+    is_on = short.session_until is not None and request.occurred_at < short.session_until
+    return short.session_text if short.session_text and is_of_it and is_on else short.text
 
 
 def _kept(by: ReasonedBy) -> ReasonedBy:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -20,7 +20,8 @@ from operators.evolve import (
     without_model,
 )
 from operators.options import EvolveMode
-from schemas import Contrast, PolicySkill, ReasonedBy
+from operators.understand import Understood, understand
+from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.ordered import Abandoned, Stale
@@ -101,6 +102,12 @@ class Reasoning:
             return replace(rules.rewrite(contrast), reasoned_by=told)
 
         return await self._retry(lambda: replacer.replace(contrast, skill), by_rules)
+
+    async def understand(
+        self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
+    ) -> Understood:
+        """What a person's words say, by rules."""
+        return understand(correction, items, skill, vocabulary)
 
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
         delay = FIRST_WAIT_SECONDS

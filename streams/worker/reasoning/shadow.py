@@ -3,8 +3,8 @@
 The live path comes first in every respect. The arm is handed an event when all of the live skill is out, works on it
 in a task of its own, and is waited for by nobody: not by the next event, not by an acknowledgement, not by a rebalance.
 So what is bounded is what may wait for it; beyond that, and at a crash, the arm misses choices, which is counted. It
-never misses a command of a person for long: one whose live skill has applied a command that the shadow has not starts
-again from the live skill.
+never misses a command or a correction of a person for long: one whose live skill has applied one that the shadow has
+not starts again from the live skill.
 """
 
 import asyncio
@@ -15,10 +15,14 @@ from typing import Any
 
 from operators.evolve import ReasonerUnavailable
 from operators.outcome import gain
-from operators.steps.evolve import Outcome, State
+from operators.steps import Evolve
+from operators.steps.evolve import Effects, Outcome, State
 from operators.whatif import Lines, Side, in_share, is_behind, place
 from schemas import (
+    Abstention,
     Contrast,
+    Correction,
+    Feedback,
     Interaction,
     ItemFacts,
     PolicySkill,
@@ -43,6 +47,8 @@ AT_ONCE = 8
 MOST_WAITING = 256
 """Events that may wait for the arm; what comes then, it misses."""
 LIVE = "live"
+Said = Feedback | Correction | Abstention
+"""What a person says beside their choices."""
 
 
 def shadow_of(pipeline: Pipeline) -> "Shadow | None":
@@ -80,7 +86,7 @@ class Shadow:
         self._pipeline = pipeline
         self._side, self._live_lines, self._knobs = side, live_lines, knobs
         self._name, self._share = pipeline.settings.shadow_name, pipeline.settings.shadow_share
-        self._commands = pipeline.settings.topic(SkillCommand.TOPIC)
+        self._told = tuple(pipeline.settings.topic(model.TOPIC) for model in (SkillCommand, Correction))
         self._room = asyncio.Semaphore(AT_ONCE)
         self._last_of_user: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -105,6 +111,10 @@ class Shadow:
     def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position, known: Receipt | None) -> None:
         """Count an item taken without a list on the shadow too; at once back."""
         self._offer(visit.user_id, partial(self._on_visit, event, visit, item, position, known))
+
+    def heard(self, event: Any, record: Said, act: Callable[[Evolve, State], Effects], known: Receipt | None) -> None:
+        """Apply what the person said to the shadow too; at once back. `act`: the step that did it to the live skill."""
+        self._offer(record.user_id, partial(self._on_heard, event, record, act, known))
 
     def _offer(self, user_id: str, work: Callable[[], Awaitable[str]]) -> None:
         if not in_share(user_id, self._name, self._share):
@@ -149,7 +159,7 @@ class Shadow:
         if self._pipeline.receipt(contrast.user_id) != known:
             raise Forgotten
         state = self._read(contrast)
-        if state is None or is_behind(state, live, self._commands):
+        if state is None or is_behind(state, live, *self._told):
             if state is not None:
                 metrics.SHADOW_EVENTS.labels("restarted").inc()
             state = await self._write(event, live, live, known)
@@ -191,11 +201,24 @@ class Shadow:
             await self._hold(event, state.model_copy(update={"skill": effects.skill}), known)
         return effects.outcome.value
 
+    async def _on_heard(
+        self, event: Any, record: Said, act: Callable[[Evolve, State], Effects], known: Receipt | None
+    ) -> str:
+        if self._pipeline.receipt(record.user_id) != known:
+            raise Forgotten
+        state = self._read(record)
+        if state is None:
+            return "not-followed"
+        effects = act(self._side.step, self._state(state.skill))
+        if effects.version is not None:
+            await self._hold(event, state.model_copy(update={"skill": effects.skill}), known)
+        return effects.outcome.value
+
     def _state(self, skill: PolicySkill) -> State:
         side, domain = self._side, skill.domain
         return State(skill, usual=side.usual(domain), popularity=side.popularity(domain))
 
-    def _read(self, record: Contrast | Interaction | SkillCommand) -> ShadowSkill | None:
+    def _read(self, record: Contrast | Interaction | SkillCommand | Said) -> ShadowSkill | None:
         """What this arm holds of the user; what another one held before counts as nothing."""
         key = compound_key(record.user_id, record.domain)
         state = self._pipeline.read(self._pipeline.shadow_skills, key, ShadowSkill)

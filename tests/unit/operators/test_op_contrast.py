@@ -1,6 +1,8 @@
 """Rankings joined with selections, in whatever order they come (paper 2.5, DESIGN 6)."""
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from operators.contrast import (
     Outcome,
     RingLimits,
     Step,
+    abstention_id,
     contrast_id,
     on_ranking,
     on_selection,
@@ -17,6 +20,7 @@ from operators.contrast import (
 )
 from schemas import (
     TOPICS,
+    Abstention,
     Contrast,
     Fact,
     Injected,
@@ -25,10 +29,11 @@ from schemas import (
     Position,
     Ranking,
     Selection,
+    Wish,
     decode,
     encode,
 )
-from tests.builders import USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
+from tests.builders import NOW, USER, a_position, a_ranking, a_selection, facts, open_rankings, read_item
 
 Event = Ranking | Selection
 DEFAULT = RingLimits()
@@ -144,6 +149,117 @@ class TestAnyOrder:
         ranking, selection = a_ranking("r1"), a_selection("r1", "i3")
 
         assert contrasts(run(ranking, selection)) == contrasts(run(selection, ranking))
+
+
+def nothing_taken(ranking_id: str = "r1", **more: Any) -> Selection:
+    return Selection(
+        event_id=f"none-{ranking_id}", occurred_at=NOW, user_id=USER, ranking_id=ranking_id, none_taken=True, **more
+    )
+
+
+def names(items: Sequence[ItemFacts]) -> list[str]:
+    return [item.item_id for item in items]
+
+
+class TestSeveral:
+    def test_unchosen_is_what_was_not_taken_at_all(self) -> None:
+        [contrast] = contrasts(run(a_ranking("r1", [*"abcde"]), a_selection("r1", "b", others=("d", "a"))))
+
+        assert contrast.chosen.item_id == "b"
+        assert contrast.chosen_rank == 2
+        assert names(contrast.also) == ["d", "a"]
+        assert names(contrast.unchosen) == ["e", "c"]
+        assert not contrast.in_order
+
+    def test_order_of_taking_is_told_where_it_is_known(self) -> None:
+        [contrast] = contrasts(run(a_ranking("r1"), a_selection("r1", "i3", others=("i1",), in_order=True)))
+
+        assert (contrast.chosen.item_id, names(contrast.also), contrast.in_order) == ("i3", ["i1"], True)
+
+    def test_one_item_is_in_no_order(self) -> None:
+        [contrast] = contrasts(run(a_ranking("r1"), a_selection("r1", "i3", in_order=True)))
+
+        assert contrast == contrasts(run(a_ranking("r1"), a_selection("r1", "i3")))[0]
+
+    def test_one_that_was_never_shown_refuses_them_all(self) -> None:
+        steps = run(a_ranking("r1"), a_selection("r1", "i1", others=("i2", "other")), a_selection("r1", "i1"))
+
+        assert [step.outcome for step in steps] == [Outcome.OPENED, Outcome.NOT_IN_RANKING, Outcome.MATCHED]
+
+    @pytest.mark.parametrize("waits", [True, False])
+    def test_the_same_items_in_another_order_are_a_repeat_and_fewer_are_another_answer(self, waits: bool) -> None:
+        first: list[Event] = [a_selection("r1", "i1", others=("i2",))]
+        events = first if waits else [a_ranking("r1"), *first]
+
+        steps = run(*events, a_selection("r1", "i2", others=("i1",)), a_selection("r1", "i1"))
+
+        assert [step.outcome for step in steps[-2:]] == [Outcome.REPEATED, Outcome.ALREADY_ANSWERED]
+
+
+class TestNothingTaken:
+    @pytest.mark.parametrize("is_late", [True, False])
+    def test_it_becomes_an_abstention_with_all_that_was_shown(self, is_late: bool) -> None:
+        ranking = a_ranking("r1", ["a", "b"], instruction="dark", injected=Injected(skill_version=7, arm="b"))
+        events: list[Event] = [nothing_taken(), ranking] if is_late else [ranking, nothing_taken()]
+
+        step = run(*events)[-1]
+
+        assert (step.outcome, step.contrast) == (Outcome.ABSTAINED, None)
+        assert step.abstention == Abstention(
+            event_id=abstention_id(USER, "r1"),
+            occurred_at=NOW,
+            user_id=USER,
+            domain="books",
+            ranking_id="r1",
+            instruction="dark",
+            shown=tuple(ItemFacts(item_id=name, facts=facts(f"genre: {name}")) for name in "ab"),
+            skill_version=7,
+            arm="b",
+        )
+        assert not step.state.rankings
+
+    def test_the_first_answer_stands_whichever_it_is(self) -> None:
+        steps = run(a_ranking("r1"), nothing_taken(), nothing_taken(), a_selection("r1", "i1"))
+        assert [step.outcome.value for step in steps[1:]] == ["abstained", "repeated", "already-answered"]
+
+        steps = run(a_ranking("r1"), a_selection("r1", "i1"), nothing_taken())
+        assert steps[-1].outcome is Outcome.ALREADY_ANSWERED
+
+        steps = run(nothing_taken(), a_selection("r1", "i1"), a_ranking("r1"))
+        assert [step.outcome.value for step in steps] == ["waiting", "already-answered", "abstained"]
+
+    def test_its_id_is_not_the_contrasts(self) -> None:
+        assert abstention_id(USER, "r1") != contrast_id(USER, "r1")
+
+    @pytest.mark.parametrize("wish", list(Wish))
+    def test_of_a_list_that_is_not_to_be_remembered_nothing_is_told(self, wish: Wish) -> None:
+        opened = on_ranking(open_rankings(), a_ranking("r1"), read_item, a_position(0), wish=wish).state
+
+        step = on_selection(opened, nothing_taken(), a_position(1, "sager.selections"))
+
+        assert (step.outcome.value, step.abstention) == (wish.value, None)
+
+
+class TestSession:
+    def test_the_selections_session_is_told_or_else_the_rankings(self) -> None:
+        ranking = a_ranking("r1", session_id="s1")
+
+        def told(selection: Selection) -> str | None:
+            step = run(ranking, selection)[-1]
+            answer = step.contrast or step.abstention
+            assert answer is not None
+            return answer.session_id
+
+        assert told(a_selection("r1", "i1")) == "s1"
+        assert told(a_selection("r1", "i1", session_id="s2")) == "s2"
+        assert told(nothing_taken()) == "s1"
+
+    def test_what_is_absent_is_not_written(self) -> None:
+        step = run(a_ranking("r1"), a_ranking("r2"), a_selection("r1", "i1"))[-1]
+
+        assert step.contrast is not None
+        for raw in (encode(step.contrast), encode(step.state)):
+            assert not any(name in raw for name in (b"session_id", b"also", b"in_order", b"others"))
 
 
 class TestRefused:

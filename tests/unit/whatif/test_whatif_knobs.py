@@ -22,12 +22,12 @@ def test_settings_limits_and_rules_are_changed_by_name() -> None:
     assert knobs_of(Settings(warmup_rounds=3), {"warmup_rounds": "none"}).settings.warmup_rounds is None
 
 
-def test_every_limit_and_number_of_the_rules_is_a_knob_but_the_seeds() -> None:
+def test_every_limit_and_number_of_the_rules_is_a_knob_but_the_seeds_and_the_sessions() -> None:
     known = {f"merge.{each.name}" for each in fields(MergeLimits)} | {
         f"rules.{each.name}" for each in fields(RulesReasoner)
     }
 
-    assert known - set(NAMES) == {"merge.seed_characters", "rules.name"}
+    assert known - set(NAMES) == {"merge.seed_characters", "merge.session", "rules.name"}
 
 
 @pytest.mark.parametrize("name", ["privacy", "sensitive", "statinit", "prefix", "weaken_window", "merge.nothing"])

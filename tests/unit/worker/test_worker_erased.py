@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 
 from operators.clocks import TOLERANCE
 from schemas import (
+    Correction,
     DeadLetter,
+    Directive,
+    Feedback,
     ForgetRequest,
     Interaction,
     Memory,
@@ -25,6 +28,7 @@ from schemas import (
     Receipt,
     Selection,
     SkillCommand,
+    Stance,
     Stated,
 )
 from tests.builders import a_candidate, a_command, a_rank_request, an_interaction
@@ -43,21 +47,29 @@ CLAIMS: dict[str, timedelta] = {
     "in half an hour": 30 * MINUTE,
     "in a thousand years": timedelta(days=365_000),
 }
-KINDS = ("interaction", "choice", "command", "rank request")
-Event = Interaction | Ranking | Selection | SkillCommand | RankRequest
+KINDS = ("interaction", "choice", "command", "rank request", "signal", "words", "nothing taken")
+OF_A_LIST = ("choice", "nothing taken")
+Event = Interaction | Ranking | Selection | SkillCommand | RankRequest | Feedback | Correction
 
 
 def events_of(kind: str, number: int, at: datetime) -> Sequence[Event]:
     """What an app sends of one thing that Ann does, all of it with this time."""
-    if kind == "interaction":
-        item = a_candidate(f"film-{number % 4}", genres=["Drama", "Noir"])
-        return [an_interaction(item, event_id=f"i{number}", user_id=ANN, domain="films", occurred_at=at)]
-    if kind == "choice":
-        return [each.model_copy(update={"occurred_at": at}) for each in choice(number, ANN)]
-    if kind == "rank request":
-        return [a_rank_request(event_id=f"q{number}", user_id=ANN, domain="films", occurred_at=at)]
+    ranking, selection = choice(number, ANN)
+    whose: dict[str, Any] = {"user_id": ANN, "domain": "films"}
+    item = a_candidate(f"film-{number % 4}", genres=["Drama", "Noir"])
+    unwanted = Directive(stance=Stance.AVOIDS, dimension="genre", value=f"genre {number}")
     line = Stated(dimension="mood", value=f"mood {number}")
-    return [a_command(event_id=f"c{number}", user_id=ANN, domain="films", occurred_at=at, line=line, action="add")]
+    sent = {"event_id": f"{kind}{number}", "occurred_at": at, **whose}
+    made: dict[str, Sequence[Event]] = {
+        "interaction": [an_interaction(item, **sent)],
+        "choice": [ranking, selection],
+        "nothing taken": [ranking, selection.model_copy(update={"item_id": None, "none_taken": True})],
+        "signal": [Feedback(item=item, signal="hidden" if number % 2 else "liked", **sent)],
+        "words": [Correction(says=(unwanted,), **sent)],
+        "rank request": [a_rank_request(**sent)],
+        "command": [a_command(line=line, action="add", **sent)],
+    }
+    return [each.model_copy(update={"occurred_at": at}) for each in made[kind]]
 
 
 def request(at: datetime, name: str = "please", **scope: Any) -> ForgetRequest:
@@ -147,7 +159,7 @@ async def test_what_comes_from_the_future_is_a_dead_letter(deployment: FakeDeplo
     assert {letter.reason for letter in log.values(DeadLetter)} == {"from-the-future"}
     assert len(log.values(DeadLetter)) == 2 * len(events)
     assert learned(log) == []
-    assert len(log.of("rankings")) == 2 * (kind == "choice"), "nothing was ranked"
+    assert len(log.of("rankings")) == 2 * (kind in OF_A_LIST), "nothing was ranked"
 
 
 @pytest.mark.parametrize("clock", [LONG_AGO, datetime.now(UTC) - timedelta(hours=1), FOR_EVER])

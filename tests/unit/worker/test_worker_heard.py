@@ -1,0 +1,379 @@
+"""What people say of items and lists reaches the skill, once, in any order, whatever happens to the worker."""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from operators.chain import breaks
+from operators.contrast import abstention_id, contrast_id
+from operators.merge import fold
+from schemas import (
+    Abstention,
+    Candidate,
+    Contrast,
+    Correction,
+    DeadLetter,
+    Directive,
+    Feedback,
+    PolicySkill,
+    Ranking,
+    RankRequest,
+    Selection,
+    ShadowSkill,
+    SkillDiff,
+    Stance,
+    compound_key,
+    encode,
+)
+from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
+from streams.worker import metrics
+from tests.builders import a_time
+from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, settings_in
+from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
+from tests.worlds import film
+
+ANN = "ann"
+KEY = compound_key(ANN, "films")
+Sent = Ranking | Selection | Feedback | Correction
+
+
+def signal(kind: str, number: int = 2, of: int = 3, **more: Any) -> Feedback:
+    """She tells what she thinks of a film, in some other way than by taking it."""
+    return Feedback(
+        event_id=f"{kind}-{number}",
+        occurred_at=a_time() + timedelta(seconds=100 + number),
+        user_id=ANN,
+        domain="films",
+        item=Candidate(**film(of)),
+        signal=kind,
+        **more,
+    )
+
+
+def said(number: int = 0, text: str = "", **more: Any) -> Correction:
+    """She says that she wants no horror, or something else, while she sees some films."""
+    horror = Directive(stance=Stance.AVOIDS, dimension="genre", value="Horror")
+    what = {} if text else {"says": (horror,)}
+    return Correction(
+        event_id=f"said-{number}",
+        occurred_at=a_time() + timedelta(seconds=200 + number),
+        user_id=ANN,
+        domain="films",
+        text=text,
+        items=tuple(Candidate(**film(each)) for each in range(FILMS)),
+        **{**what, **more},
+    )
+
+
+def nothing_taken(number: int) -> tuple[Ranking, Selection]:
+    """A list of which she takes nothing."""
+    ranking, selection = choice(number, ANN)
+    return ranking, selection.model_copy(update={"item_id": None, "none_taken": True})
+
+
+def several_taken(number: int) -> tuple[Ranking, Selection]:
+    """A list of which she takes two."""
+    ranking, selection = choice(number, ANN)
+    other = next(each.item_id for each in ranking.candidates if each.item_id != selection.item_id)
+    return ranking, selection.model_copy(update={"others": (other,)})
+
+
+def all_of_it() -> list[Sent]:
+    """Something of every kind, each of which changes her skill."""
+    return [
+        *choice(0, ANN),
+        *several_taken(1),
+        *nothing_taken(2),
+        signal("liked", of=1),
+        signal("returned", of=2),
+        said(),
+        said(1, suits=("film-4",)),
+    ]
+
+
+TOLD = {
+    *(contrast_id(ANN, f"r{number}") for number in (0, 1)),
+    abstention_id(ANN, "r2"),
+    *("liked-2", "returned-2", "said-0", "said-1"),
+}
+
+
+def assert_each_told_once(log: FakeLog, told: set[str] = TOLD) -> None:
+    """Every effect is in the log once; the log is whole, and folds to the skill."""
+    newest = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
+    assert max(Counter(diff.version for diff in log.diffs).values()) == 1
+    assert Counter(diff.event_id for diff in newest) == Counter(told)
+    assert breaks(newest) == []
+    assert encode(fold(newest)[ANN, "films"]) == encode(log.newest(PolicySkill)[KEY])
+    assert len({each.event_id for each in log.values(Abstention)}) == 1
+    assert log.of(DeadLetter.TOPIC) == []
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(all_of_it()), st.lists(st.sampled_from(all_of_it()), max_size=6), st.integers(0, 99))
+def test_any_order_and_repeats_give_each_effect_once(
+    events: Sequence[Sent], repeats: Sequence[Sent], seed: int
+) -> None:
+    async def check(folder: Path, patch: pytest.MonkeyPatch) -> None:
+        deployment = FakeDeployment(settings_in(folder), patch)
+        deployment.log.put_all([*events, *repeats])
+        await deployment.worker(seed, slow=3).quiet()
+        assert_each_told_once(deployment.log)
+        await deployment.close()
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        asyncio.run(check(Path(folder), patch))
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_after_any_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    for after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        deployment.log.put_all(all_of_it())
+        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+
+        await deployment.worker(after + 1).quiet()
+
+        assert_each_told_once(deployment.log)
+        await deployment.close()
+        if not has_died:
+            break
+    assert after > 30, "it died after every effect that there is"
+
+
+@pytest.mark.parametrize("base", ["open-rankings", "abstentions", "skills", "skill-diffs", "slim-skills"])
+async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
+    deployment.log.put_all(all_of_it())
+    worker = deployment.worker(slow=5)
+    worker.fail(base, times=5)
+
+    await worker.quiet()
+
+    assert_each_told_once(deployment.log)
+
+
+LEADS_TO = {
+    "selections": (nothing_taken(3), ("abstentions", "open-rankings")),
+    "abstentions": (nothing_taken(3), ("skills", "skill-diffs")),
+    "feedback": ((signal("liked", 9, of=4),), ("skills", "skill-diffs")),
+    "corrections": ((said(9),), ("skills", "skill-diffs", "slim-skills")),
+}
+
+
+@pytest.mark.parametrize(("source", "base"), [(source, base) for source, (_, to) in LEADS_TO.items() for base in to])
+async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
+    deployment: FakeDeployment, source: str, base: str
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    put(log, [choice(number, ANN) for number in range(2)])
+    await worker.quiet()
+    gate = worker.hold(base)
+
+    log.put_all(LEADS_TO[source][0])
+    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
+    await worker.settle()
+
+    assert worker.is_behind(source)
+    gate.open()
+    await worker.quiet()
+    assert fold(log.diffs)[ANN, "films"] == log.newest(PolicySkill)[KEY]
+
+
+async def test_a_record_on_the_wrong_partition_is_sent_on_once(deployment: FakeDeployment) -> None:
+    """A producer that hashes otherwise (invariant 13)."""
+    for event in all_of_it():
+        deployment.log.put(event, partition=1 - partition_of(ANN, PARTITIONS))
+
+    await deployment.worker(slow=4).quiet()
+
+    assert_each_told_once(deployment.log)
+    assert [len(deployment.log.of(base)) for base in ("feedback", "corrections")] == [4, 4]
+
+
+async def test_what_is_from_the_future_is_refused(deployment: FakeDeployment) -> None:
+    ahead = {"occurred_at": a_time(60 * 24 * 365 * 400)}
+    deployment.log.put_all([signal("liked").model_copy(update=ahead), said().model_copy(update=ahead)])
+
+    await deployment.worker().quiet()
+
+    assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["from-the-future"] * 2
+    assert deployment.log.diffs == []
+
+
+async def test_a_skill_may_begin_with_a_word(deployment: FakeDeployment) -> None:
+    deployment.log.put(said())
+
+    await deployment.worker().quiet()
+
+    [diff] = deployment.log.diffs
+    assert (diff.version, diff.seed, [each.kind.value for each in diff.stated]) == (1, (), ["stated"])
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "told"),
+    [
+        ("please do not remember this: no horror", "not-remembered", 0),
+        ("a gift for my mother, no horror", "for-another", 1),
+    ],
+)
+async def test_words_that_are_not_to_be_remembered_or_for_another_teach_nothing(
+    deployment: FakeDeployment, text: str, outcome: str, told: int
+) -> None:
+    """That somebody else was meant is told; of what nobody is to remember not even that."""
+    before = counted("sager_corrections_total", domain="films", outcome=outcome)
+    words = said(text=text).model_copy(update={"says": said().says})
+    deployment.log.put(words)
+
+    await deployment.worker().quiet()
+
+    assert len(deployment.log.diffs) == told
+    assert not any(diff.stated or diff.changes for diff in deployment.log.diffs)
+    assert held(deployment.log, b"horror") == {"corrections"}, "where the app sent it, until its retention ends"
+    assert counted("sager_corrections_total", domain="films", outcome=outcome) == before + 1
+
+
+async def test_of_what_is_said_nothing_personal_is_kept(deployment: FakeDeployment) -> None:
+    text = "no horror, and write to anna@example.org"
+    deployment.log.put(said(text=text).model_copy(update={"says": said().says}))
+
+    await deployment.worker().quiet()
+
+    assert held(deployment.log, b"anna@example.org") == {"corrections"}
+
+
+async def test_a_statement_about_what_is_sensitive_is_refused_and_kept_nowhere(deployment: FakeDeployment) -> None:
+    private = Directive(stance=Stance.PREFERS, dimension="theme", value="diabetes")
+    instead = Directive(stance=Stance.INSTEAD, dimension="theme", value="noir", over="diabetes")
+    deployment.log.put_all([said(says=(private,)), said(1, says=(instead,))])
+
+    await deployment.worker().quiet()
+
+    told = [[refused.why.value for refused in diff.refused] for diff in deployment.log.diffs]
+    assert told == [["private"], ["private"]]
+    assert held(deployment.log, b"diabetes") == {"corrections"}
+
+
+def held(log: FakeLog, text: bytes) -> set[str]:
+    """The topics that hold these bytes, whatever becomes of them in time."""
+    return {
+        record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + unpack(record.value)
+    }
+
+
+async def test_the_next_ranking_honours_a_correction_and_says_so(deployment: FakeDeployment) -> None:
+    """Once the correction is acknowledged, the very next ranking goes by it."""
+    log, worker = deployment.log, deployment.worker()
+    put(log, [choice(number, ANN) for number in range(3)])
+    log.put(said())
+    await worker.quiet()
+
+    log.put(asked("q1"))
+    await worker.quiet()
+
+    ranking = next(each for each in log.values(Ranking) if each.ranking_id == "q1")
+    horror = [each.item_id for each in ranking.candidates if "Horror" in each.metadata["genres"]]
+    assert [each.item_id for each in ranking.candidates][-len(horror) :] == horror
+    fit = ranking.injected.fit
+    assert fit is not None
+    assert fit.honoured == ("avoids:preference:genre:horror",)
+    assert set(fit.against) == set(horror)
+
+
+async def test_a_ranking_knows_its_session_and_what_was_taken_in_it(deployment: FakeDeployment) -> None:
+    log, worker = deployment.log, deployment.worker()
+    ranking, selection = choice(0, ANN)
+    session = {"session_id": "s1"}
+    log.put_all([ranking.model_copy(update=session), selection.model_copy(update=session)])
+    await worker.quiet()
+    log.put_all([asked("q1", **session), asked("q2")])
+    await worker.quiet()
+
+    [contrast] = log.values(Contrast)
+    assert contrast.session_id == "s1"
+    assert [each.session_id for each in log.newest(PolicySkill)[KEY].sessions] == ["s1"]
+    rankings = {each.ranking_id: each for each in log.values(Ranking)}
+    assert (rankings["q1"].session_id, rankings["q2"].session_id) == ("s1", None)
+
+
+def asked(name: str, **more: Any) -> RankRequest:
+    """She wants some of the films in order."""
+    return RankRequest(
+        event_id=name,
+        request_id=name,
+        occurred_at=a_time(5),
+        user_id=ANN,
+        domain="films",
+        candidates=tuple(Candidate(**film(each)) for each in range(12)),
+        **more,
+    )
+
+
+async def test_what_a_signal_counts_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = FakeDeployment(settings_in(tmp_path, signals={"shared": 0.5}), monkeypatch)
+    name = "sager_signals_total"
+    before = [counted(name, domain="films", signal=kind, outcome=out) for kind, out in KINDS]
+    running.log.put_all([signal("shared"), signal("whispered", 3)])
+
+    await running.worker().quiet()
+
+    assert [diff.event_id for diff in running.log.diffs] == ["shared-2"]
+    after = [counted(name, domain="films", signal=kind, outcome=out) for kind, out in KINDS]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 1]
+    await running.close()
+
+
+KINDS = (("shared", "heard"), (metrics.OTHER, "unknown-signal"))
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, labels) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("metric", "labels", "made"),
+    [
+        ("sager_abstentions_total", {"arm": "no-skill"}, lambda: nothing_taken(5)),
+        ("sager_several_taken_total", {"arm": "no-skill"}, lambda: several_taken(5)),
+        ("sager_statements_total", {"stance": "avoids", "change": "stated"}, lambda: [said()]),
+    ],
+)
+async def test_what_people_say_is_counted(
+    deployment: FakeDeployment, metric: str, labels: dict[str, str], made: Callable[[], Sequence[Sent]]
+) -> None:
+    before = counted(metric, domain="films", **labels)
+    deployment.log.put_all(made())
+
+    await deployment.worker().quiet()
+
+    assert counted(metric, domain="films", **labels) == before + 1
+
+
+async def test_a_shadow_hears_what_the_live_skill_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    running = FakeDeployment(settings_in(tmp_path, shadow_share=1.0), monkeypatch)
+    log, worker = running.log, running.worker()
+    put(log, [choice(0, ANN)])
+    await worker.quiet()
+    log.put_all([said(), signal("liked", of=1), *nothing_taken(2)])
+    await worker.quiet()
+
+    [shadow] = log.newest(ShadowSkill).values()
+    live = log.newest(PolicySkill)[KEY]
+    assert [each.statement_id for each in shadow.skill.stated] == [each.statement_id for each in live.stated]
+    assert shadow.skill.version == live.version
+    await running.close()
