@@ -7,7 +7,7 @@ from operators.chain import breaks
 from operators.findings import Kind
 from operators.merge import merge
 from operators.seals import Seal, seal_of
-from schemas import PolicySkill, SkillDiff, SlimSkill, encode
+from schemas import PolicySkill, SkillDiff, SlimSkill, Stance, encode
 
 
 @dataclass(frozen=True)
@@ -91,16 +91,28 @@ def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | Non
 
 
 def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
-    """What a slim skill says that is in no line of its skill: a worker made it of a skill that was not the log's.
+    """What a slim skill says that its skill does not hold: a worker made it of a skill that was not the log's.
 
     Signs and case do not count, because releases differ in how they write a value.
     """
     lines = [_letters(line.value) for line in skill.attributes]
-    said = [*slim.likes, slim.style.removeprefix("prefers ")]
-    strange = [each for each in said if each and not _is_of(_letters(each), lines)]
+    wanted = [_letters(said.value) for said in skill.stated if said.stance is not Stance.AVOIDS]
+    unwanted = [_letters(said.value) for said in skill.stated if said.stance is Stance.AVOIDS]
+    held = next((each for each in skill.sessions if each.session_id == slim.session_id), None)
+    within = [_letters(line.value) for line in held.lines] if held is not None else []
+    said = (
+        ((*slim.likes, slim.style.removeprefix("prefers ")), (*lines, *wanted)),
+        (slim.avoids, unwanted),
+        (slim.now, within),
+    )
+    strange = [each for phrases, known in said for each in phrases if each and not _is_of(_letters(each), known)]
     version = slim.skill_version
-    what = f"the slim skill says {strange[0]!r}, which version {version} does not" if strange else ""
-    return [Fault(Kind.SLIM_DIFFERS, what)] if strange else []
+    if strange:
+        return [Fault(Kind.SLIM_DIFFERS, f"the slim skill says {strange[0]!r}, which version {version} does not")]
+    if slim.session_id is not None and (held is None or held.until != slim.session_until):
+        what = f"the slim skill is of the session {slim.session_id!r}, which version {version} does not have so"
+        return [Fault(Kind.SLIM_DIFFERS, what)]
+    return []
 
 
 def _is_of(said: str, lines: Iterable[str]) -> bool:

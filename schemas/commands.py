@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from .base import Event, Model
+from .conditions import Condition, equals, given, where
 from .fields import AttributeId, DomainField, Label, UserIdField
 from .skills import MAX_ATTRIBUTES, Attribute, Kind, Tier
 
@@ -59,20 +60,11 @@ _NEEDED = {
 
 
 def _conditions() -> dict[str, Any]:
-    """The fields that each action requires, for validators that know only the JSON Schema."""
-    return {
-        "allOf": [
-            {
-                "if": {"properties": {"action": {"const": action.value}}, "required": ["action"]},
-                "then": {
-                    "required": sorted(needed),
-                    "properties": {name: {"not": {"type": "null"}} for name in sorted(needed)},
-                },
-            }
-            for action, needed in _NEEDED.items()
-            if needed
-        ]
-    }
+    """The fields that each action requires."""
+    every: list[Condition] = [
+        where(equals("action", action.value), given(*sorted(needed))) for action, needed in _NEEDED.items() if needed
+    ]
+    return {"allOf": every}
 
 
 class SkillCommand(Event):

@@ -1,11 +1,12 @@
 """What a person says, in words or by a form, about a ranking, an item or in general."""
 
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import Event, Model
+from .conditions import Condition, equals, given, has_any, where
 from .events import MAX_CANDIDATES, distinct
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Label, UserIdField
 from .items import Candidate
@@ -15,11 +16,24 @@ MAX_DIRECTIVES = 16
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 
+def _of_a_directive() -> dict[str, Any]:
+    """One subject; and `over` beside `instead` alone."""
+    subjects: list[Condition] = [given("dimension", "value"), given("item_id"), given("bound")]
+    one_other = where(
+        equals("stance", Stance.INSTEAD.value),
+        given("dimension", "value", "over"),
+        {"properties": {"over": {"type": "null"}}},
+    )
+    return {"oneOf": subjects, "allOf": [one_other]}
+
+
 class Directive(Model):
     """One thing that a person wants or does not want, in fields.
 
     It names a fact (`dimension` and `value`), one item (`item_id`) or a measure (`bound`).
     """
+
+    model_config = ConfigDict(json_schema_extra=_of_a_directive())
 
     stance: Stance
     dimension: Annotated[str, Field(min_length=1, max_length=120)] | None = None
@@ -45,12 +59,23 @@ class Directive(Model):
         return self
 
 
+def _of_a_correction() -> dict[str, Any]:
+    """It says something; who names an item has shown some. That it is one of those, no JSON Schema can say."""
+    words = {"required": ["text"], "properties": {"text": {"type": "string", "pattern": r"\S"}}}
+    names_an_item = {"required": ["says"], "properties": {"says": {"type": "array", "contains": given("item_id")}}}
+    says: list[Condition] = [words, has_any("says"), has_any("suits")]
+    names: list[Condition] = [given("item_id"), has_any("suits"), names_an_item]
+    return {"anyOf": says, "allOf": [where({"anyOf": names}, has_any("items"))]}
+
+
 class Correction(Event):
     """What a person says. `items` is what they see while they say it, first place first, so that "the second" is known.
 
     `says` is what a form says; where it is empty, `text` is read. `suits` are items that they say would do, whatever
     else they want.
     """
+
+    model_config = ConfigDict(json_schema_extra=_of_a_correction())
 
     TOPIC: ClassVar[str] = "corrections"
 

@@ -1,12 +1,13 @@
 """The events that apps send: interactions, rank requests, rankings and selections."""
 
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import Event, Model, is_nothing
+from .conditions import equals, given, where
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
 from .fit import Fit
@@ -116,6 +117,12 @@ class Ranking(Event):
         return self
 
 
+def _conditions() -> dict[str, Any]:
+    """An item, or the word that nothing was taken."""
+    nothing = {"properties": {"item_id": {"type": "null"}, "others": {"maxItems": 0}}}
+    return where(equals("none_taken", True), nothing, given("item_id"))
+
+
 class Selection(Event):
     """What the user took from a ranking (the paper's i+). One per ranking.
 
@@ -123,13 +130,19 @@ class Selection(Event):
     the person took nothing is a selection without an `item_id`, with `none_taken`.
     """
 
+    model_config = ConfigDict(json_schema_extra=_conditions())
+
     TOPIC: ClassVar[str] = "selections"
 
     user_id: UserIdField
     ranking_id: Identifier
     item_id: ItemIdField | None = Field(default=None, description="The item, or the first of several.")
     others: tuple[ItemIdField, ...] = Field(
-        default=(), max_length=MAX_CANDIDATES - 1, exclude_if=is_nothing, description="What else was taken of it."
+        default=(),
+        max_length=MAX_CANDIDATES - 1,
+        exclude_if=is_nothing,
+        description="What else was taken of it.",
+        json_schema_extra={"uniqueItems": True},
     )
     in_order: bool = Field(
         default=False, exclude_if=is_nothing, description="Whether several are in the order in which they were taken."

@@ -1,16 +1,19 @@
 """Signals about items that are no choices: liked, rated, skipped, returned, and an app's own kinds."""
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import Event
+from .conditions import Condition, equals, given, where
 from .fields import DomainField, Identifier, UserIdField
 from .items import Candidate
 
 MAX_SIGNALS = 64
+WORST, BEST = 1.0, 5.0
+"""The scale of a rating that tells none."""
 
 
 class Signal(StrEnum):
@@ -32,8 +35,23 @@ SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Value = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
+def _conditions() -> dict[str, Any]:
+    """What a signal needs. That a scale is in order, and a rating on it, no JSON Schema can say."""
+    seconds: Condition = {"properties": {"value": {"type": "number", "minimum": 0}}}
+    stars: Condition = {"properties": {"value": {"type": "number", "minimum": WORST, "maximum": BEST}}}
+    without_scale = {"allOf": [equals("signal", Signal.RATED.value), {"not": given("scale")}]}
+    every: list[Condition] = [
+        where(equals("signal", Signal.RATED.value, Signal.DWELLED.value), given("value")),
+        where(equals("signal", Signal.DWELLED.value), seconds),
+        where(without_scale, stars),
+    ]
+    return {"allOf": every}
+
+
 class Feedback(Event):
     """One signal about one item, shown in a ranking or not. It carries its item, as all events do."""
+
+    model_config = ConfigDict(json_schema_extra=_conditions())
 
     TOPIC: ClassVar[str] = "feedback"
 
@@ -57,7 +75,7 @@ class Feedback(Event):
         if self.scale is not None and not self.scale[0] < self.scale[1]:
             raise PydanticCustomError("no_scale", "scale must be the worst and the best rating, in this order")
         if self.signal == Signal.RATED and self.value is not None:
-            worst, best = self.scale or (1.0, 5.0)
+            worst, best = self.scale or (WORST, BEST)
             if not worst <= self.value <= best:
                 raise PydanticCustomError(
                     "off_the_scale", "the rating must be between {worst} and {best}", {"worst": worst, "best": best}

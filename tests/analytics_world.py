@@ -1,7 +1,7 @@
 """Some weeks of a small deployment, made by the operators in the order in which a worker calls them, without a broker.
 
 Two domains and people with hidden policies. A quarter of the rankings are made without a skill, by chance, so that
-arms compare; an LLM stands behind some of the diffs and rankings.
+arms compare; an LLM stands behind some of the diffs and rankings. A few say more than what they take.
 """
 
 import atexit
@@ -14,25 +14,40 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from operators import whatif
-from operators.contrast import on_ranking, on_selection, slot_of
+from operators.contrast import contrast_id, on_ranking, on_selection, slot_of
 from operators.evidence import fixed
 from operators.evolve import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
-from operators.merge import MergeLimits, fit_seed, merge, resolve_command, resolve_counts, start
+from operators.merge import (
+    MergeLimits,
+    fit_seed,
+    merge,
+    resolve_abstention,
+    resolve_command,
+    resolve_counts,
+    start,
+)
 from operators.neighbourhood import Gathered, Neighbourhood, near
+from operators.outcome import arm_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
-from operators.rank import facet_weights, rank
 from operators.retrieve import retrieve
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
+from operators.steps.evolve import Evolve, State
+from operators.steps.rank import UNHEARD, Rank
 from operators.tokens import count_tokens
+from operators.understand import understand
 from schemas import (
+    Abstention,
     Action,
     BadRecord,
     Candidate,
     Contrast,
+    Correction,
+    Directive,
     Event,
     Fact,
+    Feedback,
     Injected,
     Interaction,
     Item,
@@ -51,6 +66,7 @@ from schemas import (
     SkillDiff,
     SlimSkill,
     Source,
+    Stance,
     Verdict,
     derived_id,
     encode,
@@ -69,8 +85,13 @@ SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
 """When it is published."""
 DOMAINS = ("books", "films")
 USERS, CHOICES, PAST, CANDIDATES = 28, 14, 10, 10
+TALKS = (7, 3)
+"""Every seventh person lets be known more than what they take, from the fourth on."""
+NOTHING_SUITS = (4, 8, 10)
+"""At which turns they take nothing of a first list."""
 PRICES = (0.15, 0.6)
 BUDGET = 30
+EVOLVE, RANK = Evolve(), Rank()
 
 
 @dataclass
@@ -181,16 +202,23 @@ class _Builder:
         key = (common["user_id"], common["domain"])
         shown = people.candidates(person, self._items, self._rng, CANDIDATES)
         asked = f"something {self._rng.choice(self._facts(shown[0])).value}" if turn % 4 == 3 else ""
+        talks, session = number % TALKS[0] == TALKS[1], None
+        if talks:
+            session = f"visit-{person.user_id}-{turn:02}"
+            if turn in NOTHING_SUITS:
+                self._nothing_suits(person, turn, at - timedelta(minutes=3), session)
         name = f"{person.user_id}-{turn:02}"
         request = RankRequest(
-            event_id=f"ask-{name}", occurred_at=at, request_id=name, instruction=asked, candidates=shown, **common
-        )
+            event_id=f"ask-{name}", occurred_at=at, request_id=name, instruction=asked, candidates=shown,
+            session_id=session, **common,
+        )  # fmt: skip
         ranking = self._ranking(request, with_skill=self._rng.random() >= 0.25, by_llm=number % 9 == 4)
         taken = people.choose(person, shown, self._facts, self._rng)
         later = at + timedelta(seconds=40)
         selection = Selection(
-            event_id=f"take-{name}", occurred_at=later, user_id=key[0], ranking_id=name, item_id=taken
-        )
+            event_id=f"take-{name}", occurred_at=later, user_id=key[0], ranking_id=name, item_id=taken,
+            session_id=session,
+        )  # fmt: skip
         for event, when in ((request, at), (ranking, at), (selection, later)):
             self._send(event, when)
         if turn % 7 == 3:
@@ -207,6 +235,8 @@ class _Builder:
         self._world.contrasts.append(contrast)
         self._remember(key, contrast.chosen, later, contrast.event_id)
         self._evolve(key, contrast, by_llm=number % 3 == 1, fails=number == 7 and turn == 5)
+        if talks:
+            self._talk(person, turn, later + timedelta(minutes=5), ranking, taken, session)
 
     def _ranking(self, request: RankRequest, *, with_skill: bool, by_llm: bool) -> Ranking:
         key = (request.user_id, request.domain)
@@ -214,14 +244,10 @@ class _Builder:
         found = retrieve(self._memories.get(key), self._near(key), request.domain, request.occurred_at)
         items = [self._read(candidate) for candidate in request.candidates]
         lines = skill.attributes if skill else ()
-        ordered = rank(
-            items,
-            lines,
-            request.instruction,
-            facet_weights(found.facets),
-            request.request_id,
-            companions=found.companions,
-        )
+        heard = UNHEARD
+        if skill is not None:
+            heard = RANK.heard(skill, items, request.occurred_at, request.session_id, asks=request.clarify)
+        order = RANK.order(items, lines, request.instruction, found, request.request_id, heard=heard)
         by = ReasonedBy(reasoner="deterministic")
         if by_llm and with_skill:
             by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
@@ -233,7 +259,8 @@ class _Builder:
             user_id=request.user_id,
             domain=request.domain,
             instruction=request.instruction,
-            candidates=tuple(by_id[item.item_id] for item, _ in ordered),
+            candidates=tuple(by_id[item_id] for item_id in order),
+            session_id=request.session_id,
             ranked_by=RankedBy.SAGER,
             injected=Injected(
                 skill_version=skill.version if skill else 0,
@@ -241,8 +268,113 @@ class _Builder:
                 reasoner=by.reasoner,
                 facets=tuple(f.model_copy(update={"supporting_neighbors": ()}) for f in found.facets[:3]),
                 ranked_by=by,
+                fit=heard.told(items, order),
             ),
         )
+
+    def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
+        """A list of which they take nothing; they are asked what they want instead, and some say so."""
+        key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}-none"
+        rng = random.Random(name)
+        shown = people.candidates(person, self._items, rng, CANDIDATES)
+        request = RankRequest(
+            event_id=f"ask-{name}", occurred_at=at, request_id=name, candidates=shown, clarify=True, session_id=session,
+            user_id=key[0], domain=key[1],
+        )  # fmt: skip
+        ranking = self._ranking(request, with_skill=True, by_llm=False)
+        abstention = Abstention(
+            event_id=contrast_id(key[0], name), occurred_at=at + timedelta(seconds=20), user_id=key[0], domain=key[1],
+            ranking_id=name, shown=tuple(self._read(item) for item in ranking.candidates), session_id=session,
+            skill_version=ranking.injected.skill_version, arm=arm_of(ranking.injected),
+        )  # fmt: skip
+        nothing = Selection(
+            event_id=f"none-{name}", occurred_at=abstention.occurred_at, user_id=key[0], ranking_id=name,
+            none_taken=True, session_id=session,
+        )  # fmt: skip
+        for event in (request, ranking, nothing, abstention):
+            self._send(event, event.occurred_at)
+        self._world.rankings.append(ranking)
+        skill = self._skill(key, abstention)
+        self._learn(key, skill, resolve_abstention(skill, abstention))
+        fit = ranking.injected.fit
+        if fit is not None and fit.question is not None and turn != NOTHING_SUITS[0]:
+            wanted = fit.question.options[0]
+            said = Directive(stance=Stance.PREFERS, dimension=fit.question.dimension, value=wanted.value)
+            self._say(key, f"answer-{name}", at + timedelta(minutes=1), wanted.value, (said,), ranking)
+
+    def _talk(
+        self, person: people.Person, turn: int, at: datetime, ranking: Ranking, taken: str, session: str | None
+    ) -> None:
+        """What they say of what they took and of what they left, once they know it."""
+        key, name = (str(person.user_id), str(person.domain)), f"{person.user_id}-{turn:02}"
+        left = [item for item in ranking.candidates if item.item_id != taken]
+        wanted = {item.item_id: person.policy.later().utility(self._facts(item)) for item in ranking.candidates}
+        [item] = [item for item in ranking.candidates if item.item_id == taken]
+        signals: list[tuple[Candidate, str, float | None]] = []
+        if turn % 3 == 1:
+            signals.append((item, "rated", 5.0 if wanted[taken] == max(wanted.values()) else 2.0))
+        if turn % 4 == 2:
+            signals += [(left[0], "skipped", None), (left[1], "dwelled", 25.0)]
+        if turn == 7:
+            signals.append((min(left, key=lambda each: wanted[each.item_id]), "hidden", None))
+        if turn == 12:
+            signals.append((item, "shared", None))
+        for number, (about, signal, value) in enumerate(signals):
+            self._signal(
+                key, f"{signal}-{name}-{number}", at + timedelta(seconds=number), about, signal, value, session
+            )
+        if turn == 6:
+            unwanted = self._facts(min(left, key=lambda each: wanted[each.item_id]))[0]
+            said = Directive(
+                stance=Stance.AVOIDS,
+                dimension=unwanted.dimension,
+                value=unwanted.value,
+                changed=person.domain == "films",
+            )
+            self._say(key, f"said-{name}", at + timedelta(minutes=1), f"no more {unwanted.value}", (said,), ranking)
+        if turn == 11:
+            self._say(key, f"said-{name}", at + timedelta(minutes=1), "well, surprise me", (), ranking)
+
+    def _signal(
+        self,
+        key: tuple[str, str],
+        name: str,
+        at: datetime,
+        item: Candidate,
+        signal: str,
+        value: float | None,
+        session: str | None,
+    ) -> None:
+        feedback = Feedback(
+            event_id=name, occurred_at=at, user_id=key[0], domain=key[1], item=item, signal=signal, value=value,
+            session_id=session,
+        )  # fmt: skip
+        self._send(feedback, at)
+        skill, facts = self._skill(key, feedback), self._read(item)
+        if (version := EVOLVE.hear(State(skill, usual=self._usual[key[1]]), feedback, facts).version) is not None:
+            self._learn(key, skill, version.diff)
+
+    def _say(
+        self,
+        key: tuple[str, str],
+        name: str,
+        at: datetime,
+        text: str,
+        says: tuple[Directive, ...],
+        ranking: Ranking,
+    ) -> None:
+        fit = ranking.injected.fit
+        correction = Correction(
+            event_id=name, occurred_at=at, user_id=key[0], domain=key[1], text=text, language="en", says=says,
+            items=ranking.candidates, ranking_id=ranking.ranking_id, session_id=ranking.session_id,
+            answers=fit.question.question_id if fit is not None and fit.question is not None else None,
+        )  # fmt: skip
+        self._send(correction, at)
+        skill, items = self._skill(key, correction), [self._read(item) for item in ranking.candidates]
+        understood = understand(correction, items, skill)
+        state = State(skill, usual=self._usual[key[1]])
+        if (version := EVOLVE.correct(state, correction, items, understood).version) is not None:
+            self._learn(key, skill, version.diff)
 
     def _evolve(self, key: tuple[str, str], contrast: Contrast, *, by_llm: bool, fails: bool) -> None:
         skill = self._skill(key, contrast)

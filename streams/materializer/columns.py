@@ -12,6 +12,7 @@ _ARROW: dict[str, Any] = {
     "BIGINT": pa.int64(),
     "INTEGER": pa.int32(),
     "DOUBLE": pa.float64(),
+    "DOUBLE[]": pa.list_(pa.float64()),
     "BOOLEAN": pa.bool_(),
     # Plain TIMESTAMP in UTC: TIMESTAMPTZ needs pytz in every Python reader, and shows in the reader's time zone.
     "TIMESTAMP": pa.timestamp("us"),
@@ -97,6 +98,11 @@ def number(name: str, comment: str) -> Column:
 def real(name: str, comment: str) -> Column:
     """A DOUBLE column."""
     return Column(name, "DOUBLE", comment)
+
+
+def reals(name: str, comment: str) -> Column:
+    """A column of lists of DOUBLE."""
+    return Column(name, "DOUBLE[]", comment)
 
 
 def flag(name: str, comment: str) -> Column:

@@ -30,7 +30,7 @@ SKILL_VERSIONS: Final = Table(
         DOMAIN,
         VERSION,
         EVENT_ID,
-        flag("is_contrast", "true: a contrast was learned from; false: a command was carried out"),
+        flag("is_contrast", "true: a contrast was learned from; false: something else was heard, or a command done"),
         number("contrasts", "How many contrasts it has learned from"),
         VALID_FROM,
         VALID_TO,
@@ -55,8 +55,8 @@ SKILL_HISTORY: Final = Table(
 )
 OUTCOMES: Final = Table(
     "outcomes",
-    "One row per ranking with a selection: the rank at which the selected item was shown, and the measures for one "
-    "relevant item. Repeated deliveries count once",
+    "One row per ranking of which something was taken: the rank at which the selected item (of several, the first) was "
+    "shown, and the measures for one relevant item. Repeated deliveries count once",
     ("user_id", "domain", "ranking_id"),
     (
         USER,

@@ -11,6 +11,7 @@ INSTRUCTION = text("instruction", "What the user asked for, in their own words")
 RANKING_ID = text("ranking_id", "The ranking this belongs to; unique per user")
 ITEM_ID = text("item_id", "The item, as the app names it")
 SKILL_VERSION = number("skill_version", "The version of the skill used; 0: the prior alone")
+SESSION_ID = text("session_id", "The session that it belongs to, if any")
 DOCUMENT = text("document", "The record's exact bytes as text")
 ATTRIBUTE_ID = text("attribute_id", "The attribute; the same as in skill_attributes")
 

@@ -90,7 +90,7 @@ class Barrier:
         if happened is None or happened > max(line.until for line in receipt.lines.values()):
             return put
         children = tuple(
-            [] if child.name == "ranking_facets" else rows
+            [] if child.name in _CHILDREN else rows
             for child, rows in zip(put.table.children, put.children, strict=True)
         )
         return replace(put, row=put.row | blanks, children=children)
@@ -102,10 +102,13 @@ def _reach(receipt: Receipt) -> datetime:
 
 
 _WORDS: dict[str, dict[str, str | None]] = {
-    "rankings": {"slim_skill": "", "facets": None, "injected": None},
+    "rankings": {"slim_skill": "", "facets": None, "injected": None, "honoured": None, "question": None},
+    "corrections": {"text": ""},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 """Columns that may quote a line, with what replaces their value."""
+_CHILDREN = frozenset({"ranking_facets", "correction_directives"})
+"""Child tables whose rows may."""
 
 
 _NAMED = re.compile(
@@ -242,14 +245,17 @@ def _is_before(at: datetime, until: datetime | None) -> bool:
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:
-    """Blanks the words of commands and those injected into rankings: they may quote a forgotten line."""
+    """Blanks what people said, the words of commands and those in rankings: they may quote a forgotten line."""
     given = {"user_id": user_id, "until": until}
     whose = "user_id = $user_id AND occurred_at <= $until"
-    has_words = "(slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL)"
+    quoting = ("facets", "injected", "honoured", "question")
+    has_words = f"(slim_skill <> '' OR {' OR '.join(f'{name} IS NOT NULL' for name in quoting)})"
+    blank = ", ".join(f"{name} = NULL" for name in quoting)
     names_a_line = "(attribute_id IS NOT NULL OR value IS NOT NULL OR reason <> '')"
     statements = (
-        f"UPDATE rankings SET slim_skill = '', facets = NULL, injected = NULL WHERE {whose} AND {has_words}",  # noqa: S608 - our own names; values are bound  # nosec B608
+        f"UPDATE rankings SET slim_skill = '', {blank} WHERE {whose} AND {has_words}",  # noqa: S608 - our own names; values are bound  # nosec B608
         f"UPDATE skill_commands SET attribute_id = NULL, value = NULL, reason = '' WHERE {whose} AND {names_a_line}",  # noqa: S608 - our own names; values are bound  # nosec B608
-        f"DELETE FROM ranking_facets WHERE {whose}",  # noqa: S608 - our own names; values are bound  # nosec B608
+        f"UPDATE corrections SET text = '' WHERE {whose} AND text <> ''",  # noqa: S608 - our own names; values are bound  # nosec B608
+        *(f"DELETE FROM {child} WHERE {whose}" for child in sorted(_CHILDREN)),  # noqa: S608 - our own names; values are bound  # nosec B608
     )
     return sum(_count(con, statement, given) for statement in statements)

@@ -5,6 +5,8 @@ It covers structure and rows only: comments, views and macros are rewritten afte
 
 from typing import Final
 
+from streams.materializer.migrations_said import FROM_5
+
 FROM_1: Final = tuple(
     f"ALTER TABLE rankings ADD COLUMN {column}"
     for column in (
@@ -229,5 +231,11 @@ FROM_4_WEIGHTS: Final = (
 )
 """What counts how much in rankings."""
 
-MIGRATIONS: Final = {1: FROM_1, 2: FROM_2, 3: (*FROM_3, *FROM_3_SHADOW), 4: (*FROM_4, *FROM_4_WEIGHTS)}
+MIGRATIONS: Final = {
+    1: FROM_1,
+    2: FROM_2,
+    3: (*FROM_3, *FROM_3_SHADOW),
+    4: (*FROM_4, *FROM_4_WEIGHTS),
+    5: FROM_5,
+}
 """The statements that migrate a layout to the next one, by layout."""

@@ -4,7 +4,22 @@ from functools import singledispatch
 
 from operators.evolve.validate import named
 from operators.privacy import Privacy
-from schemas import Candidate, Contrast, Injected, Interaction, Item, Model, Ranking, RankRequest, SkillCommand, Wish
+from schemas import (
+    Abstention,
+    Candidate,
+    Contrast,
+    Correction,
+    Directive,
+    Feedback,
+    Injected,
+    Interaction,
+    Item,
+    Model,
+    Ranking,
+    RankRequest,
+    SkillCommand,
+    Wish,
+)
 
 _WITHHELD = "private:"
 _NOTHING = Injected()
@@ -17,13 +32,13 @@ def fit_to_keep(event: Model, privacy: Privacy) -> Model:
 
 
 @fit_to_keep.register
-def _item(event: Item | Interaction, privacy: Privacy) -> Model:
+def _item(event: Item | Interaction | Feedback, privacy: Privacy) -> Model:
     item = _candidate(event.item, privacy)
     return event if item is event.item else event.model_copy(update={"item": item})
 
 
 @fit_to_keep.register
-def _asked(event: RankRequest | Ranking | Contrast, privacy: Privacy) -> Model:
+def _asked(event: RankRequest | Ranking | Contrast | Abstention, privacy: Privacy) -> Model:
     kept: dict[str, object] = {}
     if isinstance(event, Ranking) and event.injected != _NOTHING:
         kept["injected"] = privacy.injected(event.injected, event.domain)
@@ -33,6 +48,26 @@ def _asked(event: RankRequest | Ranking | Contrast, privacy: Privacy) -> Model:
         forgets = privacy.wish(event.instruction) is Wish.NOT_REMEMBERED
         kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
     return event.model_copy(update=kept) if kept else event
+
+
+@fit_to_keep.register
+def _said(event: Correction, privacy: Privacy) -> Model:
+    """Of what is not to be remembered nothing stays but that something was said."""
+    if event.text and privacy.wish(event.text) is Wish.NOT_REMEMBERED:
+        return event.model_copy(update={"text": "", "says": (), "suits": ()})
+    kept = {
+        "text": privacy.redact(event.text, event.domain).text,
+        "says": tuple([_directive(said, event.domain, privacy) for said in event.says]),
+    }
+    return event.model_copy(update=kept)
+
+
+def _directive(said: Directive, domain: str, privacy: Privacy) -> Directive:
+    dimension = said.dimension or ""
+    told = {name: getattr(said, name) for name in ("value", "over")}
+    kinds = {name: privacy.refuses(domain, dimension, value) for name, value in told.items() if value is not None}
+    kept: dict[str, object] = {name: withheld(kind) for name, kind in kinds.items() if kind is not None}
+    return said.model_copy(update={**kept, "dimension": "private"}) if kept else said
 
 
 @fit_to_keep.register

@@ -1,7 +1,7 @@
 """Rows of what users asked for, were shown and took."""
 
 from operators.outcome import arm_of
-from schemas import Contrast, Ranking, RankRequest, ReasonedBy, Selection
+from schemas import Contrast, Fit, Ranking, RankRequest, ReasonedBy, Selection
 from streams.materializer import ranking_tables as tables
 from streams.materializer.records import Put, Record, Row, envelope, reasoned
 
@@ -18,6 +18,8 @@ def rank_request(event: RankRequest, record: Record) -> Put:
             "instruction": event.instruction,
             "item_ids": item_ids,
             **record.provenance,
+            "clarify": event.clarify,
+            "session_id": event.session_id,
         },
     )
 
@@ -53,8 +55,23 @@ def ranking(event: Ranking, record: Record) -> Put:
         "fallback": ranked_by.fallback,
         "injected": told.model_dump_json(),
         "arm": arm_of(told),
+        "session_id": event.session_id,
+        **_fit(told.fit),
     }
     return Put(tables.RANKINGS, row, (_facets(event, key), [_call(event, key, part, by) for part, by in calls]))
+
+
+def _fit(fit: Fit | None) -> Row:
+    question = fit and fit.question
+    return {
+        "chances": list(fit.chances) if fit else [],
+        "nothing": fit and fit.nothing,
+        "suits": fit and fit.suits,
+        "honoured": list(fit.honoured) if fit else [],
+        "question_id": question and question.question_id,
+        "question_dimension": question and question.dimension,
+        "question": question and question.text,
+    }
 
 
 def _facets(event: Ranking, key: Row) -> list[Row]:
@@ -86,6 +103,10 @@ def selection(event: Selection, record: Record) -> Put:
             "item_id": event.item_id,
             "skill_version": event.skill_version,
             **record.provenance,
+            "others": list(event.others),
+            "in_order": event.in_order,
+            "none_taken": event.none_taken,
+            "session_id": event.session_id,
         },
     )
 
@@ -106,5 +127,8 @@ def contrast(event: Contrast, record: Record) -> Put:
             "skill_version": event.skill_version,
             **record.provenance,
             "arm": event.arm,
+            "also_item_ids": [item.item_id for item in event.also],
+            "in_order": event.in_order,
+            "session_id": event.session_id,
         },
     )

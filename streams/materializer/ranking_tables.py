@@ -1,17 +1,17 @@
 """The tables of what was asked for, shown and taken. Later columns stand last, as in a migrated file."""
 
-from streams.materializer.columns import Keep, Table, number, real, text, texts
+from streams.materializer.columns import Keep, Table, flag, number, real, reals, text, texts
 from streams.materializer.fields import (
     DOMAIN,
     ENVELOPE,
     EVENT_ID,
     EVENT_KEY,
     INSTRUCTION,
-    ITEM_ID,
     OCCURRED_AT,
     PROVENANCE,
     RANKING_ID,
     REASONED,
+    SESSION_ID,
     SKILL_VERSION,
     USER,
 )
@@ -31,6 +31,18 @@ INJECTED = (
     text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
 )
 """What a ranking logs since layout 2; last, because migrations append columns."""
+
+FIT = (
+    SESSION_ID,
+    reals("chances", "How probable it was that the person would accept each candidate, in the order shown"),
+    real("nothing", "How probable it was that they would want none of these; null: nothing was known of it"),
+    flag("suits", "false: better to show nothing, or to ask"),
+    texts("honoured", "The statements that the ranking went by: statement_id in statements"),
+    text("question_id", "The question that came along with it; a correction answers it"),
+    text("question_dimension", "What it asks for, such as genre"),
+    text("question", "The question, as the person saw it"),
+)
+"""How well a ranking suits, as it says itself; since layout 6."""
 
 RANKING_FACETS = Table(
     "ranking_facets",
@@ -73,6 +85,8 @@ RANK_REQUESTS = Table(
         INSTRUCTION,
         texts("item_ids", "The candidates in the order received"),
         *PROVENANCE,
+        flag("clarify", "Whether the ranking was to bring a question along"),
+        SESSION_ID,
     ),
 )
 RANKINGS = Table(
@@ -92,20 +106,25 @@ RANKINGS = Table(
         *PROVENANCE,
         *INJECTED,
         ARM,
+        *FIT,
     ),
     Keep.FIRST,
     (RANKING_FACETS, RANKING_CALLS),
 )
 SELECTIONS = Table(
     "selections",
-    "What users took from rankings",
+    "What users took from rankings; that they took nothing is one, too",
     EVENT_KEY,
     (
         *ENVELOPE,
         RANKING_ID,
-        ITEM_ID,
+        text("item_id", "The item, or the first of several; null: nothing was taken"),
         number("skill_version", "The version of the slim skill that the app used, if any"),
         *PROVENANCE,
+        texts("others", "What else was taken"),
+        flag("in_order", "Whether several are in the order in which they were taken"),
+        flag("none_taken", "Whether the person said that they want none of these"),
+        SESSION_ID,
     ),
 )
 CONTRASTS = Table(
@@ -117,12 +136,15 @@ CONTRASTS = Table(
         DOMAIN,
         RANKING_ID,
         INSTRUCTION,
-        text("chosen_item_id", "The item that was taken"),
+        text("chosen_item_id", "The item that was taken, or the first of several"),
         text("chosen_title", "Its title"),
         number("chosen_rank", "The rank at which it was shown; 1 is the top"),
         texts("unchosen_item_ids", "The others in reverse rank order: near-misses last"),
         SKILL_VERSION,
         *PROVENANCE,
         ARM,
+        texts("also_item_ids", "What else was taken of the list"),
+        flag("in_order", "Whether several are in the order in which they were taken"),
+        SESSION_ID,
     ),
 )

@@ -9,9 +9,12 @@ from pydantic_core import to_json
 from operators.privacy import DEFAULT, Privacy
 from schemas import (
     TOPICS,
+    Abstention,
     BadRecord,
     Contrast,
+    Correction,
     DeadLetter,
+    Feedback,
     GlobalSkill,
     Interaction,
     Item,
@@ -30,7 +33,17 @@ from schemas import (
     decode,
 )
 from streams.kafka.packed import unpack
-from streams.materializer import ranking_rows, ranking_tables, shadow_tables, skill_rows, tables, weight_tables
+from streams.materializer import (
+    feedback_rows,
+    feedback_tables,
+    ranking_rows,
+    ranking_tables,
+    shadow_tables,
+    skill_rows,
+    skill_tables,
+    tables,
+    weight_tables,
+)
 from streams.materializer.columns import Table
 from streams.materializer.forgetting import Barrier
 from streams.materializer.private import fit_to_keep
@@ -190,11 +203,14 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (RankRequest, ranking_tables.RANK_REQUESTS, ranking_rows.rank_request),
         (Ranking, ranking_tables.RANKINGS, ranking_rows.ranking),
         (Selection, ranking_tables.SELECTIONS, ranking_rows.selection),
+        (Feedback, feedback_tables.FEEDBACK, feedback_rows.feedback),
+        (Correction, feedback_tables.CORRECTIONS, feedback_rows.correction),
+        (Abstention, feedback_tables.ABSTENTIONS, feedback_rows.abstention),
         (Contrast, ranking_tables.CONTRASTS, ranking_rows.contrast),
-        (SkillDiff, tables.SKILL_DIFFS, skill_rows.skill_diff),
-        (PolicySkill, tables.SKILLS, skill_rows.skill),
-        (SlimSkill, tables.SLIM_SKILLS, skill_rows.slim_skill),
-        (SkillCommand, tables.SKILL_COMMANDS, skill_rows.skill_command),
+        (SkillDiff, skill_tables.SKILL_DIFFS, skill_rows.skill_diff),
+        (PolicySkill, skill_tables.SKILLS, skill_rows.skill),
+        (SlimSkill, skill_tables.SLIM_SKILLS, skill_rows.slim_skill),
+        (SkillCommand, skill_tables.SKILL_COMMANDS, skill_rows.skill_command),
         (Receipt, tables.RECEIPTS, _receipt),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),

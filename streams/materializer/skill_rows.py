@@ -2,8 +2,9 @@
 
 from collections import Counter
 
-from schemas import ONE, Change, ChangeKind, PolicySkill, SkillCommand, SkillDiff, SlimSkill, Tally, Tier
-from streams.materializer import tables
+from schemas import ONE, Change, ChangeKind, Heard, PolicySkill, SkillCommand, SkillDiff, SlimSkill, Tally, Tier
+from streams.materializer import skill_tables as tables
+from streams.materializer import stated_rows
 from streams.materializer.records import Put, Record, Row, envelope, reasoned, utc
 
 _BY_PERSON = (ChangeKind.ADDED, ChangeKind.REWORDED, ChangeKind.SET, ChangeKind.RESTORED, ChangeKind.FORGOTTEN)
@@ -37,9 +38,26 @@ def skill_diff(event: SkillDiff, record: Record) -> Put:
         "rolled_back_to": event.rolled_back_to,
         "rewritten": event.rewritten,
         "chain": event.chain,
+        **_heard(event.heard),
+        "taste_changed": event.shifted,
+        "statements": len(event.stated),
+        "shifted": counts[ChangeKind.SHIFTED.value],
+        "faded": counts[ChangeKind.FADED.value],
+        "session_id": event.session and event.session.session_id,
     }
-    children = (changes, _refusals(event, key), _places(event, key))
+    children = (changes, _refusals(event, key), _places(event, key), stated_rows.statement_changes(event))
     return Put(tables.SKILL_DIFFS, row, children, replaces=event.rewritten > 0)
+
+
+def _heard(heard: Heard | None) -> Row:
+    """What a version answers, where it is no choice and no command."""
+    return {
+        "heard": heard and heard.what,
+        "understood": heard and heard.understood,
+        "words": heard and heard.words,
+        "value": heard and heard.value,
+        "by_pattern": heard and heard.by_pattern,
+    }
 
 
 def _changes(event: SkillDiff, key: Row) -> list[Row]:
@@ -127,8 +145,16 @@ def skill(event: PolicySkill, record: Record) -> Put:
         **record.provenance,
         "frozen": event.frozen,
         "silent": tiers[Tier.SILENT],
+        "statements": len(event.stated),
+        "shifted": event.shifted,
     }
-    return Put(tables.SKILLS, row, (_attributes(event),))
+    children = (
+        _attributes(event),
+        stated_rows.statements(event),
+        stated_rows.sessions(event),
+        stated_rows.session_lines(event),
+    )
+    return Put(tables.SKILLS, row, children)
 
 
 def _attributes(event: PolicySkill) -> list[Row]:
@@ -153,6 +179,7 @@ def _attributes(event: PolicySkill) -> list[Row]:
             "taken": a.taken / ONE,
             "expected": a.expected / ONE,
             "gained": a.gained / ONE,
+            "drift": a.drift / ONE,
         }
         for place, a in enumerate(event.attributes, start=1)
     ]
@@ -174,6 +201,11 @@ def slim_skill(event: SlimSkill, record: Record) -> Put:
             "updated_at": utc(event.occurred_at),
             **record.provenance,
             "seal": event.seal,
+            "avoids": list(event.avoids),
+            "session_id": event.session_id,
+            "session_until": event.session_until and utc(event.session_until),
+            "now": list(event.now),
+            "session_text": event.session_text,
         },
     )
 

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 from schemas import TOPICS, BadRecord, Topic, decode
 from schemas.export import asyncapi, json_schema, public_topics
+from tests.contract.test_contract_golden import BASES, EXAMPLES, topic_of_example, wire
 
 GOLDEN = Path(__file__).parent / "golden"
 TOPIC_LIST = sorted(TOPICS.values(), key=lambda topic: topic.base)
@@ -71,6 +72,13 @@ class TestJsonSchema:
                 assert accepts(topic, {**example(topic), name: "x" * 5_000}) == (False, False), name
 
 
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in BASES])
+def test_it_accepts_the_further_examples(name: str) -> None:
+    said = json.loads(wire(name))
+
+    assert [error.message for error in validator(topic_of_example(name)).iter_errors(said)] == []
+
+
 def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -79,10 +87,11 @@ def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | 
             yield from paths(child, (*path, key))
 
 
-@pytest.mark.parametrize("topic", TOPIC_LIST, ids=by_base)
-def test_null_anywhere_is_rejected_by_both_or_by_neither(topic: Topic) -> None:
-    for path in paths(example(topic)):
-        broken: Any = {"root": copy.deepcopy(example(topic))}
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_null_anywhere_is_rejected_by_both_or_by_neither(name: str) -> None:
+    topic, whole = topic_of_example(name), json.loads(wire(name))
+    for path in paths(whole):
+        broken: Any = {"root": copy.deepcopy(whole)}
         *way, last = ("root", *path)
         place = broken
         for key in way:
@@ -107,11 +116,46 @@ def test_null_anywhere_is_rejected_by_both_or_by_neither(topic: Topic) -> None:
         ("skills", {"version": -1}),
         ("dead-letters", {"source": {"topic": "t", "partition": 0, "offset": -1, "timestamp_ms": 0}}),
         ("open-rankings", {"slot": 64}),
+        ("selections", {"item_id": None}),
+        ("selections", {"none_taken": True}),
+        ("selections", {"item_id": None, "none_taken": True, "others": ["book-0077"]}),
+        ("selections", {"others": ["book-0077", "book-0077"]}),
+        ("feedback", {"value": None}),
+        ("feedback", {"signal": "dwelled", "value": None}),
+        ("feedback", {"signal": "dwelled", "value": -1.0}),
+        ("feedback", {"signal": "Liked"}),
+        ("feedback", {"value": 6.0, "scale": None}),
+        ("corrections", {"text": " \n", "says": [], "suits": [], "item_id": None}),
+        ("corrections", {"items": []}),
+        ("corrections", {"items": [], "item_id": None, "suits": []}),
+        ("corrections", {"says": [{"stance": "avoids", "dimension": "genre"}]}),
+        ("corrections", {"says": [{"stance": "avoids", "item_id": "book-0101", "bound": {"measure": "price"}}]}),
+        ("corrections", {"says": [{"stance": "instead", "dimension": "genre", "value": "saga"}]}),
+        ("corrections", {"says": [{"stance": "avoids", "dimension": "genre", "value": "saga", "over": "gothic"}]}),
+        ("corrections", {"language": "English"}),
     ],
     ids=str,
 )
 def test_broken_records_are_rejected_by_both(base: str, change: dict[str, Any]) -> None:
     assert accepts(TOPICS[base], {**example(TOPICS[base]), **change}) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("base", "change"),
+    [
+        ("selections", {"item_id": None, "none_taken": True}),
+        ("selections", {"others": ["book-0077"], "in_order": True}),
+        ("feedback", {"signal": "liked", "value": None, "scale": None}),
+        ("feedback", {"signal": "played-to-the-end", "value": -3.0}),
+        ("feedback", {"value": 5.0, "scale": None}),
+        ("corrections", {"text": "", "says": [], "item_id": None}),
+        ("corrections", {"items": [], "says": [], "suits": [], "item_id": None}),
+        ("corrections", {"says": [{"stance": "instead", "dimension": "genre", "value": "saga", "over": "gothic"}]}),
+    ],
+    ids=str,
+)
+def test_what_may_be_left_out_is_accepted_by_both(base: str, change: dict[str, Any]) -> None:
+    assert accepts(TOPICS[base], {**example(TOPICS[base]), **change}) == (True, True)
 
 
 class TestAsyncApi:
@@ -146,8 +190,8 @@ class TestAsyncApi:
         actions = {name.partition("-")[2]: operation["action"] for name, operation in asyncapi()["operations"].items()}
 
         assert {base for base, action in actions.items() if action == "receive"} == {
-            "items", "interactions", "rank-requests", "rankings", "selections", "skill-commands",
-            "forget-requests",
+            "items", "interactions", "rank-requests", "rankings", "selections", "feedback", "corrections",
+            "skill-commands", "forget-requests",
         }  # fmt: skip
 
     def test_bindings_say_how_long_records_are_kept(self) -> None:

@@ -1,9 +1,11 @@
 """One example of every event, as bytes. They stand for the records that others have written and that a log keeps.
 
-The data are made up, and tell one story: Ann takes a mystery from a ranking, her skill learns from it.
+The data are made up, and tell one story: Ann takes a mystery from a ranking, her skill learns from it. In `after` she
+goes on: she says what she does not want, takes nothing of one list and two items of another.
 """
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,11 @@ from streams.kafka.packed import unpack
 
 GOLDEN = Path(__file__).parent / "golden"
 BASES = sorted(TOPICS)
+AFTER = sorted(file.stem for file in (GOLDEN / "after").glob("*.json"))
+"""Further examples, of what those of `BASES` have none of: TOPIC or TOPIC.WHAT."""
+AFTERWARDS = ("rated", "none-taken", "corrected", "said")
+"""In the order of their versions."""
+EXAMPLES = [*BASES, *(f"after/{name}" for name in AFTER)]
 WIRE_CHANGE = """
 The bytes of `{base}` on the wire have changed. Records like {file} are in logs, in compacted topics and in apps that
 we do not deploy: `skill-diffs` are kept for ever, and every skill is rebuilt from them.
@@ -48,8 +55,17 @@ def wire(base: str) -> bytes:
     return (GOLDEN / f"{base}.json").read_bytes().rstrip(b"\n")
 
 
-def read(base: str) -> Any:
-    return decode(TOPICS[base].model, wire(base))
+def topic_of_example(name: str) -> Topic:
+    """The topic of an example, by the file's name.
+
+    >>> topic_of_example("after/selections.none-taken").base
+    'selections'
+    """
+    return TOPICS[name.removeprefix("after/").partition(".")[0]]
+
+
+def read(name: str) -> Any:
+    return decode(topic_of_example(name).model, wire(name))
 
 
 def nested(value: Any, extra: dict[str, Any]) -> Any:
@@ -60,7 +76,7 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return value
     free = {
         "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
-        "places", "measures", "habits", "mix", "dimensions",
+        "places", "measures", "habits", "mix", "dimensions", "against", "drift",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 
@@ -69,14 +85,14 @@ def test_every_topic_has_its_example_and_every_example_its_topic() -> None:
     assert sorted(file.stem for file in GOLDEN.glob("*.json")) == BASES
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_example_is_read_and_written_byte_for_byte(base: str) -> None:
-    explained = WIRE_CHANGE.format(base=base, file=f"tests/contract/golden/{base}.json")
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example_is_read_and_written_byte_for_byte(name: str) -> None:
+    explained = WIRE_CHANGE.format(base=topic_of_example(name).base, file=f"tests/contract/golden/{name}.json")
     try:
-        event = read(base)
+        event = read(name)
     except BadRecord as error:
         pytest.fail(f"{explained}\nIt cannot be read any more: {error}")
-    assert encode(event) == wire(base), explained
+    assert encode(event) == wire(name), explained
 
 
 def test_packed_example_is_the_one_in_json() -> None:
@@ -88,26 +104,27 @@ def test_packed_example_is_the_one_in_json() -> None:
 
 
 @pytest.mark.parametrize("base", BASES)
-def test_example_uses_every_field_so_that_every_field_is_under_contract(base: str) -> None:
-    assert set(json.loads(wire(base))) == set(TOPICS[base].model.model_fields)
+def test_examples_use_every_field_so_that_every_field_is_under_contract(base: str) -> None:
+    used = [json.loads(wire(name)) for name in EXAMPLES if topic_of_example(name).base == base]
+
+    assert {field for example in used for field in example} == set(TOPICS[base].model.model_fields)
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_fields_that_we_do_not_know_are_ignored_at_every_level(base: str) -> None:
-    newer = nested(json.loads(wire(base)), {"added_in_2031": {"by": ["someone"]}})
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_fields_that_we_do_not_know_are_ignored_at_every_level(name: str) -> None:
+    newer = nested(json.loads(wire(name)), {"added_in_2031": {"by": ["someone"]}})
 
-    assert encode(decode(TOPICS[base].model, json.dumps(newer).encode())) == wire(base)
+    assert encode(decode(topic_of_example(name).model, json.dumps(newer).encode())) == wire(name)
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_spelling_of_the_json_does_not_matter(base: str) -> None:
-    loose = json.dumps(
-        json.loads(wire(base)), indent=2, ensure_ascii=True, sort_keys="metadata" not in wire(base).decode()
-    )
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_spelling_of_the_json_does_not_matter(name: str) -> None:
+    told = wire(name)
+    loose = json.dumps(json.loads(told), indent=2, ensure_ascii=True, sort_keys="metadata" not in told.decode())
 
-    again = decode(TOPICS[base].model, loose.encode())
+    again = decode(topic_of_example(name).model, loose.encode())
 
-    assert again == read(base)
+    assert again == read(name)
 
 
 @pytest.mark.parametrize("topic", [t for t in TOPICS.values() if "schema_version" in t.model.model_fields], ids=str)
@@ -129,6 +146,17 @@ class TestStory:
 
         assert encode(fold([diff])[diff.user_id, diff.domain]) == encode(skill)
         assert merge(skill, diff) is skill
+
+    def test_log_of_what_she_said_after_folds_into_the_skill_of_after(self) -> None:
+        log: list[SkillDiff] = [read("skill-diffs"), *(read(f"after/skill-diffs.{name}") for name in AFTERWARDS)]
+        skill = fold(log)["ann-17", "books"]
+
+        assert encode(skill) == wire("after/skills")
+        assert slim(skill, count_tokens) == read("after/slim-skills")
+        assert [diff.heard and diff.heard.what for diff in log] == [None, "rated", "abstention", *2 * ["correction"]]
+        events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
+        assert [diff.event_id for diff in log[1:4]] == events
+        assert all(is_sealed(diff, before.chain) for before, diff in pairwise(log))
 
     def test_log_from_before_counts_folds_as_then_and_goes_on_with_counts(self) -> None:
         """Invariant 1 across the change to counts: what a tier was worth is said in the first diff that counts."""

@@ -17,6 +17,9 @@ PUBLIC = {
     "rank-requests": (USER, "RankRequest", 7 * DAY, False),
     "rankings": (USER, "Ranking", 7 * DAY, False),
     "selections": (USER, "Selection", 30 * DAY, False),
+    "feedback": (USER, "Feedback", 30 * DAY, False),
+    "corrections": (USER, "Correction", 90 * DAY, False),
+    "abstentions": (USER, "Abstention", 30 * DAY, False),
     "contrasts": (USER, "Contrast", 30 * DAY, False),
     "skill-diffs": ("user_id, domain, version", "SkillDiff", FOR_EVER, True),
     "skills": (USER_DOMAIN, "PolicySkill", FOR_EVER, True),
@@ -77,7 +80,7 @@ def test_all_topics_of_users_have_the_same_partition_count() -> None:
 
 def test_dead_letter_holds_the_largest_record_of_any_public_topic() -> None:
     """In base64, four bytes for three, with its envelope."""
-    largest = max(t.max_message_bytes for base, t in TOPICS.items() if base in ("rankings", "items", "selections"))
+    largest = max(t.max_message_bytes for base, t in TOPICS.items() if base in ("rankings", "corrections", "items"))
 
     assert TOPICS["dead-letters"].max_message_bytes > largest * 4 / 3 + 4_096
 

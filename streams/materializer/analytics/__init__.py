@@ -23,6 +23,13 @@ VIEWS = (
     "shadow_arms",
     "line_value",
     "learned_weights",
+    "signals",
+    "abstention_rate",
+    "corrections_understood",
+    "shifts",
+    "statements_now",
+    "questions_asked",
+    "calibration",
 )
 """In the order of their creation: a view may use those before it."""
 MACROS = (

@@ -34,7 +34,10 @@ _FILTERED = {
     "items": frozenset({"title", "description"}),
     "interactions": frozenset({"title"}),
     "rank_requests": frozenset({"instruction"}),
-    "rankings": frozenset({"instruction", "slim_skill", "facets", "injected"}),
+    "rankings": frozenset({"instruction", "slim_skill", "facets", "injected", "honoured", "question"}),
+    "feedback": frozenset({"title"}),
+    "corrections": frozenset({"text"}),
+    "abstentions": frozenset({"instruction"}),
     "contrasts": frozenset({"instruction", "chosen_title"}),
     "skill_commands": frozenset({"attribute_id", "value", "reason"}),
 }
@@ -180,6 +183,7 @@ class Tables:
         asked = {
             "contrasts": f"greatest(skill_version, ({done})::BIGINT)",
             "rankings": "skill_version",
+            "abstentions": "skill_version",
             "shadow_outcomes": "live_version",
         }
         for table, version in asked.items():

@@ -261,6 +261,7 @@ def test_rates_are_means_over_choices(con, world):
 def test_why_names_the_choices_behind_a_line(con, world):
     line = "preference:genre:comedy"
     users = {d.user_id for d in world.diffs for c in d.changes if c.attribute_id == line}
+    titles = dict(con.execute("SELECT item_id, title FROM items").fetchall())
     for user in sorted(users)[:4]:
         rows = con.execute(
             f"SELECT version, kind, event_id, item_id, title, item_rank FROM why('{user}', '{line}')"
@@ -272,7 +273,7 @@ def test_why_names_the_choices_behind_a_line(con, world):
                 c.kind.value,
                 d.evidence.event_id,
                 d.evidence.item_id,
-                k and k.chosen.title,
+                titles.get(d.evidence.item_id) if d.heard else k and k.chosen.title,
                 k and k.chosen_rank,
             )
             for d in world.diffs

@@ -12,7 +12,8 @@ from streams.materializer import ddl
 from streams.materializer.exceptions import MaterializerError
 from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.store import Store
-from tests.unit.materializer.materializer_builders import derived, diff, ranking, rows, selection, write
+from tests.unit.materializer.materializer_builders import derived, diff, ranking, rows, selection, slim, write
+from tests.unit.materializer.test_materializer_rows import CONTRAST, RANK_REQUEST
 
 LAYOUTS = Path(__file__).parent / "layouts"
 SCHEMA = {
@@ -123,6 +124,42 @@ def test_rows_of_layout_4_get_the_counts_that_the_same_records_give_today(tmp_pa
         ):
             migrated = rows(store, f"SELECT {columns} WHERE user_id = 'bob' ORDER BY ALL")
             assert migrated == rows(fresh, f"SELECT {columns} ORDER BY ALL") != []
+
+
+def test_what_a_newer_worker_said_before_layout_6_is_as_the_same_records_give_it_today(tmp_path):
+    path = tmp_path / "live.duckdb"
+    path.write_bytes(made_by(5))
+    with Store(path, "sager.") as store, Store(tmp_path / "new.duckdb", "sager.") as fresh:
+        documents = [
+            decode(model, document.encode())
+            for model, table in ((SkillDiff, "skill_diffs"), (PolicySkill, "skills"))
+            for (document,) in rows(store, f"SELECT document FROM {table} WHERE user_id = 'eve' ORDER BY version")
+        ]
+        write(fresh, *documents, slim(4, "likes: noir", "eve"))
+        for table in (
+            "statements", "statement_changes", "skill_sessions", "session_lines", "skills", "skill_diffs",
+            "skill_attributes", "slim_skills",
+        ):  # fmt: skip
+            kept = f"* FROM {table} WHERE user_id = 'eve' ORDER BY ALL"
+            assert rows(store, f"SELECT {kept}") == rows(fresh, f"SELECT {kept}") != [], table
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "chances, nothing, suits, honoured, question, session_id FROM rankings WHERE injected IS NOT NULL",
+        "others, in_order, none_taken, session_id FROM selections",
+        "also_item_ids, in_order, session_id FROM contrasts",
+        "clarify, session_id FROM rank_requests",
+    ],
+)
+def test_what_there_was_not_before_layout_6_is_as_in_a_new_row_without_it(tmp_path, query):
+    """Else a verification, which makes the rows again, would find them edited."""
+    path = tmp_path / "live.duckdb"
+    path.write_bytes(made_by(5))
+    with Store(path, "sager.") as store, Store(tmp_path / "new.duckdb", "sager.") as fresh:
+        write(fresh, ranking(), selection(), CONTRAST, RANK_REQUEST)
+        assert set(map(str, rows(store, f"SELECT {query}"))) == set(map(str, rows(fresh, f"SELECT {query}"))) != set()
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(older, monkeypatch):

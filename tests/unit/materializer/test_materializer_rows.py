@@ -28,7 +28,7 @@ from schemas import (
     subject_of,
 )
 from streams.kafka.packed import pack
-from streams.materializer import tables
+from streams.materializer import skill_tables, tables
 from streams.materializer.dead_letters import OWNED, dead_letter
 from streams.materializer.forgetting import Barrier
 from streams.materializer.records import Drop, Put
@@ -49,6 +49,7 @@ from tests.unit.materializer.materializer_builders import (
 )
 
 from tests.unit.materializer.materializer_builders import MS, NOON  # isort: skip
+from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, rated  # isort: skip
 
 RANK_REQUEST = RankRequest(
     event_id="q", occurred_at=NOON, request_id="r1", user_id="ann", domain="books", candidates=ranking().candidates
@@ -80,8 +81,11 @@ EVERY_EVENT = (
     ranking(),
     selection(),
     CONTRAST,
-    diff(),
-    skill(),
+    rated(),
+    correction(),
+    abstention(),
+    diff().model_copy(update={"stated": eves_log()[1].stated}),
+    eves_skill(),
     slim(),
     COMMAND,
     GLOBAL,
@@ -116,7 +120,9 @@ def test_a_row_without_exactly_its_tables_columns_is_a_defect_and_no_bad_record(
     """The record is sound: it must not become a dead letter because of our mistake."""
     row = {name: value for name, value in as_dict(read(record(slim()))).items() if name != lost}
     wrong = row if added is None else {**row, added: 3}
-    monkeypatch.setitem(_BUILDERS, "slim-skills", (tables.SLIM_SKILLS, lambda *_: Put(tables.SLIM_SKILLS, wrong)))
+    monkeypatch.setitem(
+        _BUILDERS, "slim-skills", (skill_tables.SLIM_SKILLS, lambda *_: Put(skill_tables.SLIM_SKILLS, wrong))
+    )
     with pytest.raises(ValueError, match="a row of slim_skills with other columns") as caught:
         read(record(slim()))
     assert not isinstance(caught.value, BadRecord)
@@ -171,7 +177,7 @@ def test_a_contrast_keeps_the_unchosen_in_its_order():
 
 
 def test_a_tombstone_drops_the_row_of_its_key():
-    assert read(tombstone(skill())) == Drop(tables.SKILLS, ("ann", "books"))
+    assert read(tombstone(skill())) == Drop(skill_tables.SKILLS, ("ann", "books"))
     assert read(tombstone(item())) == Drop(tables.ITEMS, ("dune",))
 
 

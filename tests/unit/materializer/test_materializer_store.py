@@ -55,7 +55,7 @@ def test_two_users_with_the_same_event_id_are_two_events(store):
 
 def test_the_first_diff_of_a_version_is_kept_with_its_changes(store):
     write(store, diff(1, "first"))
-    written = {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1, "skill_places": 1}
+    written = {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1, "skill_places": 1, "statement_changes": 0}
     assert write(store, diff(1, "second"), diff(2)) == written
     assert rows(store, "SELECT version, event_id FROM skill_diffs ORDER BY 1") == [(1, "first"), (2, "c2")]
     assert rows(store, "SELECT DISTINCT event_id FROM skill_changes ORDER BY 1") == [("c2",), ("first",)]

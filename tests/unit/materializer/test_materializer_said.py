@@ -1,0 +1,288 @@
+"""What people said and how it stands, in DuckDB: as the log folds, without what is private or forgotten."""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operators.forget import with_scope
+from operators.merge import fold
+from schemas import (
+    Contrast,
+    Directive,
+    ForgetRequest,
+    Forgotten,
+    PolicySkill,
+    Receipt,
+    Said,
+    Selection,
+    SkillDiff,
+    Stance,
+    Statement,
+    encode,
+    line_of,
+    subject_of,
+)
+from streams.materializer.batch import Batch
+from streams.materializer.forgetting import Barrier
+from streams.materializer.records import Put
+from streams.materializer.rows import read
+from streams.materializer.store import Store
+from tests.unit.materializer.materializer_builders import NOON, at, record, rows, tombstone, write
+from tests.unit.materializer.said_builders import (
+    AVOIDS_HORROR,
+    HORROR,
+    NOT_DUNE,
+    RATHER_NOIR,
+    abstention,
+    correction,
+    eves_log,
+    eves_skill,
+    fitted,
+    gone,
+    heard,
+    rated,
+    stated,
+    statement,
+)
+from tests.unit.materializer.test_materializer_rows import CONTRAST
+
+MAIL, DIGITS = "call me at +49 151 23456789", b"23456789"
+COLUMNS = (
+    "statement_id, stance, dimension, value, over, item_id, measure, below, words, scope, session_id, until, times"
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "live.duckdb", "sager.") as opened:
+        yield opened
+
+
+def row(put: Any) -> dict[str, Any]:
+    assert isinstance(put, Put)
+    return put.row
+
+
+def naive(moment: datetime | None) -> datetime | None:
+    return moment and moment.replace(tzinfo=None)
+
+
+def of(said: Statement) -> tuple[Any, ...]:
+    """A statement as DuckDB has it."""
+    bound = said.bound
+    return (
+        said.statement_id, said.stance.value, said.dimension, said.value, said.over, said.item_id,
+        bound and bound.measure.value, bound and bound.below, said.words, said.scope.value, said.session_id,
+        naive(said.until), said.times,
+    )  # fmt: skip
+
+
+# --- rows
+
+
+def test_a_rating_has_its_scale_and_its_session(store: Store) -> None:
+    write(store, rated(), rated("e9", signal="liked", value=None, scale=None, ranking_id="r1", session_id=None))
+
+    query = "SELECT item_id, title, signal, value, scale_worst, scale_best, ranking_id, session_id FROM feedback"
+
+    assert rows(store, f"{query} ORDER BY event_id") == [
+        ("dune", "Dune", "rated", 1.0, 0.0, 10.0, None, "s1"),
+        ("dune", "Dune", "liked", None, None, None, "r1", None),
+    ]
+
+
+def test_a_correction_has_a_row_for_everything_that_a_form_says(store: Store) -> None:
+    write(store, correction(), correction())
+
+    query = "SELECT text, item_ids, item_id, suits, scope, answers, ranking_id FROM corrections"
+    assert rows(store, query) == [
+        ("No horror any more, noir rather than sf", ["it", "dune"], "it", ["dune"], None, "q1", "r1")
+    ]
+    query = "SELECT seq, stance, dimension, value, measure, below, changed FROM correction_directives ORDER BY seq"
+    assert rows(store, query) == [
+        (1, "avoids", "genre", "horror", None, None, True),
+        (2, "prefers", None, None, "price", 20.0, False),
+    ]
+
+
+def test_an_abstention_has_what_was_shown(store: Store) -> None:
+    write(store, abstention())
+
+    assert rows(store, "SELECT ranking_id, instruction, item_ids, arm FROM abstentions") == [
+        ("r2", "for the train", ["it", "dune"], "evolved")
+    ]
+
+
+def test_a_selection_has_all_that_was_taken_or_that_nothing_was() -> None:
+    several = Selection(
+        event_id="s", occurred_at=NOON, user_id="eve", ranking_id="r", item_id="a", others=("c",), in_order=True,
+        session_id="s1",
+    )  # fmt: skip
+    none = Selection(event_id="s", occurred_at=NOON, user_id="eve", ranking_id="r", none_taken=True)
+    both: Contrast = CONTRAST.model_copy(update={"also": CONTRAST.unchosen[:1], "in_order": True, "session_id": "s1"})
+    names = ("item_id", "others", "in_order", "none_taken", "session_id")
+
+    assert [row(read(record(several)))[name] for name in names] == ["a", ["c"], True, False, "s1"]
+    assert [row(read(record(none)))[name] for name in names] == [None, [], False, True, None]
+    contrast = row(read(record(both)))
+    assert (contrast["also_item_ids"], contrast["in_order"], contrast["session_id"]) == (["c"], True, "s1")
+
+
+def test_a_ranking_says_how_well_it_suits_and_what_it_asked() -> None:
+    told = row(read(record(fitted())))
+    names = ("chances", "nothing", "suits", "honoured", "question_id", "question_dimension", "question", "session_id")
+
+    assert [told[name] for name in names] == [
+        [0.75, 0.02], 0.25, True, [AVOIDS_HORROR.statement_id], "q1", "genre", "Do you prefer horror or noir?", "s1"
+    ]  # fmt: skip
+
+
+def test_a_version_says_what_was_heard_and_what_it_moved(store: Store) -> None:
+    write(store, *eves_log())
+
+    query = "heard, understood, words, value, by_pattern, taste_changed, statements, shifted, faded, session_id"
+
+    assert rows(store, f"SELECT {query} FROM skill_diffs ORDER BY version") == [
+        (None, None, None, None, None, False, 0, 0, 0, "s1"),
+        ("correction", True, "no horror any more", None, "en.no-more", True, 3, 1, 0, "s1"),
+        ("rated", True, "", 1.0, "", False, 2, 0, 1, None),
+        ("correction", False, "well, hm", None, "", False, 0, 0, 0, None),
+    ]
+
+
+def test_a_skill_has_its_statements_and_its_sessions_and_loses_them_with_the_next_version(store: Store) -> None:
+    write(store, eves_skill())
+
+    assert rows(store, f"SELECT {COLUMNS} FROM statements ORDER BY place") == [
+        of(said) for said in (AVOIDS_HORROR, RATHER_NOIR, NOT_DUNE)
+    ]
+    assert rows(store, "SELECT session_id, events, until FROM skill_sessions") == [("s1", 1, naive(at(121)))]
+    assert rows(store, "SELECT session_id, attribute_id, taken, expected FROM session_lines") == [
+        ("s1", "preference:genre:sf", 1.0, 0.25)
+    ]
+    assert rows(store, "SELECT statements, shifted FROM skills") == [(3, 2)]
+    write(store, eves_skill().model_copy(update={"version": 5, "stated": (), "sessions": ()}))
+    for table in ("statements", "skill_sessions", "session_lines"):
+        assert rows(store, f"FROM {table}") == []
+
+
+# --- the fold
+
+SAYABLE = [statement(stance, f"preference:genre:{value}", value, 1) for value in "abcd" for stance in Stance]
+
+
+def a_log(seed: int) -> list[SkillDiff]:
+    """Versions that say, say again and take back things by chance."""
+    rng = random.Random(seed)
+    log = []
+    for version in range(1, 25):
+        changes = []
+        for said in rng.sample(SAYABLE, rng.randint(0, 4)):
+            again = said.model_copy(update={"since": version, "times": rng.randint(1, 9), "said_at": at(version)})
+            takes_back = gone(said, rng.choice([Said.WITHDRAWN, Said.EXPIRED, Said.REMOVED, Said.FULL]))
+            changes.append(takes_back if rng.random() < 0.4 else stated(again))
+        seed_of = {"seed": ()} if version == 1 else {}
+        log.append(heard(version, "correction", stated=tuple(changes), shifted=rng.random() < 0.1, **seed_of))
+    return log
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_statements_are_the_fold_of_the_log_however_its_records_come(store: Store, seed: int) -> None:
+    log = a_log(seed)
+    [skill] = fold(log).values()
+    skills: list[PolicySkill] = [fold(log[:end])["eve", "books"] for end in (3, 11, 24)]
+    sent: list[PolicySkill | SkillDiff] = [*log, *skills, *log[::3]]
+    random.Random(seed).shuffle(sent)
+    for start in range(0, len(sent), 7):
+        write(store, *sent[start : start + 7])
+
+    current = rows(store, f"SELECT {COLUMNS}, doubtful FROM statements ORDER BY place")
+    last = f"""
+        SELECT {COLUMNS}, since < (SELECT coalesce(max(version) FILTER (taste_changed), 0) FROM skill_diffs) FROM (
+            FROM statement_changes
+            QUALIFY row_number() OVER (PARTITION BY user_id, domain, statement_id ORDER BY version DESC, seq DESC) = 1
+        ) WHERE stance IS NOT NULL ORDER BY version, seq
+    """
+
+    assert current == [(*of(said), said.since < skill.shifted) for said in skill.stated]
+    assert rows(store, last) == current, "the changes alone give the same"
+
+
+# --- what is private, and what is forgotten
+
+
+def test_what_somebody_said_of_themselves_is_in_no_byte_of_the_file(tmp_path: Path) -> None:
+    said = (
+        Directive(stance=Stance.PREFERS, dimension="contact", value=MAIL),
+        Directive(stance=Stance.INSTEAD, dimension="genre", value="noir", over=MAIL),
+    )
+    told = correction(text=f"no horror, {MAIL}", says=said)
+    assert DIGITS in encode(told)
+    asked = abstention(instruction=f"something short, {MAIL}")
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        write(store, told, asked, rated(item=rated().item.model_copy(update={"title": MAIL})))
+        store.checkpoint(NOON.replace(tzinfo=None), None)
+        [(text,)] = rows(store, "SELECT text FROM corrections")
+        kept = rows(store, "SELECT dimension, value, over FROM correction_directives ORDER BY seq")
+
+    assert text.startswith("no horror, ")
+    assert kept == [("private", "private:phone", None), ("private", "noir", "private:phone")]
+    assert DIGITS not in (tmp_path / "live.duckdb").read_bytes()
+
+
+def test_of_what_is_not_to_be_remembered_nothing_is_kept(store: Store) -> None:
+    write(store, correction(text="off the record: no horror"))
+
+    assert rows(store, "SELECT text, suits FROM corrections") == [("", [])]
+    assert rows(store, "FROM correction_directives") == []
+
+
+@pytest.mark.parametrize("first", ["rows", "receipt"])
+def test_words_that_may_quote_a_forgotten_line_go_with_it(store: Store, first: str) -> None:
+    until = at(30)
+    line = line_of("eve", "books", HORROR)
+    request = ForgetRequest(event_id="f", occurred_at=until, user_id="eve", domain="books", line=line, actor="eve")
+    empty = Receipt(event_id="f", occurred_at=until, subject=subject_of("eve"))
+    receipt = with_scope(empty, request, Forgotten(event_id="f", until=until, actor="eve", done=True))
+    events = [correction(), fitted()]
+    if first == "rows":
+        write(store, *events)
+        store.write(Batch(), {}, [receipt])
+    else:
+        barrier, batch = Barrier([encode(receipt).decode()]), Batch()
+        for event in events:
+            change = read(record(event), barrier=barrier)
+            assert change is not None
+            batch.add(change)
+        store.write(batch, {})
+
+    assert rows(store, "SELECT text, answers FROM corrections") == [("", "q1")]
+    assert rows(store, "FROM correction_directives") == []
+    assert rows(store, "SELECT honoured, question, injected, nothing FROM rankings") == [(None, None, None, 0.25)]
+
+
+def test_a_forgotten_skill_takes_its_statements_along(store: Store) -> None:
+    write(store, *eves_log(), eves_skill())
+    write(store, tombstone(eves_skill()), *map(tombstone, eves_log()))
+
+    for table in ("statements", "statement_changes", "skill_sessions", "session_lines", "skill_diffs"):
+        assert rows(store, f"FROM {table}") == [], table
+
+
+def test_nothing_is_left_of_who_is_forgotten(tmp_path: Path) -> None:
+    receipt = Receipt(
+        event_id="f", occurred_at=at(60), subject=subject_of("eve"),
+        person=Forgotten(event_id="f", until=at(60), actor="eve", done=True),
+    )  # fmt: skip
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        write(store, *eves_log(), eves_skill(), rated(), correction(), abstention(), fitted())
+        store.write(Batch(), {}, [receipt])
+        query = "SELECT DISTINCT table_name FROM duckdb_columns() WHERE column_name = 'user_id' AND table_name IN "
+        query += "(SELECT table_name FROM duckdb_tables())"
+        left = [name for (name,) in rows(store, query) if rows(store, f"FROM {name} WHERE user_id = 'eve'")]
+
+    assert left == ["stale_users"], "which the next publication clears"
