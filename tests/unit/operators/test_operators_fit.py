@@ -105,7 +105,7 @@ def test_an_item_and_a_bound_are_avoided_too():
     assert set(found.against) == {"a", "b"}
 
 
-def test_what_was_said_before_a_shift_is_doubtful_and_stands_as_long_as_nothing_took_its_place():
+def test_what_was_said_before_a_shift_is_doubtful_and_forbids_no_list_once_as_much_took_its_place():
     skill = knows(OLD, shifted=5, version=9)
     item = [item_facts("a", NOIR, OLD)]
     doubtful = fit_of(item, skill, (avoids(NOIR, since=2),))
@@ -114,7 +114,7 @@ def test_what_was_said_before_a_shift_is_doubtful_and_stands_as_long_as_nothing_
     assert doubtful is not None
     assert lifted is not None
     assert (doubtful.chances, set(doubtful.against)) == ((DOUBTFUL,), {"a"})
-    assert (lifted.chances, set(lifted.against)) == ((REPLACED,), set())
+    assert (lifted.chances, set(lifted.against), lifted.suits) == ((REPLACED,), {"a"}, True)
 
 
 def test_candidates_that_share_what_is_unknown_are_not_two_chances():
