@@ -70,8 +70,8 @@ def feedback(
     in the very next ranking, whether anything is learned from what is said of others ("my daughter likes ..."), and
     how far the told chances can be relied on.
 
-    With --broker it is one pass through a broker, a worker and a materializer of its own, everybody at the same time; the
-    host offers what is ranked first. It tells how long it takes from a correction to the ranking that honours it, too.
+    With --broker it is one pass through a broker, a worker and a materializer of its own, everybody at the same time;
+    the host offers what is ranked first. It tells how long a correction takes until the next ranking goes by it, too.
 
     With --json: one object per line, the last one with `phase_1` to `phase_4`: after each pass, the share right during
     it (1 and 3) and the success in the test behind it (2 and 4).
