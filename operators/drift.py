@@ -21,7 +21,9 @@ AGE = timedelta(days=365)
 """So long without a word counts as one more choice that forgets."""
 MOST_AGED = 32
 FASTER = 4
-"""How often more all is forgotten at once when a person's taste has changed."""
+"""How often more all is forgotten at once when what a person takes says that their taste has changed."""
+SAID_FASTER = 16
+"""The same where they say so themselves: a third is left of what they took before."""
 
 
 def drifted(line: Attribute, share: int, taken: bool) -> int:

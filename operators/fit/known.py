@@ -16,8 +16,6 @@ REPLACED = 0.9
 """The same, where they have said since of as many other values that they do not want them."""
 FEW = 3
 """So many newer ones of a dimension at least: of one or two nobody knows whether they were all."""
-LIFTED = 0.5
-"""From this chance on, what they said no longer stands against an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,8 @@ class Known:
         """How probable what a statement is against suits all the same.
 
         A taste that has changed is not a wider one. Once a person told of a dimension what they do not want now, and
-        that is as much as they ever avoided in any, what they said of it before holds no more.
+        that is as much as they ever avoided in any, what they said of it before hardly holds any more. It is against an
+        item all the same: until they take it back, it stands behind all others.
         """
         if said.since >= self.shifted:
             return AGAINST

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from operators.fit.beliefs import power_of
 from operators.fit.chances import candidates, chance, none_suits
-from operators.fit.known import LIFTED, Known
+from operators.fit.known import Known
 from operators.fit.question import question_of
 from schemas import Fit, ItemFacts, PolicySkill, Statement
 
@@ -41,11 +41,7 @@ def fit_of(
         chances=tuple(round(each, 4) for each in chances),
         nothing=round(nothing, 4),
         suits=max(chances) >= SUITS,
-        against={
-            item.item_id: said[0].statement_id
-            for item in items
-            if (said := known.against(item)) and known.leaves(said[0]) < LIFTED
-        },
+        against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
         honoured=tuple(dict.fromkeys(said.statement_id for said in known.used(items, statements)))[:MAX_HONOURED],
         question=question_of(items, skill, statements) if asks else None,
     )

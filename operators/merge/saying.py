@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
-from operators.drift import aged
+from operators.drift import SAID_FASTER, aged
 from operators.evidence import Shown
 from operators.evolve.validate import refusal
 from operators.fit import learned
@@ -23,6 +23,7 @@ from schemas import (
     ChangeKind,
     Correction,
     Evidence,
+    Fact,
     Heard,
     ItemFacts,
     PolicySkill,
@@ -72,15 +73,16 @@ def resolve_correction(
     made = _Correcting(skill, correction, items, limits, privacy, usual or {})
     for read in understood.says:
         made.hear(read)
-    made.pick(understood.suits)
+    shifted = _has_shifted(skill, understood)
+    made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
     return next_diff(
         skill,
         correction,
-        tally=made.counting.tally if made.picked else Tally(),
+        tally=made.counting.tally,
         changes=(*made.counting.changes, *made.changes),
         stated=tuple(made.saying.changes),
-        shifted=_has_shifted(skill, understood),
+        shifted=shifted,
         beliefs=made.beliefs,
         session=session_after(
             skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
@@ -201,28 +203,35 @@ class _Correcting:
             self._unwanted.append(subject.attribute_id)
             self._silence(subject.attribute_id, said.changed)
 
-    def pick(self, suits: Sequence[str]) -> None:
-        """Count what suits as a choice from what the person sees, and take back what they said against it."""
+    def pick(self, suits: Sequence[str], shifted: bool) -> None:
+        """Count what suits as a choice from what the person sees, and take back what they said against it.
+
+        Where a taste has changed, what was taken before says less at once, whatever it is.
+        """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
+        aging = aged(self.skill.occurred_at, self.correction.occurred_at) if self.skill.version else 0
+        aging += SAID_FASTER if shifted else 0
         if not wanted:
+            if shifted:
+                self._count((), Shown((), {}), aging)
             return
         self.picked = tuple(wanted)
         rest = [item for item in self.items if item not in self.picked]
         self.shown = Shown.of_several(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
-        aging = aged(self.skill.occurred_at, self.correction.occurred_at) if self.skill.version else 0
-        facts = [fact for item in (wanted if rest else wanted[:1]) for fact in item.facts]
-        self.counting.count(facts, self.shown, self.skill.contrasts, aged=aging)
+        self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
         just_said = set(self._unwanted)
-        self.changes = [change for change in self.changes if change.attribute_id in just_said]
-        mine = {change.attribute_id for change in self.changes}
-        self.counting.changes = [change for change in self.counting.changes if change.attribute_id not in mine]
         for item in wanted:
             names = set(fact_ids(item.facts))
             for said in self.saying.held:
                 is_new = said.attribute_id in just_said
                 if not is_new and said.bound is None and speaks_against(said, item, names):
                     self.saying.withdraw(said.statement_id, _SUITS)
+
+    def _count(self, facts: Sequence[Fact], shown: Shown, aging: int) -> None:
+        self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
+        said = {change.attribute_id for change in self.changes}
+        self.counting.changes = [change for change in self.counting.changes if change.attribute_id not in said]
 
     @property
     def beliefs(self) -> tuple[int, ...] | None:

@@ -26,14 +26,11 @@ from schemas import Measure, Scope
 
 
 class Meaning(StrEnum):
-    """What the sentences of a section say."""
+    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
 
-    AVOIDS = "avoids"
-    PREFERS = "prefers"
-    INSTEAD = "instead"
-    SUITS = "suits"
     NO_LONGER = "no-longer"
     NOW_PREFERS = "now-prefers"
+    INSTEAD = "instead"
     COMPARES = "compares"
     TOO = "too"
     BELOW = "below"
@@ -42,6 +39,9 @@ class Meaning(StrEnum):
     AT_LEAST = "at-least"
     BEFORE = "before"
     SINCE = "since"
+    PREFERS = "prefers"
+    AVOIDS = "avoids"
+    SUITS = "suits"
 
 
 _LISTS: Final = {"scope-now": Scope.NOW, "scope-session": Scope.SESSION, "scope-always": Scope.ALWAYS}
@@ -181,7 +181,7 @@ class _Loader:
         return Language(
             name=self._name,
             patterns=tuple(self._patterns()),
-            reasons=tuple(re.compile(self._made(line) + ENDED) for line in self._lines("reasons")),
+            reasons=tuple(self._sentence(line) for line in self._lines("reasons")),
             items=tuple(re.compile(rf"(?<!\S){self._made(line)}") for line in self._lines("items")),
             fill=re.compile(rf"(?:{self._alternatives('fill')}|, ){{0,6}}"),
             begins=self._plain("begins") | self._plain("why"),
@@ -240,8 +240,13 @@ class _Loader:
                 if not pattern:
                     raise BadPattern(f"{self._name}: {line!r} has no name")
                 whole = f"{self._name}.{meaning.value}.{name}"
-                sentence = re.compile(self._made(pattern) + ENDED)
-                yield Pattern(whole, meaning, sentence, Scope(scope) if scope else None)
+                yield Pattern(whole, meaning, self._sentence(pattern), Scope(scope) if scope else None)
+
+    def _sentence(self, pattern: str) -> re.Pattern[str]:
+        try:
+            return re.compile(self._made(pattern) + ENDED)
+        except re.error as error:
+            raise BadPattern(f"{self._name}: {pattern!r}: {error}") from None
 
     def _measures(self, section: str) -> dict[str, More]:
         found: dict[str, More] = {}

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from operators.understand.tokens import tokens
+from operators.understand.tokens import Token, tokens
 
 MAX_SLOT_WORDS: Final = 12
 MAX_DEPTH: Final = 8
@@ -74,7 +74,7 @@ def expression(pattern: str, words: Mapping[str, str], depth: int = 0) -> str:
         elif part.startswith("{"):
             made.append(_named(part[1:-1], words, depth))
         else:
-            made.extend(re.escape(word.text) + BETWEEN for word in tokens(part))
+            made.extend(re.escape(word.text) + BETWEEN for word in _read(part))
     if opened:
         raise BadPattern(f"the brackets of {pattern!r} do not match")
     return "".join(made)
@@ -93,4 +93,9 @@ def literals(pattern: str) -> Iterator[str]:
     """The words of a pattern that stand for themselves."""
     for part in _PARTS.findall(pattern):
         if not part.startswith("{") and part not in (*_OPENS, *_CLOSES, "|"):
-            yield from (word.text for word in tokens(part) if word.is_word)
+            yield from (word.text for word in _read(part) if word.is_word)
+
+
+def _read(part: str) -> list[Token]:
+    # "it's" is two words in a text: a pattern may begin with the second.
+    return tokens(part.lstrip("'"))

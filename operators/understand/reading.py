@@ -133,8 +133,7 @@ class Reader:
         for said in clause.says:
             changed = reading.changed and said.stance is Stance.AVOIDS and said.item_id is None
             told = said.model_copy(update={"changed": True}) if changed else said
-            held = Scope.NOW if scope is None and said.bound is not None else scope
-            reading.says.append(Read(told, words, held, clause.pattern.name))
+            reading.says.append(Read(told, words, scope, clause.pattern.name))
         reading.suits.extend(clause.suits)
 
     def _read_clauses(self, sentence: _Sentence) -> Iterator[_Clause]:

@@ -13,7 +13,7 @@ from operators.understand.understood import About, Read, Understood
 from operators.understand.units import units_of
 from operators.understand.whose import Whose, whose
 from operators.understand.words import LANGUAGES
-from schemas import Correction, Fact, ItemFacts, PolicySkill
+from schemas import Correction, Directive, Fact, ItemFacts, PolicySkill, Stance
 
 
 def understand(
@@ -34,6 +34,12 @@ def understand(
     if not correction.text.strip():
         return Understood((), tuple(correction.suits), told)
     return _by_words(correction, items, skill, vocabulary)
+
+
+def warm() -> None:
+    """Make the languages' patterns ready, which takes some tenths of a second; else the first correction waits."""
+    for name in LANGUAGES:
+        language_of(name)
 
 
 def _by_words(
@@ -71,14 +77,26 @@ def _domain(name: str) -> tuple[str, ...]:
 
 
 def _settled(says: Sequence[Read], correction: Correction) -> tuple[Read, ...]:
-    """Each thing once, as it was said last; with the scope that the app told, if it did."""
-    last: dict[tuple[object, ...], Read] = {}
+    """Each thing once, and of what is wanted and not wanted the last; with the scope that the app told, if it did."""
+    kept: list[Read] = []
     for read in says:
-        said = read.directive
-        about = (said.dimension, said.value, said.item_id, said.bound and said.bound.measure)
-        last.pop(about, None)
-        last[about] = read
-    kept = list(last.values())[:MAX_READS]
-    if correction.scope is None:
-        return tuple(kept)
-    return tuple(Read(read.directive, read.words, correction.scope, read.pattern) for read in kept)
+        kept = [other for other in kept if not _overtakes(read.directive, other.directive)]
+        kept.append(read)
+    if correction.scope is not None:
+        kept = [Read(read.directive, read.words, correction.scope, read.pattern) for read in kept]
+    return tuple(kept[:MAX_READS])
+
+
+def _overtakes(said: Directive, before: Directive) -> bool:
+    if said.bound is not None:
+        other = before.bound
+        sides = (said.bound.above is None, said.bound.below is None)
+        return (
+            other is not None
+            and other.measure is said.bound.measure
+            and (other.above is None, other.below is None) == sides
+        )
+    if (said.dimension, said.value, said.item_id) != (before.dimension, before.value, before.item_id):
+        return False
+    is_opposite = (said.stance is Stance.AVOIDS) != (before.stance is Stance.AVOIDS)
+    return is_opposite or (said.stance, said.over) == (before.stance, before.over)

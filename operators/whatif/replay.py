@@ -79,7 +79,7 @@ async def _step(step: Step, before: Moment, live_lines: Lines, other: Side) -> M
     was_live, was_other = before.live, before.other
     now_live = was_live if step.diff is None else merge(was_live, step.diff)
     if step.visit is not None:
-        # The item is not at hand: what was counted of it is.
+        # The item, or what the person said, is not at hand: what came of it is.
         counted = step.visit.model_copy(
             update={"base_version": was_other.version, "version": was_other.version + 1, "seed": None}
         )

@@ -52,9 +52,11 @@ class Step:
 
     @property
     def visit(self) -> SkillDiff | None:
-        """What was counted of an item that was taken without a list, if the event was that."""
-        is_visit = self.diff is not None and self.diff.tally is not None and not self.diff.is_contrast
-        return self.diff if is_visit else None
+        """What came of an item taken without a list, or of what the person said, if the event was that."""
+        diff = self.diff
+        if diff is None or diff.is_contrast or (diff.tally is None and diff.heard is None):
+            return None
+        return diff
 
     @property
     def source(self) -> Position | None:

@@ -67,15 +67,17 @@ class Holdings:
 
     def versions_with(self, domain: str, line: str) -> int:
         """How many versions of the skill name a line."""
-        return sum(
-            line in {*(c.attribute_id for c in diff.changes), *(a.attribute_id for a in diff.seed or ())}
-            for diff in self.diffs.get(domain, ())
-        )
+        return sum(line in _lines_of(diff) for diff in self.diffs.get(domain, ()))
 
     def lines(self, domain: str) -> list[str]:
-        """The ids of all lines that the skill has or ever had."""
-        found = {line.attribute_id for diff in self.diffs.get(domain, ()) for line in diff.seed or ()}
-        return sorted(found | {c.attribute_id for diff in self.diffs.get(domain, ()) for c in diff.changes})
+        """The ids of all lines that the skill has or ever had, and of what the person said something about."""
+        return sorted({line for diff in self.diffs.get(domain, ()) for line in _lines_of(diff)})
+
+
+def _lines_of(diff: SkillDiff) -> set[str]:
+    """The lines that a version names, and what it says that the person said something about."""
+    stated = (each.statement.attribute_id for each in diff.stated if each.statement is not None)
+    return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
 
 
 def look(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> Holdings:

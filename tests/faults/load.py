@@ -7,11 +7,67 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.surroundings import reached_as
+from operators.contrast import abstention_id
 from sager_client import EventProducer
 from schemas import Ranking, Selection
 from streams.settings import Settings
 from tests.harness import by_bytes
 from tests.worlds import slate
+
+
+class Talk:
+    """People say what they think of items and lists until it is stopped, as a context manager; then `told`.
+
+    Args:
+        settings: the deployment.
+        per_second: how much is said.
+        users: how many people take turns.
+        domain: of all of it.
+    """
+
+    def __init__(self, settings: Settings, per_second: float = 20.0, users: int = 12, domain: str = "films") -> None:
+        self.told: dict[str, set[str]] = {}
+        self._events = EventProducer(connection=reached_as(settings))
+        self._pause = 1 / per_second
+        self._users, self._domain = users, domain
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="talk", daemon=True)
+
+    def _run(self) -> None:
+        number, due = 0, time.monotonic()
+        while not self._stop.is_set():
+            user = f"user-{number % self._users}"
+            told = self.told.setdefault(user, set())
+            told.add(self._say(user, number, number // self._users % 3))
+            number += 1
+            due += self._pause
+            self._stop.wait(max(0.0, due - time.monotonic()))
+
+    def _say(self, user: str, number: int, kind: int) -> str:
+        """One thing of a kind; the id of the event that a version will answer."""
+        shown, name = slate(number), f"said-{number}"
+        if kind == 0:
+            self._events.feedback(user, self._domain, shown[0], "liked", event_id=name)
+            return name
+        if kind == 1:
+            genre = shown[0]["metadata"]["genres"][0]
+            said = {"stance": "avoids", "dimension": "genre", "value": genre}
+            self._events.correct(user, self._domain, items=shown, says=[said], event_id=name)
+            return name
+        ranking = self._events.ranking(user, self._domain, shown, ranking_id=name)
+        self._events.none_of_these(ranking)
+        return abstention_id(user, name)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join(60)
+        self._events.close()
 
 
 class Load:

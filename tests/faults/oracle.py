@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -160,6 +160,34 @@ def assert_undisturbed(
     if duckdb:
         assert_duckdb_has_each_row_once(harness, outputs)
     return outputs
+
+
+def assert_heard(harness: Harness, run: Run, told: Mapping[str, set[str]]) -> None:
+    """Wait until all that people said has its version, once; the log of each is whole, and folds to their skill.
+
+    Args:
+        harness: the deployment, its workers and its materializer running.
+        run: gets what was lost or doubled, and is reported before anything is asserted.
+        told: by user, the ids of the events that versions answer.
+    """
+    wanted = {name for names in told.values() for name in names}
+    run.events = len(wanted)
+    try:
+        harness.until(lambda out: len(_answered(out)) >= len(wanted), f"{len(wanted)} diffs")
+        outputs = harness.quiet(2)
+    finally:
+        run.lost = len(wanted - _answered(harness.outputs))
+        run.doubled = sum(count - 1 for count in _versions(harness.outputs).values())
+        run.report()
+    assert (run.lost, run.doubled) == (0, 0), _doubled(outputs)
+    assert [(letter.stage, letter.reason, letter.detail) for letter in outputs.dead_letters] == []
+    assert_one_version_each(outputs)
+    assert Counter(diff.event_id for diff in outputs.diffs) == Counter(wanted)
+    for user, names in told.items():
+        log = sorted((diff for diff in outputs.diffs if diff.user_id == user), key=lambda diff: diff.version)
+        assert {diff.event_id for diff in log} == names
+        assert breaks(log) == [], "seals hold"
+    harness.assert_all_stores_agree()
 
 
 def _drop_repeats(outputs: Outputs) -> None:

@@ -9,9 +9,10 @@ import pytest
 from schemas import SkillDiff
 from streams.settings import Store
 from tests.conftest import APACHE
-from tests.faults.load import Load
+from tests.faults.load import Load, Talk
 from tests.faults.oracle import (
     Run,
+    assert_heard,
     assert_the_graph_knows_each_choice_once,
     assert_undisturbed,
     times,
@@ -58,6 +59,25 @@ def test_kill_9_of_the_only_worker(harness: Harness) -> None:
 
     outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
+
+
+@pytest.mark.thorough
+def test_kill_9_while_people_talk(harness: Harness) -> None:
+    """Signals, corrections and lists of which nothing is taken: each is heard, once, and kept in every store."""
+    rng, kills = random.Random(54), times(short=2, full=3)
+    run = Run("kill -9 of the only worker, signals and words", BROKER, kills)
+    harness.materializer()
+    with Talk(harness.settings, per_second=12) as talk:
+        worker = harness.worker(store=STORE)
+        for number in range(kills):
+            run.recovery_seconds.append(wait_for_a_new_diff(harness))
+            time.sleep(rng.random())
+            harness.kill(worker)
+            if number % 2:
+                shutil.rmtree(harness.settings.data_dir / "worker" / "worker", ignore_errors=True)
+            worker = harness.worker(store=STORE)
+
+    assert_heard(harness, run, talk.told)
 
 
 @pytest.mark.thorough

@@ -93,6 +93,8 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
         for number in range(1, 4):
             choose(harness, user, number, asked=WISHED if user == ANN else "")
     harness.count(SkillDiff, 9)
+    tell(harness)
+    harness.count(SkillDiff, 12)
     command(harness, Action.ADD, line=Stated(dimension="music", value=SAID, tier=Tier.HIGH))
     ranking = harness.events.ranking(ANN, "films", slate(5))
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
@@ -102,6 +104,17 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
         lambda out: any(NAMED.encode() in (v or b"") for v in out.newest(ItemMemory).values()), "items to hear of her"
     )
     return running
+
+
+def tell(harness: Harness) -> None:
+    """Ann wants no waltzes, hides a film, and takes nothing of a list."""
+    unwanted = {"stance": "avoids", "dimension": "music", "value": SAID}
+    harness.events.correct(ANN, "films", f"no {SAID}, please", says=[unwanted], session_id="quokka session")
+    hidden = {"item_id": "tape", "title": "A Tape", "metadata": {}}
+    harness.events.feedback(ANN, "films", hidden, "hidden", session_id="quokka session")
+    ranking = harness.events.ranking(ANN, "films", slate(6), instruction=WISHED)
+    harness.events.none_of_these(ranking)
+    harness.events.flush()
 
 
 def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
@@ -138,7 +151,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
     """Also where the worker is killed half-way: its successor carries the request out to its end."""
     with threaded(OpenAiServer()) as server:
         running = world(harness, server.base_url, store="rocksdb")
-        harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(10,)])
+        harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(13,)])
         assert traces(harness), "there is something to forget"
 
         forget(harness, 0)
@@ -148,7 +161,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         harness.until(lambda out: any(r.person and r.person.done for r in out.values(Receipt)), "the receipt")
         receipt = harness.outputs.values(Receipt)[-1]
         assert receipt.person is not None
-        assert (receipt.subject, receipt.person.versions) == (subject_of(ANN), 4)
+        assert (receipt.subject, receipt.person.versions) == (subject_of(ANN), 7)
         harness.duckdb("SELECT count(*) FROM receipts WHERE done", lambda rows: rows == [(1,)])
         harness.until(lambda _: not harness.poll() and not traces(harness), "traces to go")
         with read.connect(harness.settings) as con:
@@ -165,7 +178,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         asked = len(server.bodies)
         choose(harness, ANN, 7)
         harness.until(
-            lambda out: any(d.user_id == ANN and d.event_id for d in out.values(SkillDiff)[10:]), "a new skill"
+            lambda out: any(d.user_id == ANN and d.event_id for d in out.values(SkillDiff)[13:]), "a new skill"
         )
         new = [d for d in harness.outputs.values(SkillDiff) if d.user_id == ANN and d.occurred_at > before]
         assert [d.version for d in new] == [1], "versions begin anew"
@@ -184,7 +197,7 @@ def test_one_line_is_forgotten_and_the_others_keep_their_history(harness: Harnes
         before = command(harness, Action.PIN, attribute_id=LINE)
         receipt = forget(harness, domain="films", line=line_of(ANN, "films", LINE))
         assert list(receipt.lines) == [line_of(ANN, "films", LINE)]
-        harness.count(SkillDiff, 17)
+        harness.count(SkillDiff, 23)
         harness.quiet()
         left = kept(harness)
         assert not [key for key, value in left.items() if b"zyxquill" in value]

@@ -7,11 +7,13 @@ from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill
 from tests.builders import DOMAIN, NOW, USER, a_name, item_facts
 
 
-def a_correction(text: str = "", items: tuple[ItemFacts, ...] = (), **fields: Any) -> Correction:
+def a_correction(
+    text: str = "", items: tuple[ItemFacts, ...] = (), *, domain: str = DOMAIN, **fields: Any
+) -> Correction:
     """A correction of what these items were shown for."""
     shown = tuple(Candidate(item_id=item.item_id, title=item.title) for item in items)
     return Correction(
-        event_id=a_name("correction"), occurred_at=NOW, user_id=USER, domain=DOMAIN, text=text, items=shown, **fields
+        event_id=a_name("correction"), occurred_at=NOW, user_id=USER, domain=domain, text=text, items=shown, **fields
     )
 
 

@@ -74,6 +74,20 @@ def test_a_command_of_a_person_is_carried_out_on_both_sides() -> None:
     assert moments[-1].other.version == 3
 
 
+def test_what_the_person_says_is_heard_on_both_sides() -> None:
+    live = played(["farce", "farce"])
+    live.hear("farce")
+    live.choose(a_choice(7, "epic"))
+
+    told = live.series()
+    moments = replayed(told, an_arm(MergeLimits(discoveries=1)))
+
+    assert told.missing == 0
+    assert len(moments) == 2 + 3 + 1
+    assert [each.statement_id for each in moments[-1].other.stated] == [f"avoids:{id_of('genre: farce')}"]
+    assert moments[-1].other.shifted == moments[-1].live.shifted == 4
+
+
 def test_choices_before_those_at_hand_are_shared() -> None:
     live = played(["farce"] * 6)
 

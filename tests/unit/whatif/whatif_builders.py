@@ -6,9 +6,25 @@ from dataclasses import dataclass, field
 from operators.evolve import CountsReasoner
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fold, start
 from operators.steps import Effects, Evolve, Reason, State, learn
+from operators.understand import understand
 from operators.whatif import Held, HeldCommand, Moment, Series, Side, replay, series
-from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
-from tests.builders import DOMAIN, USER, a_contrast, a_position, an_attribute
+from schemas import (
+    Attribute,
+    Candidate,
+    Contrast,
+    Correction,
+    Directive,
+    Fact,
+    Feedback,
+    ItemFacts,
+    PolicySkill,
+    SkillCommand,
+    SkillDiff,
+    Stance,
+    Tier,
+    encode,
+)
+from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_position, an_attribute
 
 SEED = (an_attribute("genre: noir", Tier.HIGH), an_attribute("genre: saga", Tier.MEDIUM))
 GENRES = ("noir", "saga", "farce", "epic", "satire")
@@ -47,6 +63,25 @@ class LiveSide:
         self.commands[command.event_id] = HeldCommand(command, position)
         skill = self.skill or start(USER, DOMAIN, self.seed, command)
         self._apply(self.arm.step.command(State(skill), command, position))
+
+    def hear(self, genre: str) -> None:
+        """The person likes something of this genre, wants none of it any more, and says what nobody understands."""
+        item = ItemFacts(item_id=genre, facts=(Fact(dimension="genre", value=genre),))
+        when = {"occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
+        none = Directive(stance=Stance.AVOIDS, dimension="genre", value=genre, changed=True)
+        liked = Feedback(event_id=a_name("liked"), item=Candidate(item_id=genre), signal="liked", **when)
+        said = Correction(event_id=a_name("said"), text="none of it", says=(none,), **when)
+        unclear = Correction(event_id=a_name("unclear"), text="well", **when)
+        begun = self.skill or start(USER, DOMAIN, self.seed, liked)
+        self._apply(self.arm.step.hear(State(begun), liked, item))
+        for correction in (said, unclear):
+            understood = understand(correction, (), self._now)
+            self._apply(self.arm.step.correct(State(self._now), correction, (), understood))
+
+    @property
+    def _now(self) -> PolicySkill:
+        assert self.skill is not None
+        return self.skill
 
     def _apply(self, effects: Effects) -> None:
         if effects.diff is not None:
