@@ -93,7 +93,7 @@ def resolve_correction(
             by_pattern=", ".join(patterns)[:80],
         ),
         refused=(*made.counting.refused, *made.refused),
-        evidence=made.evidence,
+        evidence=made.counting.evidence,
         is_contrast=False,
         reasoned_by=ReasonedBy(reasoner=_PERSON),
         source=source,
@@ -217,6 +217,8 @@ class _Correcting:
                 self._count((), Shown((), {}), aging)
             return
         self.picked = tuple(wanted)
+        # Lines rest on what was picked, statements on what they were said about.
+        self.counting.evidence = Evidence(event_id=self.correction.event_id, item_id=wanted[0].item_id)
         rest = [item for item in self.items if item not in self.picked]
         self.shown = Shown.of_several(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
