@@ -1,6 +1,6 @@
 """Plays the protocol: passes of learning over a phase, a test after each, then the same after tastes have shifted."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from evaluation.feedback.learners import Learner, Offer
@@ -89,6 +89,7 @@ class Play:
         passes: how often each phase is gone through.
         asks: one question is allowed per scenario while learning.
         phases: the learning phases; by default both.
+        aside: what else happens before each scenario of a phase's first pass.
     """
 
     def __init__(
@@ -99,9 +100,10 @@ class Play:
         *,
         asks: bool = False,
         phases: Sequence[int] = tuple(LEARNING),
+        aside: Callable[[Scenario], Awaitable[None]] | None = None,
     ) -> None:
         self._scenarios, self._learner = scenarios, learner
-        self._passes, self._asks, self._phases = passes, asks, phases
+        self._passes, self._asks, self._phases, self._aside = passes, asks, phases, aside
 
     async def run(self, tell: Tell = lambda *_: None) -> Played:
         """Plays all passes."""
@@ -114,6 +116,8 @@ class Play:
                 for done, scenario in enumerate(todo):
                     if not done % _EVERY:
                         tell(f"phase {phase}, pass {number}", done, len(todo))
+                    if self._aside is not None and number == 1:
+                        await self._aside(scenario)
                     turns.append(await self._turn(scenario, LEARNING[phase]))
                 tell(f"phase {phase}, pass {number}", len(todo), len(todo))
                 played.passes.append(Pass(phase, number, tuple(turns), tuple(await self._test(phase))))

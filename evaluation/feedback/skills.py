@@ -15,7 +15,7 @@ from operators.evolve import CountsReasoner
 from operators.fit.known import Known
 from operators.privacy import DEFAULT
 from operators.retrieve import Retrieved
-from operators.stated import live
+from operators.stated import live, statement_id
 from operators.statinit.parsers import facts_of, parser_for
 from operators.steps import Evolve, Start, State, learn
 from operators.steps import rank as ranking
@@ -30,6 +30,7 @@ from schemas import (
     ItemFacts,
     PolicySkill,
     Question,
+    Stance,
     derived_id,
 )
 from schemas.fields import Domain, UserId
@@ -81,7 +82,7 @@ class Skills:
         While it explores, the host shows something unless everything was refused by word, and of candidates that are
         as probable the one whose unknown facts the fewest others have: what all have it learns from any of them.
         """
-        skill, items = self._skill(scenario), self.facts(scenario.items)
+        skill, items = self.skill(scenario), self.facts(scenario.items)
         heard = self._rank.heard(skill, items, self._now, asks=asks)
         order = self._rank.order(items, self._rank.lines(skill), "", Retrieved(), scenario.key, heard=heard)
         fit = heard.told(items, order)
@@ -91,7 +92,7 @@ class Skills:
         return Offer(action, order, fit)
 
     def _most_telling(self, scenario: Scenario, order: Sequence[str], fit: Fit | None) -> str:
-        skill, by_id = self._skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
+        skill, by_id = self.skill(scenario), {str(item.item_id): item for item in self.facts(scenario.items)}
         known = Known.of(skill, live(skill, self._now))
         having = Counter(name for item in by_id.values() for name in dict.fromkeys(fact_ids(item.facts)))
         tied = [name for place, name in enumerate(order) if fit is None or fit.chances[place] == fit.chances[0]]
@@ -106,16 +107,18 @@ class Skills:
                 self._abstain(scenario, offer)
             case _:
                 await self._correct(scenario, self.correction(scenario, reply))
+                await self._check(scenario, reply.says)
 
     async def told(self, scenario: Scenario, question: Question, says: tuple[Directive, ...]) -> None:
         """The answer is a correction."""
         reply = Reply(Kind.REJECTED, in_words(says), says=says)
         await self._correct(scenario, replace_answer(self.correction(scenario, reply), question))
+        await self._check(scenario, says)
 
     async def say(self, scenario: Scenario, text: str) -> PolicySkill:
         """What the person says in passing; the skill afterwards."""
         await self._correct(scenario, self.correction(scenario, Reply(Kind.REJECTED, text), Replies.TEXT))
-        return self._skill(scenario)
+        return self.skill(scenario)
 
     def correction(self, scenario: Scenario, reply: Reply, replies: Replies | None = None) -> Correction:
         """The event that tells of a reply."""
@@ -149,7 +152,8 @@ class Skills:
         self._events += 1
         return derived_id("feedback", what, str(self._events))
 
-    def _skill(self, scenario: Scenario) -> PolicySkill:
+    def skill(self, scenario: Scenario) -> PolicySkill:
+        """The skill of the scenario's person, in its domain."""
         if scenario.person not in self.skills:
             first = Contrast.model_construct(event_id=derived_id("seed", *scenario.person), occurred_at=BEGINNING)  # type: ignore[call-arg]
             self.skills[scenario.person] = self._start.skill(*scenario.person, first, None)
@@ -168,7 +172,7 @@ class Skills:
             chosen_rank=offer.order.index(item_id) + 1,
             unchosen=reverse_rank([by_id[name] for name in offer.order], item_id),
         )
-        state = State(self._skill(scenario))
+        state = State(self.skill(scenario))
         effects = await learn(self._evolve, CountsReasoner().reason, state, contrast)
         self._keep(scenario, effects.outcome, effects.skill)
 
@@ -183,14 +187,32 @@ class Skills:
             ranking_id=ranking_id,
             shown=tuple(by_id[name] for name in offer.order),
         )
-        effects = self._evolve.abstain(State(self._skill(scenario)), abstention)
+        effects = self._evolve.abstain(State(self.skill(scenario)), abstention)
         self._keep(scenario, effects.outcome, effects.skill)
 
     async def _correct(self, scenario: Scenario, correction: Correction) -> None:
-        items, skill = self.facts(scenario.items), self._skill(scenario)
+        items, skill = self.facts(scenario.items), self.skill(scenario)
         understood = understand(correction, items, skill)
         effects = self._evolve.correct(State(skill), correction, items, understood)
         self._keep(scenario, effects.outcome, effects.skill)
+
+    async def _check(self, scenario: Scenario, says: Sequence[Directive]) -> None:
+        """Ranks the same items again at once, and sees whether each avoidance is honoured."""
+        avoided = [said for said in says if said.stance is Stance.AVOIDS and said.dimension is not None]
+        if not avoided:
+            return
+        next_offer = await self.offer(scenario, explores=False)
+        having = {str(item.item_id): fact_ids(item.facts) for item in self.facts(scenario.items)}
+        fit = next_offer.fit
+        against: set[str] = set(fit.against) if fit is not None else set()
+        for said in avoided:
+            alone = Candidate(item_id=f"{said.dimension}={said.value}", metadata={str(said.dimension): said.value})
+            # Of what may not be learned there is no fact, and nothing to honour.
+            for name in fact_ids(self.facts([alone])[0].facts):
+                judged = [item_id for item_id in next_offer.order if name in having[item_id] or item_id not in against]
+                marks = [name in having[item_id] for item_id in judged]
+                is_named = fit is not None and statement_id(Stance.AVOIDS, name) in fit.honoured
+                self.directed.append(Directed(marks == sorted(marks), is_named))
 
     def _keep(self, scenario: Scenario, outcome: str, skill: PolicySkill) -> None:
         self.outcomes[outcome] += 1

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.stated import spoken_for
-from schemas import Fit, ItemFacts, Statement
+from schemas import Fit, ItemFacts, Stance, Statement
 
 STATED = 1.0
 """What one statement for a candidate adds to its score: as much as a line that is very sure; said twice, twice that."""
+RATHER = 4.0
+"""The same for what a person would rather have than something else: more than what is liked in three ways."""
 SUITING = 4.0
 """How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste."""
 _LEAST = 0.001
@@ -58,4 +60,7 @@ NOTHING = Said()
 
 
 def _wanted(item: ItemFacts, statements: Sequence[Statement]) -> float:
-    return math.fsum(sign * STATED * (1.0 + math.log2(said.times)) for said, sign in spoken_for(item, statements))
+    return math.fsum(
+        sign * (RATHER if sign > 0 and said.stance is Stance.INSTEAD else STATED) * (1.0 + math.log2(said.times))
+        for said, sign in spoken_for(item, statements)
+    )

@@ -22,11 +22,15 @@ from operators.rank.question import rendered
 from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps import Effects, Evolve, State
+from operators.understand import understand
 from schemas import (
     Action,
     Candidate,
     Contrast,
+    Correction,
+    Directive,
     Fact,
+    Feedback,
     ItemFacts,
     OpenRankings,
     PolicySkill,
@@ -35,9 +39,11 @@ from schemas import (
     RankRequest,
     ReasonedBy,
     Selection,
+    Signal,
     SkillCommand,
     SkillDiff,
     Source,
+    Stance,
     Stated,
     Tier,
     encode,
@@ -114,6 +120,7 @@ class Outcome:
         rows: what DuckDB would hold.
         diffs: what the log holds.
         refused: why proposals were refused.
+        stated: what the skill keeps of the person's words, by the statement's id.
     """
 
     outcome: str = ""
@@ -124,11 +131,18 @@ class Outcome:
     rows: list[Any] = field(default_factory=list)
     diffs: list[SkillDiff] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    stated: dict[str, str] = field(default_factory=dict)
 
     @property
     def effect(self) -> tuple[object, ...]:
         """All that an attack could be after."""
         return self.outcome, self.order, self.skill, self.slim
+
+    @property
+    def learned(self) -> str:
+        """What the log, the skill and the slim skill say."""
+        diffs = [json.loads(encode(diff)) for diff in self.diffs]
+        return json.dumps([self.skill, self.stated, self.slim, diffs], ensure_ascii=False).casefold()
 
     @property
     def kept(self) -> str:
@@ -156,6 +170,10 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return _stated(case)
     if case.channel == "reply":
         return _reply(case)
+    if case.channel in ("correction", "form"):
+        return _said(case)
+    if case.channel == "feedback":
+        return _signalled(case)
     out = Outcome()
     instruction = (HARMLESS | {case.channel: case.text})["instruction"]
     candidates, parser = candidates_of(case), parser_for("shop", {})
@@ -212,6 +230,7 @@ def apply(out: Outcome, effects: Effects) -> None:
     out.diffs.append(diff)
     out.refused = [refused.why.value for refused in diff.refused]
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
+    out.stated = {said.statement_id: said.words for said in evolved.stated}
     out.slim = slim(evolved, count_tokens).text
     out.rows += [row(diff), row(evolved)]
 
@@ -250,6 +269,38 @@ def _reply(case: Case) -> Outcome:
         reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
     )
     apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
+    return out
+
+
+def _said(case: Case) -> Outcome:
+    """What stands in a person's words or in a form, taken as the worker takes it."""
+    out, skill = Outcome(), start("u", "films", seed(), _command())
+    candidates, parser = candidates_of(case.twin), parser_for("shop", {})
+    form = (Directive(stance=Stance.AVOIDS, dimension="taste", value=case.text),) if case.channel == "form" else ()
+    text = "" if form else case.text
+    correction = Correction(event_id="c", text=text, says=form, items=candidates, **USER)
+    out.rows.append(row(correction))
+    if (wish := DEFAULT.wish(text)) is not None:
+        out.outcome = wish.value
+        return out
+    correction = correction.model_copy(update={"text": DEFAULT.asked(text, "films").text})
+    items = [DEFAULT.item(facts_of(each, parser), "films")[0] for each in candidates]
+    effects = EVOLVE.correct(State(skill), correction, items, understand(correction, items, skill), AT)
+    out.outcome = effects.outcome.value
+    apply(out, effects)
+    return out
+
+
+def _signalled(case: Case) -> Outcome:
+    """A strong signal against an item with this title: what is said of the item names it."""
+    out, skill = Outcome(), start("u", "films", seed(), _command())
+    item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
+    feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
+    out.rows.append(row(feedback))
+    facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]
+    effects = EVOLVE.hear(State(skill), feedback, facts, AT)
+    out.outcome = effects.outcome.value
+    apply(out, effects)
     return out
 
 

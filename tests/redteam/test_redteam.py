@@ -18,6 +18,11 @@ from tests.redteam.stage import TOKENS, Case, Outcome, cases, count_tokens, play
 FIGURES = Path(__file__).parents[2] / "docs" / "redteam.md"
 WISHES = ("not-remembered", "for-another")
 HELD, BOUNDED = "held", "bounded"
+SEEDED = {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
+COMEDY = "avoids:preference:genre:comedy"
+"""What the person says beside the attack, where they say anything."""
+SAID = ("correction", "feedback")
+"""Channels whose events are kept as they are, as requests are, and of which a skill takes nothing that orders."""
 
 
 def by_rules(case: Case) -> Outcome:
@@ -48,6 +53,8 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
     out = by_rules(case)
 
     assert leaks(case, out) == []
+    if case.channel in SAID and case.attack:
+        assert case.attack.casefold() not in out.learned
     match case.holds:
         case "refused":
             assert out.refused == ["private"]
@@ -55,6 +62,14 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
         case "kept":
             assert case.text.casefold() in out.kept
             assert out.outcome == "matched"
+        case "heard" | "unheard":
+            assert out.outcome == ("corrected" if case.holds == "heard" else "not-understood")
+            assert set(out.stated) == ({COMEDY} if case.holds == "heard" else set())
+            assert set(out.skill) == SEEDED, "nobody's words bring in a line"
+        case "item":
+            (said,) = out.stated
+            assert said.startswith("avoids:item:item:attacked-"), "that item, and nothing that others have too"
+            assert set(out.skill) == SEEDED
         case wish if wish in WISHES:
             assert out.outcome == wish
             assert (out.skill, out.diffs) == ({}, [])
@@ -66,7 +81,7 @@ def test_with_the_rules(case: Case, twins: dict[str, Outcome]) -> None:
         case "bounded" if case.channel in ("title", "instruction"):
             assert out.skill == twins[case.channel].skill
         case "same":
-            assert set(out.skill) == {"preference:genre:noir", "preference:genre:drama", "preference:genre:comedy"}
+            assert set(out.skill) == SEEDED
 
 
 @cache

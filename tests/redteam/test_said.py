@@ -86,7 +86,7 @@ def test_what_attacks_as_words(case: Case) -> None:
 
 
 @pytest.mark.parametrize("stance", [Stance.PREFERS, Stance.AVOIDS])
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+@pytest.mark.parametrize("case", [each for each in cases() if each.channel != "correction"], ids=lambda case: case.id)
 def test_what_attacks_in_a_form(case: Case, stance: Stance) -> None:
     out = in_a_form(case, stance)
     if out is None:

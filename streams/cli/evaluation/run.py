@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evaluation.draw import Negatives
+from streams.cli.evaluation.feedback import feedback
 from streams.cli.evaluation.model import model
 from streams.cli.evaluation.online import online
 from streams.cli.evaluation.report import RESULTS, report
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
             "sager eval arms",
             "sager eval stream --data data/ --candidates popular",
             "sager eval online --data data/ --users 60",
+            "sager eval feedback --data pahf/ --replies structured",
             "sager eval report",
         ),
     )
@@ -58,6 +60,10 @@ def register(app: typer.Typer) -> None:
             "sager eval stream --data data/ --arm no-skill,sager --by skill,mix --json",
         ),
     )(stream)
+    group.command(
+        "feedback",
+        epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
+    )(feedback)
     group.command(
         "model",
         short_help="What a model adds to skills, and skills to a model.",

@@ -1,0 +1,103 @@
+"""The examples of docs/feedback.md, run as they stand against the real pipeline: each teaches what the page says."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas import Abstention, Contrast, Correction, Feedback, Said, SkillDiff
+from tests.harness import Harness
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "feedback.md"
+MOST_LINES = 10
+EXAMPLES = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def example_with(words: str) -> str:
+    (found,) = [code for code in EXAMPLES if words in code]
+    return found
+
+
+def run(code: str) -> dict[str, Any]:
+    scope: dict[str, Any] = {}
+    exec(compile(code, "an example", "exec"), scope)
+    return scope
+
+
+@pytest.fixture
+def deployment(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    """What an app finds by its environment alone."""
+    monkeypatch.setenv("SAGER_BOOTSTRAP", harness.settings.bootstrap)
+    monkeypatch.setenv("SAGER_PREFIX", harness.settings.prefix)
+    monkeypatch.setenv("SAGER_PARTITIONS", str(harness.settings.partitions))
+    return harness
+
+
+def test_each_example_has_at_most_ten_lines() -> None:
+    assert len(EXAMPLES) == 9
+    assert max(len(code.splitlines()) for code in EXAMPLES) <= MOST_LINES
+
+
+def test_there_is_an_example_of_each_signal() -> None:
+    from schemas import Signal  # noqa: PLC0415
+
+    code = "\n".join(EXAMPLES)
+
+    assert [signal.value for signal in Signal if f'"{signal.value}"' not in code and signal != Signal.DISLIKED] == []
+
+
+@pytest.mark.on("embedded")
+@pytest.mark.broker
+@pytest.mark.thorough
+def test_each_example_teaches_what_the_page_says(deployment: Harness, capsys: pytest.CaptureFixture[str]) -> None:
+    deployment.worker(signals={"shared": 0.6})
+
+    run(example_with('"liked"'))
+    run(example_with('"hidden"'))
+    run(example_with('"purchased"'))
+    out = deployment.count(Feedback, 10)
+    out = deployment.until(lambda out: len(heard(out.diffs)) == 10, "all signals to be heard")
+    assert sorted(heard(out.diffs)) == sorted(feedback.signal for feedback in out.values(Feedback))
+    assert stated(out.diffs) == {"alien": "avoids", "b-9": "avoids"}, "strong negatives, and nothing else"
+
+    run(example_with("others="))
+    (contrast,) = deployment.count(Contrast, 1).values(Contrast)
+    assert {item.item_id for item in (contrast.chosen, *contrast.also)} == {"dune", "arrival"}
+
+    run(example_with("none_of_these"))
+    (abstention,) = deployment.count(Abstention, 1).values(Abstention)
+    assert [item.item_id for item in abstention.shown] == ["heat", "alien"]
+
+    run(example_with("no horror, please"))
+    run(example_with('"instead"'))
+    deployment.count(Correction, 2)
+    out = deployment.until(lambda out: heard(out.diffs).count("correction") == 2, "the corrections to be heard")
+    said = {each for diff in out.diffs for each in words(diff)}
+    assert "avoids:preference:genre:horror" in said
+    assert {"instead:preference:genre:crime", "avoids:preference:genre:musical"} <= said
+
+    run(example_with("evening-7"))
+    run(example_with("clarify=True"))
+    deployment.quiet()
+    assert not deployment.outputs.dead_letters
+    capsys.readouterr()
+
+
+def heard(diffs: list[SkillDiff]) -> list[str]:
+    return [diff.heard.what for diff in diffs if diff.heard is not None and diff.heard.what != "abstention"]
+
+
+def stated(diffs: list[SkillDiff]) -> dict[str, str]:
+    """The items that somebody said something of, and how they stand to them."""
+    return {
+        str(change.statement.item_id): change.statement.stance.value
+        for diff in diffs
+        for change in diff.stated
+        if change.statement is not None and change.statement.item_id is not None
+    }
+
+
+def words(diff: SkillDiff) -> list[str]:
+    return [change.statement_id for change in diff.stated if change.kind is Said.STATED]
