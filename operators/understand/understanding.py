@@ -22,13 +22,16 @@ def understand(
     """What the person says by it; what is not understood says nothing. Pure, never raises.
 
     Args:
-        correction: with `says`, its form is taken as it is; else its text is read.
+        correction: with `says`, its form is taken as it is, unless the text beside it tells of somebody else's taste;
+            else its text is read.
         items: the facts of what the person sees, in the order of the correction's `items`.
         skill: as it is now; its lines and statements are things that can be named.
         vocabulary: further facts of the domain that can be named.
     """
     told = correction.language or ""
     if correction.says:
+        if _tells_of_another(correction.text, told):
+            return Understood(language=told, about=About.ANOTHER)
         reads = filled_in(correction, known_facts(items, skill, vocabulary))
         return Understood(reads, tuple(correction.suits), told)
     if not correction.text.strip():
@@ -42,6 +45,18 @@ def warm() -> None:
         language_of(name)
 
 
+def worth_asking(correction: Correction, read: Understood) -> bool:
+    """Whether a model may be asked what rules did not understand.
+
+    Never about what is somebody else's taste, nor about texts that no pattern reads on purpose: those that would order
+    a machine about, and those that mean the opposite of what they say.
+    """
+    if read.is_understood or read.about is not About.THE_PERSON or correction.says or not correction.text.strip():
+        return False
+    spelt = "".join(f"{token.text} " for token in tokens(correction.text))
+    return not any(language_of(name).unread.search(spelt) for name in LANGUAGES)
+
+
 def _by_words(
     correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
 ) -> Understood:
@@ -50,7 +65,7 @@ def _by_words(
     language = _language(words, told)
     of = whose(text, "".join(f"{word} " for word in words), language)
     if of is Whose.ANOTHERS:
-        return Understood((), tuple(correction.suits), told or language.name, About.ANOTHER)
+        return Understood(language=told or language.name, about=About.ANOTHER)
     ids = [item.item_id for item in items]
     about = correction.item_id or (ids[0] if len(ids) == 1 else None)
     names = Names(items, skill, vocabulary, about, language.endings)
@@ -63,6 +78,12 @@ def _by_words(
     is_anothers = of is Whose.BOTH and not says and not reading.suits
     about_whom = About.ANOTHER if is_anothers else About.THE_PERSON
     return Understood(says, suits, language.name if says or suits else told, about_whom)
+
+
+def _tells_of_another(text: str, told: str) -> bool:
+    words = [token.text for token in tokens(text)]
+    spelt = "".join(f"{word} " for word in words)
+    return bool(words) and whose(text, spelt, _language(words, told)) is not Whose.THE_PERSONS
 
 
 def _language(words: Sequence[str], told: str) -> Language:

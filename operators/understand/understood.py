@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from schemas import Directive, Scope
+from schemas import Directive, ReasonedBy, Scope
+
+BY_RULES: Final = ReasonedBy()
 
 
 class About(StrEnum):
@@ -40,12 +43,14 @@ class Understood:
         suits: ids of items that they say would do, those that they want first.
         language: BCP 47, of the words that were understood or as the app told it; empty where nobody told.
         about: whose taste it is.
+        reasoned_by: the record of how it was read.
     """
 
     says: tuple[Read, ...] = ()
     suits: tuple[str, ...] = ()
     language: str = ""
     about: About = About.THE_PERSON
+    reasoned_by: ReasonedBy = BY_RULES
 
     @property
     def is_understood(self) -> bool:

@@ -11,7 +11,7 @@ from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
 from streams.worker.agents import contrast, evolve, prior, propagate, rank, weigh
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
-from streams.worker.reasoning.configured import models_of, reasoner_of, replacer_of
+from streams.worker.reasoning.configured import models_of, reader_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
@@ -54,7 +54,12 @@ def create(settings: Settings) -> Pipeline:
     propagate.attach(pipeline)
     weigh.attach(pipeline)
     reasoning = Reasoning(
-        reasoner_of(settings), settings.on_llm_failure, pipeline.touch, replacer_of(settings), settings.evolve_mode
+        reasoner_of(settings),
+        settings.on_llm_failure,
+        pipeline.touch,
+        replacer_of(settings),
+        settings.evolve_mode,
+        reader_of(settings),
     )
     prior.attach(pipeline, evolve.attach(pipeline, reasoning, shadow_of(pipeline)))
     return pipeline

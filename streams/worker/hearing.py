@@ -9,7 +9,7 @@ from typing import Any
 
 from operators.steps import Evolve
 from operators.steps.evolve import Effects, Outcome, State
-from operators.understand import About, Understood
+from operators.understand import Understood
 from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline
@@ -60,16 +60,14 @@ class Hearing:
             outcome = wish.value
         else:
             said = correction.model_copy(update={"text": self.pipeline.asked(correction.text, domain)})
-            outcome = (await self._correct(event, said, position, is_of_another=wish is Wish.FOR_ANOTHER)).value
+            outcome = (await self._correct(event, said, position)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
         return outcome
 
-    async def _correct(self, event: Any, correction: Correction, position: Position, *, is_of_another: bool) -> Outcome:
+    async def _correct(self, event: Any, correction: Correction, position: Position) -> Outcome:
         items = [self.pipeline.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self.versions.read(correction, self.pipeline.receipt(correction.user_id))
-        if is_of_another:
-            understood = Understood(about=About.ANOTHER)
-        elif self.step.done_with(state, correction, position) is not None:
+        if self.step.done_with(state, correction, position) is not None:
             understood = Understood()  # nobody is asked
         else:
             vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)

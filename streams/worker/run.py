@@ -1,5 +1,6 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
+import asyncio
 import gc
 import logging
 from functools import partial
@@ -101,7 +102,12 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
         gc.freeze()
         gc.set_threshold(*COLLECT_AFTER)
 
+    async def learn_languages() -> None:
+        # The first person who says something is not to wait for it; nor is the first choice.
+        await asyncio.to_thread(warm)
+
     pipeline.app.task(collect_seldom)
+    pipeline.app.task(learn_languages)
     pipeline.app.task(on_guard)
     pipeline.app.task(measure_state)
 

@@ -4,6 +4,7 @@ from operators.evolve import Reasoner, Replacer, RulesReplacer, without_model
 from operators.options import EvolveMode
 from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.worker.reasoning.models import Models
+from streams.worker.reasoning.reasoner import Understands
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
@@ -33,6 +34,19 @@ def replacer_of(settings: Settings) -> Replacer | None:
     from streams.worker.reasoning.llm import llm_replacer  # noqa: PLC0415
 
     return llm_replacer(settings)
+
+
+def reader_of(settings: Settings) -> Understands | None:
+    """Who reads corrections that rules do not understand: a model, if one reasons; else nobody.
+
+    Raises:
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    if settings.reasoner is ReasonerName.RULES:
+        return None
+    from streams.worker.reasoning.llm import llm_reader  # noqa: PLC0415
+
+    return llm_reader(settings)
 
 
 def models_of(settings: Settings) -> Models:

@@ -29,6 +29,7 @@ try:
     from operators.rank.llm import Form, LlmRanker
     from operators.retrieve.llm import LlmFacets
     from operators.slim.llm import LlmExtract
+    from operators.understand.llm import LlmUnderstanding
 except ImportError as error:
     raise MissingExtra(
         "a model is configured, which needs an extra: pip install 'sager-streams[llm]'; "
@@ -47,6 +48,11 @@ def llm_reasoner(settings: Settings) -> Reasoner:
 def llm_replacer(settings: Settings) -> Replacer:
     """A replacer that asks the configured endpoint. It has no gate: a skill written anew is new each time."""
     return LlmReplacer(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
+
+
+def llm_reader(settings: Settings) -> LlmUnderstanding:
+    """A reader of corrections that asks the configured endpoint."""
+    return LlmUnderstanding(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:

@@ -20,7 +20,7 @@ from operators.evolve import (
     without_model,
 )
 from operators.options import EvolveMode
-from operators.understand import Understood, understand
+from operators.understand import Understood, understand, worth_asking
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
@@ -36,6 +36,18 @@ APART_SECONDS = 0.05
 """Who waited for the same endpoint goes on this far apart, on average: it gets no 64 calls in its first moment."""
 
 _Answer = TypeVar("_Answer")
+
+
+class Understands(Protocol):
+    """Reads what a person says where rules understand nothing."""
+
+    async def understand(self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill) -> Understood:
+        """What the person says.
+
+        Raises:
+            ReasonerUnavailable: there is no answer.
+        """
+        ...
 
 
 class GivenUp(Exception):
@@ -58,6 +70,7 @@ class Reasoning:
         touch: called again and again while waiting, so that waiting is not taken for being stuck.
         replacer: who writes skills anew; None where skills evolve by diffs.
         mode: how a choice changes a skill.
+        reader: who reads words that rules do not understand; None: nobody.
     """
 
     def __init__(
@@ -67,11 +80,13 @@ class Reasoning:
         touch: Callable[[], None] = lambda: None,
         replacer: Replacer | None = None,
         mode: EvolveMode = EvolveMode.COUNTS,
+        reader: Understands | None = None,
     ) -> None:
         self.reasoner = reasoner
         self.on_failure = on_failure
         self.touch = touch
         self.replacer = replacer
+        self.reader = reader
         self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
         self._waiting = 0
 
@@ -106,8 +121,18 @@ class Reasoning:
     async def understand(
         self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
     ) -> Understood:
-        """What a person's words say, by rules."""
-        return understand(correction, items, skill, vocabulary)
+        """What a person's words say: by rules, and where they understand nothing, by a model, if there is one.
+
+        Whoever says something waits for what comes of it: a model that has no answer is not waited for.
+        """
+        read = understand(correction, items, skill, vocabulary)
+        if self.reader is None or not worth_asking(correction, read):
+            return read
+        try:
+            return await self.reader.understand(correction, items, skill)
+        except ReasonerUnavailable as error:
+            metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
+            return replace(read, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
 
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
         delay = FIRST_WAIT_SECONDS

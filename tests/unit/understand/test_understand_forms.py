@@ -70,3 +70,9 @@ def test_items_that_would_do_are_understood() -> None:
     found = understood("", suits=("h2", "h1"))
 
     assert (found.suits, found.is_understood, found.about) == (("h2", "h1"), True, About.THE_PERSON)
+
+
+def test_a_form_for_somebody_else_says_nothing_of_the_person() -> None:
+    found = understood("a gift for my mother", says=(_avoids("colour", "red"),))
+
+    assert (found.says, found.about) == ((), About.ANOTHER)
