@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from operators.prompts import visible
@@ -10,7 +11,7 @@ from operators.understand.bounds import bounded, compared
 from operators.understand.language import Language, Meaning, Pattern
 from operators.understand.names import Named
 from operators.understand.phrases import MAX_LIST, Phrases
-from operators.understand.tokens import ASKS, PAUSE, STOP
+from operators.understand.tokens import ASKS, COLON, PAUSE, STOP, STOPS
 from operators.understand.understood import Read
 from operators.understand.units import Spelt, Unit, plain, spans
 from schemas import Directive, ItemFacts, Scope, Stance
@@ -118,12 +119,21 @@ class Reader:
             return
         reading.changed = reading.changed or language.changed.search(spelt.text) is not None
         before: _Clause | None = None
-        for clause in self._read_clauses(sentence):
+        for clause in self._unnegated(sentence.units, list(self._read_clauses(sentence))):
             if before is not None and clause.reasons and _rejects_items(before) and _names_facts(clause):
                 # "B won't do because I don't want red": what is not wanted is red, and B only for that.
                 del reading.says[-len(before.says) :]
             self._keep(clause, sentence, reading)
             before = clause
+
+    def _unnegated(self, units: Sequence[Unit], clauses: Sequence[_Clause]) -> Iterator[_Clause]:
+        """The clauses without those wishes behind which a negation ends what nobody read: "I like red, as you know, not"."""
+        for clause, behind in zip_longest(clauses, clauses[1:]):
+            tail = units[clause.end : behind.first if behind else len(units)]
+            words = [unit.text for unit in tail if unit.text not in STOPS]
+            is_wish = clause.suits or any(said.stance is not Stance.AVOIDS for said in clause.says)
+            if not (is_wish and words and words[-1] in self._language.negations):
+                yield clause
 
     def _keep(self, clause: _Clause, sentence: _Sentence, reading: Reading) -> None:
         units = sentence.units
@@ -141,6 +151,9 @@ class Reader:
         read_until = 0
         for at in range(len(units)):
             begins = at == 0 or units[at - 1].text == PAUSE or units[at - 1].text in self._language.begins
+            if units[at - 1].text == COLON and at > 0:
+                # "Tell him: no red" is for him; "honestly: no red" is not.
+                begins = self._fill(spelt, 0) >= spelt.starts[at - 1]
             if not begins or at < read_until:
                 continue
             self._clauses += 1
@@ -262,7 +275,7 @@ class Reader:
 _MEASURES: Final = frozenset(
     {
         *(Meaning.COMPARES, Meaning.TOO, Meaning.BELOW, Meaning.AT_MOST, Meaning.ABOVE, Meaning.AT_LEAST),
-        *(Meaning.BEFORE, Meaning.SINCE),
+        *(Meaning.BEFORE, Meaning.UNTIL, Meaning.SINCE, Meaning.AFTER),
     }
 )
 _Said = tuple[tuple[Directive, ...], tuple[str, ...]]
