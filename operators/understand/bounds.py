@@ -17,6 +17,7 @@ STEP: Final[Mapping[Measure, float]] = {
 }
 """The least difference that anybody means: bounds leave their amount out, and `at most 20` lets it in."""
 FIRST_YEAR: Final = 1000
+FIRST_LIKELY_YEAR: Final = 1900
 LAST_YEAR: Final = 2099
 _OF_YEARS: Final = frozenset({Meaning.BEFORE, Meaning.UNTIL, Meaning.SINCE, Meaning.AFTER})
 _MORE: Final = frozenset({Meaning.ABOVE, Meaning.AT_LEAST, Meaning.SINCE, Meaning.AFTER})
@@ -63,13 +64,21 @@ def bounded(
     elif measure is None or unit is not None:
         if measure is not None and unit is not measure:
             return None
-        measure = unit or (Measure.PRICE if any(Measure.PRICE in item.measures for item in items) else None)
+        measure = unit or _plain_measure(number, items)
     if measure is None:
         return None
     is_more = meaning in _MORE
     if meaning in _INCLUSIVE:
         number += -STEP[measure] if is_more else STEP[measure]
     return _bound(measure, round(number, 3), is_more=is_more)
+
+
+def _plain_measure(number: float, items: Sequence[ItemFacts]) -> Measure | None:
+    """Of what a number without a unit is: a price, unless it may be a year."""
+    measured = {name for item in items for name in item.measures}
+    if Measure.YEAR in measured and FIRST_LIKELY_YEAR <= number <= LAST_YEAR:
+        return None
+    return Measure.PRICE if Measure.PRICE in measured else None
 
 
 def _bound(measure: Measure, amount: float, *, is_more: bool) -> Bound | None:
