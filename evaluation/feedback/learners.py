@@ -21,11 +21,13 @@ class Offer:
         action: the item that it offers; None: none of them.
         order: all items' ids, best first.
         fit: what is told of how well they suit; None: nothing.
+        ranking_id: of the ranking, where there is one.
     """
 
     action: str | None
     order: tuple[str, ...]
     fit: Fit | None = None
+    ranking_id: str = ""
 
     @property
     def question(self) -> Question | None:

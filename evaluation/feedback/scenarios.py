@@ -105,6 +105,16 @@ class Scenarios:
         """Everybody with everything that they choose, in the order in which they come."""
         return list(dict.fromkeys(scenario.person for phase in sorted(self.phases) for scenario in self.phases[phase]))
 
+    def alone(self, person: tuple[str, str]) -> "Scenarios":
+        """The scenarios of one person in one domain."""
+        mine = {phase: tuple(each for each in found if each.person == person) for phase, found in self.phases.items()}
+        return Scenarios(mine, self.tastes)
+
+    @property
+    def learning(self) -> list[int]:
+        """The phases that there is something to learn from or to be tested in."""
+        return [phase for phase in LEARNING if self.phases[phase] or self.phases[TESTS[phase]]]
+
     def of(self, users: int | None) -> "Scenarios":
         """The scenarios of the first users; None: of all."""
         if users is None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from evaluation.feedback.learners import EXPLORES, Offer
 from evaluation.feedback.person import Kind, Reply, in_words
@@ -122,18 +123,12 @@ class Skills:
 
     def correction(self, scenario: Scenario, reply: Reply, replies: Replies | None = None) -> Correction:
         """The event that tells of a reply."""
-        is_text = (replies or self.replies) is Replies.TEXT
-        about = reply.item_id if reply.kind is Kind.REJECTED and not is_text else None
         return Correction(
             event_id=self._event_id("correction"),
             occurred_at=self._now,
             user_id=UserId(scenario.user_id),
             domain=Domain(scenario.domain),
-            text=reply.text if is_text or not (reply.says or reply.suits) else "",
-            items=scenario.items,
-            item_id=about,
-            says=() if is_text else reply.says,
-            suits=() if is_text else reply.suits,
+            **said_of(scenario, reply, replies or self.replies),
         )
 
     def facts(self, items: Sequence[Candidate]) -> list[ItemFacts]:
@@ -222,3 +217,11 @@ class Skills:
 def replace_answer(correction: Correction, question: Question) -> Correction:
     """The correction as the answer to a question."""
     return correction.model_copy(update={"answers": question.question_id})
+
+
+def said_of(scenario: Scenario, reply: Reply, replies: Replies) -> dict[str, Any]:
+    """What a correction says of a reply: the person's words about what they see, or the fields of a form."""
+    if replies is Replies.TEXT or not (reply.says or reply.suits):
+        return {"text": reply.text, "items": scenario.items}
+    about = reply.item_id if reply.kind is Kind.REJECTED else None
+    return {"items": scenario.items, "item_id": about, "says": reply.says, "suits": reply.suits}

@@ -54,6 +54,9 @@ def feedback(
     people: Annotated[
         int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")
     ] = None,
+    broker: Annotated[
+        bool, typer.Option("--broker", help="One pass through a pipeline of its own: broker, worker, materializer.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Let people choose among things and answer in words, and see how soon what they are offered is right.
@@ -66,6 +69,9 @@ def feedback(
     Beside it: what one question per scenario saves, how soon a shift is made good, whether what is not wanted is last
     in the very next ranking, whether anything is learned from what is said of others ("my daughter likes ..."), and
     how far the told chances can be relied on.
+
+    With --broker it is one pass through a broker, a worker and a materializer of its own, everybody at the same time;
+    the host offers what is ranked first. It tells how long a correction takes until the next ranking goes by it, too.
 
     With --json: one object per line, the last one with `phase_1` to `phase_4`: after each pass, the share right during
     it (1 and 3) and the success in the test behind it (2 and 4).
@@ -81,6 +87,11 @@ def feedback(
         raise typer.BadParameter(f"{replies!r} is none of {told}", ctx, param_hint="--replies") from error
     found = read(data).of(people)
     with Stages() as stages:
+        if broker:
+            from streams.cli.evaluation.piped import pipe  # noqa: PLC0415
+
+            pipe(found, how, stages, asks=ask, as_json=as_json)
+            return
         run = asyncio.run(_play(found, how, passes, stages, asks=ask))
     if as_json:
         for line in _lines(run, found, how):
@@ -112,23 +123,8 @@ def _at(stages: "Stages", what: str, stage: str, done: int, total: int) -> None:
 
 def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]]:
     from evaluation.feedback.figures import recovery  # noqa: PLC0415
-    from evaluation.feedback.scenarios import TESTS  # noqa: PLC0415
 
-    lines: list[dict[str, Any]] = [
-        {
-            "line": "pass",
-            "phase": each.phase,
-            "pass": each.number,
-            "right": round(each.right, 4),
-            "test": TESTS[each.phase],
-            "success": round(each.success, 4),
-            "scenarios": len(each.turns),
-            "tested": len(each.test),
-            "asked": sum(turn.asked for turn in each.turns),
-        }
-        for each in run.played.passes
-    ]
-    lines.append(_clarified(run))
+    lines = [*passes_of(run.played), _clarified(run)]
     if (shift := recovery(run.played)) is not None:
         lines.append(
             {
@@ -146,11 +142,11 @@ def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]
             "honoured_at_once": round(honoured / max(1, len(run.skills.directed)), 4),
         },
         {"line": "others", "sentences": run.others.said, "lines_learned": run.others.learned},
-        *_reliabilities(run),
-        {"line": "yardstick", "learner": "remembers", **_phases(run.remembers)},
+        *reliabilities_of(run.played),
+        {"line": "yardstick", "learner": "remembers", **phases_of(run.remembers)},
         {
             "line": "summary",
-            **_phases(run.played),
+            **phases_of(run.played),
             "llm_calls": 0,
             "clarifications": sum(turn.asked for each in run.played.passes for turn in each.turns),
             "replies": how.value,
@@ -162,7 +158,27 @@ def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]
     return lines
 
 
-def _phases(played: "Played") -> dict[str, list[float]]:
+def passes_of(played: "Played") -> list[dict[str, Any]]:
+    """A line per pass."""
+    from evaluation.feedback.scenarios import TESTS  # noqa: PLC0415
+
+    return [
+        {
+            "line": "pass",
+            "phase": each.phase,
+            "pass": each.number,
+            "right": round(each.right, 4),
+            "test": TESTS[each.phase],
+            "success": round(each.success, 4),
+            "scenarios": len(each.turns),
+            "tested": len(each.test),
+            "asked": sum(turn.asked for turn in each.turns),
+        }
+        for each in played.passes
+    ]
+
+
+def phases_of(played: "Played") -> dict[str, list[float]]:
     """The share right by phase, after each pass."""
     from evaluation.feedback.scenarios import TESTS  # noqa: PLC0415
 
@@ -188,10 +204,11 @@ def _clarified(run: _Run) -> dict[str, Any]:
     }
 
 
-def _reliabilities(run: _Run) -> list[dict[str, Any]]:
+def reliabilities_of(played: "Played") -> list[dict[str, Any]]:
+    """A line for the candidates' chances, and one for that none suits."""
     from evaluation.feedback.figures import all_turns, expected_error, of_candidates, of_nothing  # noqa: PLC0415
 
-    turns = all_turns(run.played)
+    turns = all_turns(played)
     return [
         {
             "line": "reliability",
@@ -243,7 +260,7 @@ def _show(run: _Run, found: "Scenarios", how: "Replies") -> None:
         console().print(f"after the shift: right {shift.dropped:.3f} at first, {shift.before:.3f} before; {after}")
     console().print(f"what people do not want is last and named at once: {honoured:,} of {len(run.skills.directed):,}")
     console().print(f"learned from {run.others.said:,} sentences about others: {run.others.learned:,} lines")
-    for line in _reliabilities(run):
+    for line in reliabilities_of(run.played):
         drawn = table("chance told", "came true", "cases", title=f"chance of {line['of']}")
         for each in line["bins"]:
             row(drawn, [f"{each['predicted']:.2f}", f"{each['came']:.2f}", f"{each['n']:,}"])

