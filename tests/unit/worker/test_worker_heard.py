@@ -17,6 +17,7 @@ from prometheus_client import REGISTRY
 from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
 from operators.merge import fold
+from operators.steps import Evolve
 from schemas import (
     Abstention,
     Candidate,
@@ -31,6 +32,7 @@ from schemas import (
     Selection,
     ShadowSkill,
     SkillDiff,
+    SlimSkill,
     Stance,
     compound_key,
     encode,
@@ -91,13 +93,14 @@ def several_taken(number: int) -> tuple[Ranking, Selection]:
 
 def all_of_it() -> list[Sent]:
     """Something of every kind, each of which changes her skill."""
+    in_session = {"session_id": "evening"}
     return [
-        *choice(0, ANN),
+        *(each.model_copy(update=in_session) for each in choice(0, ANN)),
         *several_taken(1),
         *nothing_taken(2),
-        signal("liked", of=1),
+        signal("liked", of=1, **in_session),
         signal("returned", of=2),
-        said(),
+        said(**in_session),
         said(1, suits=("film-4",)),
     ]
 
@@ -109,15 +112,24 @@ TOLD = {
 }
 
 
-def assert_each_told_once(log: FakeLog, told: set[str] = TOLD) -> None:
+def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     """Every effect is in the log once; the log is whole, and folds to the skill."""
     newest = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
     assert max(Counter(diff.version for diff in log.diffs).values()) == 1
-    assert Counter(diff.event_id for diff in newest) == Counter(told)
+    assert Counter(diff.event_id for diff in newest) == Counter(events)
     assert breaks(newest) == []
-    assert encode(fold(newest)[ANN, "films"]) == encode(log.newest(PolicySkill)[KEY])
+    skill = log.newest(PolicySkill)[KEY]
+    assert encode(fold(newest)[ANN, "films"]) == encode(skill)
+    wanted, of_apps = Evolve(slim_tokens=30).slim(skill), log.newest(SlimSkill)[KEY]
+    assert wanted is not None
+    assert told(of_apps) == told(wanted)
     assert len({each.event_id for each in log.values(Abstention)}) == 1
     assert log.of(DeadLetter.TOPIC) == []
+
+
+def told(short: SlimSkill) -> tuple[object, ...]:
+    """What a slim skill says, whichever version says it."""
+    return short.text, short.avoids, short.session_id, short.session_until, short.session_text
 
 
 @settings(max_examples=15, deadline=None)
