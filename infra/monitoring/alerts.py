@@ -147,7 +147,7 @@ REROUTED = Alert(
 NOTHING_EVOLVES = Alert(
     "SagerNothingEvolves",
     CRITICAL,
-    '(sum(increase(sager_events_total{stage="evolve",outcome=~"evolved|frozen|repeated"}[30m])) or vector(0))'
+    '(sum(increase(sager_events_total{stage="evolve",outcome=~"evolved|abstained|frozen|repeated"}[30m])) or vector(0))'
     ' / (sum(increase(sager_records_taken_total{topic="selections"}[30m])) >= 20)',
     "<",
     0.1,

@@ -89,7 +89,7 @@ def resolve_correction(
         ),
         heard=Heard(
             what=_CORRECTION,
-            words=privacy.redact(correction.text, correction.domain, MAX_WORDS).text[:MAX_WORDS],
+            words=privacy.told(correction.text, correction.domain, MAX_WORDS)[:MAX_WORDS],
             by_pattern=", ".join(patterns)[:80],
         ),
         refused=(*made.counting.refused, *made.refused),
@@ -112,7 +112,7 @@ def resolve_unheard(
     Of somebody else not even the words are kept.
     """
     is_another = understood.about is About.ANOTHER
-    words = "" if is_another else privacy.redact(correction.text, correction.domain, MAX_WORDS).text[:MAX_WORDS]
+    words = "" if is_another else privacy.told(correction.text, correction.domain, MAX_WORDS)[:MAX_WORDS]
     return next_diff(
         skill,
         correction,
@@ -197,7 +197,7 @@ class _Correcting:
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
             return
-        words = self.privacy.redact(read.words, self.correction.domain, MAX_WORDS).text[:MAX_WORDS]
+        words = self.privacy.told(read.words, self.correction.domain, MAX_WORDS)[:MAX_WORDS]
         self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if said.stance is Stance.AVOIDS:
             self._unwanted.append(subject.attribute_id)

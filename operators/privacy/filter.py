@@ -72,7 +72,7 @@ class Privacy:
         return redact(text, self.allows(domain), most) if self.on else Redacted(text)
 
     def told(self, text: str, domain: str, most: int) -> str:
-        """What a model wrote about a person, fit to be kept: a word of a category is enough to be taken out."""
+        """What a model wrote about a person, or they said, fit to be kept: a word of a category is enough to go."""
         if not self.on:
             return text
         return without_orders(redact(text, self.allows(domain), most, of_a_person=True).text, Text.REPLY)

@@ -23,6 +23,8 @@ from schemas import (
 
 _WITHHELD = "private:"
 _NOTHING = Injected()
+_MOST_WORDS = 2_000
+"""Characters of what a person said that a row keeps: all that a correction may have."""
 
 
 @singledispatch
@@ -56,7 +58,7 @@ def _said(event: Correction, privacy: Privacy) -> Model:
     if event.text and privacy.wish(event.text) is Wish.NOT_REMEMBERED:
         return event.model_copy(update={"text": "", "says": (), "suits": ()})
     kept = {
-        "text": privacy.redact(event.text, event.domain).text,
+        "text": privacy.told(event.text, event.domain, _MOST_WORDS),
         "says": tuple([_directive(said, event.domain, privacy) for said in event.says]),
     }
     return event.model_copy(update=kept)

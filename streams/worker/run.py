@@ -56,6 +56,8 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline.learned_weights.start()
     health.starts("reading the items of the graph")
     pipeline.items.start()
+    health.starts("making the patterns of languages ready")
+    warm()
     health.runs(pipeline)
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
     _watch(pipeline, health)

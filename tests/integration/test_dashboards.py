@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,9 @@ pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 CHOICES, PER_SECOND = 235, 60
 """More than the 200 of one domain without which nothing is said of its hit rate."""
 FIRST = 8
+SIGNALS = ("liked", "skipped", "returned", "shared")
+"""The last is of no kind that is configured."""
+REFUSED, ASKED = 20, 100
 RANGES = {"__rate_interval": "10s", "window": "1h"}
 """What Grafana would fill in: four times the interval between scrapes, at least, and the variable's default."""
 
@@ -76,7 +80,8 @@ class Choices:
             events.selection(asked, shown[number % 3]["item_id"])
         else:
             ranking = events.ranking(user, domain, shown, ranking_id=f"r{number}", arm=arm)
-            events.selection(ranking, shown[number % 7]["item_id"])
+            others = [shown[8]["item_id"]] if number % 9 == 2 else []
+            events.selection(ranking, shown[number % 7]["item_id"], others=others)
         if number % 15 == 3:
             events.interaction(user, domain, shown[0])
         if number == 4:
@@ -84,8 +89,29 @@ class Choices:
             action = WeightAction.UNFREEZE
             with EventOutbox(self._harness.settings) as outbox:
                 outbox.send(WeightCommand(**at, domain=domain, action=action, actor="ops"))
+        self._say(number, user, domain, shown)
         if number % 60 == 9:
             self._harness.raw.produce(self._harness.settings.topic("rankings"), b"no ranking", b"user-1")
+
+    def _say(self, number: int, user: str, domain: str, shown: list[dict[str, Any]]) -> None:
+        """What people tell beside choices; each of it is more than the 20 below which no alert says anything."""
+        events = self._harness.events
+        if number % 3 == 0:
+            events.feedback(user, domain, shown[0], SIGNALS[number // 3 % len(SIGNALS)])
+        if number % 6 == 2:
+            events.none_of_these(events.ranking(user, domain, shown, ranking_id=f"n{number}"))
+        if number % 6 in (0, 4):
+            genre = shown[0]["metadata"]["genres"][0]
+            words = f"I used to like {genre}, but not any more." if number % 6 else "Mumble grumble."
+            events.correct(user, domain, words, items=shown)
+        if number == REFUSED:
+            for item in slate(REFUSED):
+                events.feedback("refuser", "films", item, "disliked")
+            for again in range(3):
+                events.none_of_these(events.ranking("asker", "films", slate(again), ranking_id=f"a{again}"))
+        if number > ASKED and number % 20 == 5:
+            events.rank_request("refuser", "films", slate(REFUSED))  # nothing of it suits
+            events.rank_request("asker", "films", shown, clarify=True)
 
 
 @pytest.fixture

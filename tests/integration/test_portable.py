@@ -23,6 +23,7 @@ from schemas import (
     PolicySkill,
     Profile,
     SkillDiff,
+    Stance,
     Taker,
     Touch,
     Touched,
@@ -56,6 +57,7 @@ from tests.builders import (
     evolve,
 )
 from tests.harness import Harness
+from tests.unit.materializer.said_builders import abstention, correction, rated, stated, statement
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -74,10 +76,12 @@ class Log:
         self.live = Store(settings.data_dir / "live.duckdb", settings.prefix)
 
     def write(self, user: str, *chosen: str) -> None:
-        """A version for each choice of an item with this fact."""
+        """A version for each choice of an item with this fact; with the first one they say something."""
+        said = statement(Stance.AVOIDS, "preference:genre:horror", "horror", 1)
         skill, log = start(user, DOMAIN, (an_attribute(),), a_command(user_id=user)), list[SkillDiff]()
         for text in chosen:
             _, diff = evolve(skill, a_proposal((), [text]))
+            diff = diff.model_copy(update={"stated": () if log else (stated(said),)})
             log.append(seal(diff, skill.chain, b"hush"))
             skill = merge(skill, log[-1])
         self.diffs[user], self.skills[user] = log, skill
@@ -128,6 +132,9 @@ def life(user: str, other: str) -> list[Any]:
         a_selection(**who),
         a_contrast(**who, domain=DOMAIN),
         a_command(**who, domain=DOMAIN),
+        rated(**who, domain=DOMAIN),
+        correction(**who, domain=DOMAIN),
+        abstention(**who, domain=DOMAIN),
         Profile(**who, domain=DOMAIN),
         OpenRankings(**who, slot=1),
         OpenRankings(**who, slot=1, answered=({"ranking_id": "r1", "item_id": "i2"},)),
@@ -183,9 +190,11 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         diff = done.diffs[DOMAIN]
         assert diff is not None
         assert diff.reasoned_by.reasoner == "command by ann"
+        assert done.statements == 1
         out = harness.until(
-            lambda out: len(out.values(Interaction)) == 3 and bool(out.values(PolicySkill)), "all of it"
+            lambda out: len(out.values(Interaction)) == 3 and len(out.values(PolicySkill)) > 1, "all of it"
         )
+        assert [said.value for said in out.values(PolicySkill)[-1].stated] == ["horror"]
         arrived = {line.attribute_id: line for line in out.values(PolicySkill)[-1].attributes}
         assert arrived == {line.attribute_id: line for line in log.skills[ANN].attributes}
         assert {event.user_id for event in out.values(Interaction)} == {"anna"}
@@ -194,4 +203,4 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
         with pytest.raises(MaterializerError, match="SAGER_PREFIX"):
             verify(harness.settings)
         imported = verify(harness.settings.model_copy(update={"data_dir": tmp_path / "there"}))
-        assert (imported.findings, imported.versions) == ([], 1), "a worker's own log"
+        assert (imported.findings, imported.versions) == ([], 2), "a worker's own log"

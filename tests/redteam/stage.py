@@ -152,7 +152,7 @@ class Outcome:
         return json.dumps(kept, ensure_ascii=False, default=str).casefold()
 
 
-def _candidates(case: Case) -> tuple[Candidate, ...]:
+def candidates_of(case: Case) -> tuple[Candidate, ...]:
     said = HARMLESS | {case.channel: case.text}
     metadata: dict[str, Any] = {"genre": ["drama", "mystery"], said["key"]: said["value"]}
     # The generic parser takes metadata as they come: nothing but the filter stands before a skill there.
@@ -176,12 +176,12 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
         return _signalled(case)
     out = Outcome()
     instruction = (HARMLESS | {case.channel: case.text})["instruction"]
-    candidates, parser = _candidates(case), parser_for("shop", {})
+    candidates, parser = candidates_of(case), parser_for("shop", {})
 
     def parse(candidate: Candidate) -> ItemFacts:
         return DEFAULT.item(facts_of(candidate, parser), "films")[0]
 
-    skill = start("u", "films", _seed(), _command())
+    skill = start("u", "films", seed(), _command())
     asked = DEFAULT.asked(instruction, "films").text
     task = Task([parse(c) for c in candidates], asked, slim_skill=slim(skill, count_tokens).text, seed="r")
     out.prompts.append(rendered("rank-listwise.v1", task, task.items, count_tokens=count_tokens, max_tokens=TOKENS))
@@ -191,7 +191,7 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     ranking = Ranking(
         event_id="r", ranking_id="r", instruction=asked, candidates=tuple(by_id[i] for i in out.order), **USER
     )
-    out.rows += [_row(request), _row(ranking.model_copy(update={"instruction": instruction}))]
+    out.rows += [row(request), row(ranking.model_copy(update={"instruction": instruction}))]
     opened = on_ranking(OpenRankings(user_id="u", slot=0), ranking, parse, AT, wish=DEFAULT.wish(asked))
     selection = Selection(event_id="s", occurred_at=NOW, user_id="u", ranking_id="r", item_id="attacked")
     step = on_selection(opened.state, selection, AT)
@@ -203,8 +203,8 @@ async def play(case: Case, reasoner: Reasoner | None = None, ranker: ListwiseRan
     assert contrast is not None
     asked_of_model = question(contrast, skill, count_tokens=count_tokens, max_tokens=TOKENS, max_attributes=24)
     out.prompts.append(asked_of_model.prompt if asked_of_model else "")
-    _apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
-    out.rows.append(_row(step.contrast))
+    apply(out, EVOLVE.finish(State(skill), contrast, await _reason(reasoner or CountsReasoner(), contrast, skill), AT))
+    out.rows.append(row(step.contrast))
     return out
 
 
@@ -224,7 +224,7 @@ async def _order(task: Task, skill: PolicySkill, ranker: ListwiseRanker | None) 
     return tuple(item.item_id for item, _ in rank(task.items, skill.attributes, task.instruction, {}, task.seed))
 
 
-def _apply(out: Outcome, effects: Effects) -> None:
+def apply(out: Outcome, effects: Effects) -> None:
     diff, evolved = effects.diff, effects.skill
     assert diff is not None
     out.diffs.append(diff)
@@ -232,10 +232,10 @@ def _apply(out: Outcome, effects: Effects) -> None:
     out.skill = {line.attribute_id: str(line.tier) for line in evolved.attributes}
     out.stated = {said.statement_id: said.words for said in evolved.stated}
     out.slim = slim(evolved, count_tokens).text
-    out.rows += [_row(diff), _row(evolved)]
+    out.rows += [row(diff), row(evolved)]
 
 
-def _seed() -> tuple[Any, ...]:
+def seed() -> tuple[Any, ...]:
     facts = (("genre", "noir", Tier.HIGH), ("genre", "drama", Tier.MEDIUM), ("genre", "comedy", Tier.LOW))
     return tuple(from_fact(Fact(dimension=d, value=v), tier, Source.PRIOR) for d, v, tier in facts)
 
@@ -246,16 +246,16 @@ def _command(**said: Any) -> SkillCommand:
 
 def _stated(case: Case) -> Outcome:
     out = Outcome(outcome="commanded")
-    skill = start("u", "films", _seed(), _command())
+    skill = start("u", "films", seed(), _command())
     command = _command(action=Action.ADD, line=Stated(dimension="taste", value=case.text), reason=case.text)
-    _apply(out, EVOLVE.command(State(skill), command, AT))
+    apply(out, EVOLVE.command(State(skill), command, AT))
     return out
 
 
 def _reply(case: Case) -> Outcome:
     """What a model said, whatever it was asked: as its analysis, as a reason, and as a line to bring in."""
     out = Outcome(outcome="matched")
-    skill = start("u", "films", _seed(), _command())
+    skill = start("u", "films", seed(), _command())
     contrast = Contrast(
         event_id="k", ranking_id="r", chosen=ItemFacts(item_id="noir", facts=(Fact(dimension="genre", value="noir"),)),
         chosen_rank=1, **USER,
@@ -268,18 +268,18 @@ def _reply(case: Case) -> Outcome:
         analysis=case.text,
         reasoned_by=ReasonedBy(reasoner="llm", model="fake"),
     )
-    _apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
+    apply(out, EVOLVE.finish(State(skill), contrast, proposal, AT))
     return out
 
 
 def _said(case: Case) -> Outcome:
     """What stands in a person's words or in a form, taken as the worker takes it."""
-    out, skill = Outcome(), start("u", "films", _seed(), _command())
-    candidates, parser = _candidates(case.twin), parser_for("shop", {})
+    out, skill = Outcome(), start("u", "films", seed(), _command())
+    candidates, parser = candidates_of(case.twin), parser_for("shop", {})
     form = (Directive(stance=Stance.AVOIDS, dimension="taste", value=case.text),) if case.channel == "form" else ()
     text = "" if form else case.text
     correction = Correction(event_id="c", text=text, says=form, items=candidates, **USER)
-    out.rows.append(_row(correction))
+    out.rows.append(row(correction))
     if (wish := DEFAULT.wish(text)) is not None:
         out.outcome = wish.value
         return out
@@ -287,23 +287,23 @@ def _said(case: Case) -> Outcome:
     items = [DEFAULT.item(facts_of(each, parser), "films")[0] for each in candidates]
     effects = EVOLVE.correct(State(skill), correction, items, understand(correction, items, skill), AT)
     out.outcome = effects.outcome.value
-    _apply(out, effects)
+    apply(out, effects)
     return out
 
 
 def _signalled(case: Case) -> Outcome:
     """A strong signal against an item with this title: what is said of the item names it."""
-    out, skill = Outcome(), start("u", "films", _seed(), _command())
+    out, skill = Outcome(), start("u", "films", seed(), _command())
     item = Candidate(item_id="attacked", title=case.text, metadata={"genre": ["war"]})
     feedback = Feedback(event_id="f", item=item, signal=Signal.DISLIKED, **USER)
-    out.rows.append(_row(feedback))
+    out.rows.append(row(feedback))
     facts = DEFAULT.item(facts_of(item, parser_for("shop", {})), "films")[0]
     effects = EVOLVE.hear(State(skill), feedback, facts, AT)
     out.outcome = effects.outcome.value
-    _apply(out, effects)
+    apply(out, effects)
     return out
 
 
-def _row(event: Any) -> Any:
+def row(event: Any) -> Any:
     record = Record(topic=TOPICS[event.TOPIC], partition=0, offset=0, timestamp_ms=0, key=b"u", value=encode(event))
     return list(read(record).row.values())  # type: ignore[union-attr]

@@ -28,6 +28,7 @@ from streams.rights.commander import Commander
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, digest_of, topic_file
 from streams.rights.portable.ownership import OF_USERS
+from streams.rights.portable.said import corrections_of
 from streams.settings import Settings
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
@@ -56,10 +57,12 @@ class Imported:
 
     Attributes:
         interactions: how many were sent.
+        statements: how many things that the person said were said again, and heard.
         diffs: the version that the import became, by domain; None where no worker carried it out in time.
     """
 
     interactions: int = 0
+    statements: int = 0
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
 
@@ -104,7 +107,7 @@ def take_in(
     domain: str | None = None,
     interactions: bool = False,
 ) -> Imported:
-    """Sends one command per skill and, if asked to, the interactions; waits for the commands' results.
+    """Sends one command per skill, what the person said and, if asked to, the interactions; waits for the results.
 
     Args:
         settings: the deployment.
@@ -112,7 +115,7 @@ def take_in(
         user: the user who receives it.
         actor: who imports, for the log.
         reason: why, for the log.
-        seconds: how long to wait for each command; 0: not at all.
+        seconds: how long to wait for each command and for each correction; 0: not at all.
         domain: only this one; None: all.
         interactions: also send these, under their own event ids, so that known ones are recognised.
 
@@ -130,8 +133,11 @@ def take_in(
     if interactions:
         done.interactions = _send_interactions(settings, bundle, user, domain)
     with Commander(settings, user) as commander:
-        for command in commands:
+        for skill, command in zip(skills, commands, strict=True):
             done.diffs[command.domain] = commander.carry_out(command, seconds)
+            for correction in corrections_of(skill, user, datetime.now(UTC)):
+                if commander.carry_out(correction, seconds) is not None:
+                    done.statements += len(correction.says)
     return done
 
 

@@ -120,7 +120,7 @@ def rated(event_id: str = "e3", **more: Any) -> Feedback:
         "scale": (0.0, 10.0),
         "session_id": "s1",
     } | more
-    return Feedback(event_id=event_id, occurred_at=at(3), **OF_EVE, **given)
+    return Feedback(event_id=event_id, occurred_at=at(3), **(OF_EVE | given))
 
 
 def correction(event_id: str = "e2", **more: Any) -> Correction:
@@ -136,7 +136,7 @@ def correction(event_id: str = "e2", **more: Any) -> Correction:
         "answers": "q1",
         "ranking_id": "r1",
     } | more
-    return Correction(event_id=event_id, occurred_at=at(2), **OF_EVE, **given)
+    return Correction(event_id=event_id, occurred_at=at(2), **(OF_EVE | given))
 
 
 def abstention(ranking_id: str = "r2", **more: Any) -> Abstention:
@@ -146,8 +146,7 @@ def abstention(ranking_id: str = "r2", **more: Any) -> Abstention:
         occurred_at=at(5),
         ranking_id=ranking_id,
         shown=(ItemFacts(item_id="it"), ItemFacts(item_id="dune")),
-        **OF_EVE,
-        **given,
+        **(OF_EVE | given),
     )
 
 

@@ -1,0 +1,66 @@
+"""What a person said goes along to where their skill goes: said again, it is the same statements."""
+
+from datetime import timedelta
+
+from operators.merge import start
+from operators.steps.evolve import Evolve, State
+from operators.understand import understand
+from schemas import PolicySkill, Scope, Stance, decode, encode
+from schemas.corrections import MAX_DIRECTIVES, Correction
+from streams.rights.portable.said import corrections_of
+from tests.builders import a_command, a_time, item_facts
+from tests.unit.materializer.said_builders import AVOIDS_HORROR, CHEAPER, NOIR, NOT_DUNE, RATHER_NOIR, SF, statement
+
+STEP = Evolve()
+LATER = a_time(60 * 24)
+FOR_GOOD = {"scope": Scope.ALWAYS, "session_id": None, "until": None}
+SAID = (
+    AVOIDS_HORROR,
+    RATHER_NOIR.model_copy(update=FOR_GOOD),
+    CHEAPER.model_copy(update={**FOR_GOOD, "value": "price below 20", "statement_id": "prefers:bound:price:below"}),
+    NOT_DUNE,
+)
+
+
+def with_stated(*said: object) -> PolicySkill:
+    skill = start("eve", "books", (), a_command(user_id="eve"))
+    return skill.model_copy(update={"stated": said})
+
+
+def heard(corrections: list[Correction]) -> PolicySkill:
+    """A new skill that hears them, as a worker would."""
+    skill = start("anna", "books", (), a_command(user_id="anna"))
+    for correction in corrections:
+        sent = decode(Correction, encode(correction))
+        items = [item_facts(item.item_id, title=item.title) for item in sent.items]
+        skill = STEP.correct(State(skill), sent, items, understand(sent, items, skill)).skill
+    return skill
+
+
+def test_what_was_said_for_good_is_said_again() -> None:
+    [correction] = corrections_of(with_stated(*SAID), "anna", LATER)
+
+    now = heard([correction])
+
+    assert (correction.user_id, correction.domain, correction.scope) == ("anna", "books", Scope.ALWAYS)
+    told = {(each.stance, each.dimension, each.value, each.over, each.bound) for each in now.stated}
+    assert told == {(each.stance, each.dimension, each.value, each.over, each.bound) for each in SAID}
+    ids = {each.attribute_id for each in now.stated}
+    assert ids >= {NOIR, "preference:genre:horror", "bound:price:below"}
+    assert {each.item_id for each in now.stated} == {None, "dune"}
+    assert next(each.over for each in now.stated if each.stance is Stance.INSTEAD) == SF
+
+
+def test_what_was_meant_for_now_or_is_over_stays_behind() -> None:
+    over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
+
+    assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", LATER) == []
+
+
+def test_more_than_one_form_holds_are_several() -> None:
+    many = [statement(Stance.AVOIDS, f"preference:genre:g{n}", f"g{n}", n + 1) for n in range(MAX_DIRECTIVES + 3)]
+
+    corrections = corrections_of(with_stated(*many), "anna", LATER)
+
+    assert [len(each.says) for each in corrections] == [MAX_DIRECTIVES, 3]
+    assert [each.value for each in heard(corrections).stated] == [each.value for each in many]
