@@ -75,9 +75,9 @@ def _by_words(
     says = _settled(reading.says, correction)
     wanted = {read.directive.item_id for read in says}
     suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
-    is_anothers = of is Whose.BOTH and not says and not reading.suits
-    about_whom = About.ANOTHER if is_anothers else About.THE_PERSON
-    return Understood(says, suits, language.name if says or suits else told, about_whom)
+    if of is Whose.BOTH and not says and not reading.suits:
+        return Understood(language=told or language.name, about=About.ANOTHER)
+    return Understood(says, suits, language.name if says or suits else told)
 
 
 def _tells_of_another(text: str, told: str) -> bool:
