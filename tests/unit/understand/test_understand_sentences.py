@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from operators.understand import About, Read, Understood
+from operators.understand.names import may_be_named
 from schemas import Fact, ItemFacts
 from tests.builders import facts
 from tests.unit.understand.understand_builders import understood
@@ -113,3 +114,11 @@ def test_a_value_that_is_not_shown_is_known_by_the_vocabulary() -> None:
     known = (Fact(dimension="colour", value="mauve"),)
 
     assert told(understood("no mauve", ITEMS, vocabulary=known)) == ["avoids colour=mauve"]
+
+
+def test_a_vocabulary_of_thousands_is_searched_for_what_the_words_may_name() -> None:
+    words = ("no", "value", "77", "comedies")
+    many = [Fact(dimension="tag", value=f"value {n}") for n in range(3)] + [Fact(dimension="tag", value="other")]
+    known = (*many, Fact(dimension="genre", value="Comedy"), Fact(dimension="genre", value="Ωmega"))
+
+    assert [fact.value for fact in may_be_named(known, words)] == ["value 0", "value 1", "value 2", "Comedy", "Ωmega"]
