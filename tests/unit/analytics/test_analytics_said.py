@@ -159,3 +159,18 @@ def test_a_line_that_fell_for_a_signal_names_the_item_and_the_signal(store: Stor
     found = of(store, f"SELECT kind, title, heard, words FROM why('eve', '{NOIR}') WHERE version = 3")
 
     assert found == [("faded", "Dune", "rated", "")]
+
+
+def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store: Store) -> None:
+    write(store, *eves_log())
+    published(store)
+
+    def meant(minutes: int) -> list[str]:
+        query = f"SELECT value FROM statements_at('eve', '{at(minutes).replace(tzinfo=None)}') ORDER BY said_at, value"
+        return [value for (value,) in rows(store, query)]
+
+    # The records were logged at noon, before the first of them happened: versions are in force from then.
+    assert meant(-1) == []
+    assert meant(10) == ["horror", "noir", "Dune"]
+    assert meant(122) == ["horror", "Dune"]
+    assert rows(store, "SELECT * FROM statements_at('bob', '2027-01-01')") == []
