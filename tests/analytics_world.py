@@ -324,16 +324,13 @@ class _Builder:
                 key, f"{signal}-{name}-{number}", at + timedelta(seconds=number), about, signal, value, session
             )
         if turn == 6:
-            unwanted = self._facts(min(left, key=lambda each: wanted[each.item_id]))[0]
-            said = Directive(
-                stance=Stance.AVOIDS,
-                dimension=unwanted.dimension,
-                value=unwanted.value,
-                changed=person.domain == "films",
-            )
-            self._say(key, f"said-{name}", at + timedelta(minutes=1), f"no more {unwanted.value}", (said,), ranking)
+            unwanted = self._facts(min(left, key=lambda each: wanted[each.item_id]))[0].value
+            changed = person.domain == "films"
+            said = f"I used to like {unwanted}, but not any more" if changed else f"I don't want {unwanted}"
+            self._say(key, f"said-{name}", at + timedelta(minutes=1), said, (), ranking)
         if turn == 11:
-            self._say(key, f"said-{name}", at + timedelta(minutes=1), "well, surprise me", (), ranking)
+            said = "well, surprise me" if person.domain == "films" else "my daughter likes horror"
+            self._say(key, f"said-{name}", at + timedelta(minutes=1), said, (), ranking)
 
     def _signal(
         self,

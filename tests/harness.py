@@ -196,6 +196,23 @@ class Harness:
 
             rows = self.duckdb("SELECT user_id, domain, document FROM skills", lambda found: documents(found) == wanted)
             assert documents(rows) == wanted
+            self._assert_statements_agree()
+
+    def _assert_statements_agree(self) -> None:
+        """What people said is in DuckDB as the fold has it, and the changes in its log alone give the same."""
+        wanted = sorted(
+            (s.user_id, s.domain, said.statement_id, said.words, said.times)
+            for s in self.skills().values()
+            for said in s.stated
+        )
+        columns = "user_id, domain, statement_id, words, times"
+        last = (
+            "FROM statement_changes QUALIFY row_number() OVER "
+            "(PARTITION BY user_id, domain, statement_id ORDER BY version DESC, seq DESC) = 1"
+        )
+        for table in ("statements", f"({last}) WHERE stance IS NOT NULL"):
+            found = self.duckdb(f"SELECT {columns} FROM {table} ORDER BY ALL", lambda rows: rows == wanted)
+            assert found == wanted, table
 
     def logs(self) -> str:
         """What a failed wait needs to be understood: what came out, what is not committed, how the logs end."""

@@ -1,8 +1,8 @@
 """How probable something unknown suits a person: a few chances, each with how well it tells what they said so far.
 
 An item of which nothing is known suits with some chance `U`. The more of its facts a person took or preferred before,
-the fewer are left that could be against it: with a share `s` of them unknown it suits with `U ** s`. How large `U` is
-differs from person to person, and is learned from what suited and what was refused.
+the fewer are left that could be against it: with a share `s` of them unknown it suits with `U ** s ** 0.5`. How large
+`U` is differs from person to person, and is learned from what suited and what was refused.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,13 @@ from schemas.fit import Beliefs
 CHANCES = (0.002, 0.016, 0.064, 0.125, 0.22, 0.36, 0.56, 0.81, 0.97)
 """The values that `U` may have."""
 _PRIOR = (-2.2, -1.2, -0.4, 0.0, -0.4, -1.2, -2.2, -3.4, -4.6)
-"""In nat. An item with one of three facts unknown suits with a chance of about a half at first."""
+"""In nat. An item with one of three facts unknown suits with a chance of about a third at first."""
 PRIOR: Beliefs = tuple(round(each * ONE) for each in _PRIOR)
 LEAST = -16 * ONE
 """No chance is ruled out for good: a person may become less choosy."""
+BENT = 0.5
+"""The shape of that: one unknown fact beside known ones is less likely fine than its share says. What is still unknown
+of somebody who has seen a lot was passed over mostly."""
 WORTH = 0.5
 """What one list tells of the next: they show the same facts again, so that each is less than a new observation."""
 _TINY = 1e-9
@@ -57,7 +60,7 @@ def learned(
         if not listed or not all(each.missing for each in listed):
             continue
         for place, chance in enumerate(CHANCES):
-            none = none_suits(listed, partial(pow, chance))
+            none = none_suits(listed, partial(_at, chance))
             found[place] += WORTH * log(max(_TINY, 1.0 - none if suits else none))
     best = max(found)
     return tuple(max(LEAST, round((each - best) * ONE)) for each in found)
@@ -77,10 +80,14 @@ def power_of(beliefs: Beliefs | None) -> Power:
 def chance_of(beliefs: Beliefs, share: float) -> float:
     """How probable an item suits of whose facts this share is unknown.
 
-    >>> chance_of(PRIOR, 0.0), round(chance_of(PRIOR, 1 / 3), 1)
-    (1.0, 0.5)
+    >>> [round(chance_of(PRIOR, share), 2) for share in (0.0, 1 / 3, 1.0)]
+    [1.0, 0.32, 0.16]
     """
     if not share:
         return 1.0
     weights = [exp(each / ONE) for each in beliefs]
-    return fsum(weight * chance**share for weight, chance in zip(weights, CHANCES, strict=True)) / fsum(weights)
+    return fsum(weight * _at(chance, share) for weight, chance in zip(weights, CHANCES, strict=True)) / fsum(weights)
+
+
+def _at(chance: float, share: float) -> float:
+    return float(chance ** (share**BENT))

@@ -9,7 +9,7 @@ from operators.fit.question import question_of
 from schemas import Fit, ItemFacts, PolicySkill, Statement
 
 SUITS = 0.58
-"""Better show nothing than what has a smaller chance: an item with one of three facts unknown has one of a half."""
+"""Better show nothing than what has a smaller chance: who is shown what does not suit loses more than who is not."""
 MAX_HONOURED = 64
 
 

@@ -98,7 +98,7 @@ def resolve_correction(
         refused=(*made.counting.refused, *made.refused),
         evidence=made.counting.evidence,
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner=_PERSON),
+        reasoned_by=_by(understood),
         source=source,
     )
 
@@ -122,7 +122,7 @@ def resolve_unheard(
         heard=Heard(what=_CORRECTION, words=words, understood=False, by_pattern=_OF_ANOTHER if is_another else ""),
         evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
         is_contrast=False,
-        reasoned_by=ReasonedBy(reasoner=_PERSON),
+        reasoned_by=_by(understood),
         source=source,
     )
 
@@ -155,6 +155,12 @@ def _has_shifted(skill: PolicySkill, understood: Understood) -> bool:
     """Whether what the person says begins a change of taste; they tell of one change piece by piece."""
     is_another = not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
     return is_another and any(read.directive.changed for read in understood.says)
+
+
+def _by(understood: Understood) -> ReasonedBy:
+    """Who read the person's words, where a model was asked; else it is the person who says so."""
+    by = understood.reasoned_by
+    return by if by.model is not None or by.fallback is not None else ReasonedBy(reasoner=_PERSON)
 
 
 class _Correcting:

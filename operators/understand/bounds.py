@@ -17,7 +17,11 @@ STEP: Final[Mapping[Measure, float]] = {
 }
 """The least difference that anybody means: bounds leave their amount out, and `at most 20` lets it in."""
 FIRST_YEAR: Final = 1000
+FIRST_LIKELY_YEAR: Final = 1900
 LAST_YEAR: Final = 2099
+_OF_YEARS: Final = frozenset({Meaning.BEFORE, Meaning.UNTIL, Meaning.SINCE, Meaning.AFTER})
+_MORE: Final = frozenset({Meaning.ABOVE, Meaning.AT_LEAST, Meaning.SINCE, Meaning.AFTER})
+_INCLUSIVE: Final = frozenset({Meaning.AT_LEAST, Meaning.AT_MOST, Meaning.SINCE, Meaning.UNTIL})
 _CURRENCIES: Final = frozenset("€$£")
 _CODES: Final = frozenset({"eur", "usd", "gbp", "chf"})
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
@@ -54,19 +58,27 @@ def bounded(
     if found is None:
         return None
     number, unit = found
-    if meaning in (Meaning.BEFORE, Meaning.SINCE):
+    if meaning in _OF_YEARS:
         is_year = unit is None and FIRST_YEAR <= number <= LAST_YEAR
         measure = Measure.YEAR if is_year and measure in (None, Measure.YEAR) else None
     elif measure is None or unit is not None:
         if measure is not None and unit is not measure:
             return None
-        measure = unit or (Measure.PRICE if any(Measure.PRICE in item.measures for item in items) else None)
+        measure = unit or _plain_measure(number, items)
     if measure is None:
         return None
-    is_more = meaning in (Meaning.ABOVE, Meaning.AT_LEAST, Meaning.SINCE)
-    if meaning in (Meaning.AT_LEAST, Meaning.AT_MOST, Meaning.SINCE):
+    is_more = meaning in _MORE
+    if meaning in _INCLUSIVE:
         number += -STEP[measure] if is_more else STEP[measure]
     return _bound(measure, round(number, 3), is_more=is_more)
+
+
+def _plain_measure(number: float, items: Sequence[ItemFacts]) -> Measure | None:
+    """Of what a number without a unit is: a price, unless it may be a year."""
+    measured = {name for item in items for name in item.measures}
+    if Measure.YEAR in measured and FIRST_LIKELY_YEAR <= number <= LAST_YEAR:
+        return None
+    return Measure.PRICE if Measure.PRICE in measured else None
 
 
 def _bound(measure: Measure, amount: float, *, is_more: bool) -> Bound | None:

@@ -38,7 +38,9 @@ class Meaning(StrEnum):
     ABOVE = "above"
     AT_LEAST = "at-least"
     BEFORE = "before"
+    UNTIL = "until"
     SINCE = "since"
+    AFTER = "after"
     PREFERS = "prefers"
     AVOIDS = "avoids"
     SUITS = "suits"
@@ -87,6 +89,7 @@ class Language:
         why: those of them behind which a reason stands.
         ends: what may stand behind a sentence's pattern.
         not_then: what may not: it makes of what was said something else.
+        negations: words that turn what was said before them into its opposite, where a sentence ends with them.
         not_why: words before such a word that make it no reason.
         blocks: patterns of sentences that are not read.
         unread: patterns of texts that are not read.
@@ -120,6 +123,7 @@ class Language:
     why: frozenset[str]
     ends: re.Pattern[str]
     not_then: re.Pattern[str]
+    negations: frozenset[str]
     not_why: frozenset[str]
     blocks: re.Pattern[str]
     unread: re.Pattern[str]
@@ -173,7 +177,7 @@ class _Loader:
             "number": rf"(?P<number>#?\d{{1,2}}{BETWEEN})",
             "fact": f"(?P<fact>[{FACT}-{LAST_FACT}]{BETWEEN})",
             "w": f"(?:{WORD})",
-            "end": rf"(?:$|[.,?]{BETWEEN})",
+            "end": rf"(?:$|[.,:?]{BETWEEN})",
             "item": f"(?:[{ITEM}-{LAST_ITEM}]{BETWEEN})",
         }
 
@@ -186,8 +190,9 @@ class _Loader:
             fill=re.compile(rf"(?:{self._alternatives('fill')}|, ){{0,6}}"),
             begins=self._plain("begins") | self._plain("why"),
             why=self._plain("why"),
-            ends=re.compile(rf"$|[.,?]{BETWEEN}|{self._alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
+            ends=re.compile(rf"$|[.,:?]{BETWEEN}|{self._alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
             not_then=re.compile(rf"(?:,{BETWEEN})?{self._alternatives('not-then')}"),
+            negations=self._plain("negations"),
             not_why=self._plain("not-why"),
             blocks=self._anywhere("blocks"),
             unread=self._anywhere("unread"),

@@ -1,5 +1,6 @@
 """What words can name: facts and items, found in a text by the longest name, exactly before by their simple forms."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,6 +13,7 @@ from schemas import Fact, ItemFacts, PolicySkill
 MAX_NAME_WORDS: Final = 24
 MIN_STEM_CHARS: Final = 3
 MIN_PART_CHARS: Final = 4
+_FIRST_WORD: Final = re.compile(r"\d+[.,]\d+|[\w$+&#]+")
 Words = tuple[str, ...]
 Endings = tuple[tuple[str, str], ...]
 
@@ -136,6 +138,21 @@ class Names:
 
     def _stem(self, words: Words) -> Words:
         return tuple(stem_of(word, self._endings) for word in words)
+
+
+def may_be_named(facts: Sequence[Fact], words: Iterable[str]) -> tuple[Fact, ...]:
+    """Those of many facts that a text with these words may name, told by how their first words begin.
+
+    A vocabulary has thousands of values, and to read one takes longer than to see that it is not there.
+    """
+    beginnings = {word[:MIN_STEM_CHARS] for word in words}
+    return tuple(fact for fact in facts if _beginning(fact.value) in beginnings or not fact.value.isascii())
+
+
+@lru_cache(maxsize=65_536)
+def _beginning(value: str) -> str:
+    first = _FIRST_WORD.search(value.casefold())
+    return first[0][:MIN_STEM_CHARS] if first else ""
 
 
 @lru_cache(maxsize=65_536)

@@ -32,8 +32,8 @@ LAST_ITEM: Final = "\uf8fe"
 BETWEEN: Final = r"[ \t]"
 """Behind each token stands a space, or a tab where a sentence may end there."""
 ENDED: Final = r"(?<=\t)"
-WORD: Final = rf"(?![.,?]{BETWEEN})[^ \t{OPAQUE}]+{BETWEEN}"
-_PARTS: Final = re.compile(r"\{[a-z0-9-]+\}|[!&]?\(|[)\[\]|]|[.,?]|[^\s()\[\]{}|.,?]+")
+WORD: Final = rf"(?![.,:?]{BETWEEN})[^ \t{OPAQUE}]+{BETWEEN}"
+_PARTS: Final = re.compile(r"\{[a-z0-9-]+\}|[!&]?\(|[)\[\]|]|[.,:?]|[^\s()\[\]{}|.,:?]+")
 _OPENS: Final = {"(": "(?:", "[": "(?:", "&(": "(?=", "!(": "(?!"}
 _CLOSES: Final = {")": "(", "]": "["}
 _SLOTS: Final = {"x": rf"(?P<x>(?:{WORD}){{1,{MAX_SLOT_WORDS}}}?)", "y": rf"(?P<y>(?:{WORD}){{1,{MAX_SLOT_WORDS}}}?)"}

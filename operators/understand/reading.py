@@ -1,16 +1,18 @@
 """Reads a text by the patterns of one language, clause by clause. What no pattern tells says nothing."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Final
 
 from operators.prompts import visible
 from operators.understand.bounds import bounded, compared
+from operators.understand.directives import SAYS, of_fact
 from operators.understand.language import Language, Meaning, Pattern
 from operators.understand.names import Named
 from operators.understand.phrases import MAX_LIST, Phrases
-from operators.understand.tokens import ASKS, PAUSE, STOP
+from operators.understand.tokens import ASKS, COLON, PAUSE, STOP, STOPS
 from operators.understand.understood import Read
 from operators.understand.units import Spelt, Unit, plain, spans
 from schemas import Directive, ItemFacts, Scope, Stance
@@ -118,12 +120,21 @@ class Reader:
             return
         reading.changed = reading.changed or language.changed.search(spelt.text) is not None
         before: _Clause | None = None
-        for clause in self._read_clauses(sentence):
+        for clause in self._unnegated(sentence.units, list(self._read_clauses(sentence))):
             if before is not None and clause.reasons and _rejects_items(before) and _names_facts(clause):
                 # "B won't do because I don't want red": what is not wanted is red, and B only for that.
                 del reading.says[-len(before.says) :]
             self._keep(clause, sentence, reading)
             before = clause
+
+    def _unnegated(self, units: Sequence[Unit], clauses: Sequence[_Clause]) -> Iterator[_Clause]:
+        """The clauses without wishes behind which a negation ends what nobody read, such as "I like red, not"."""
+        for clause, behind in zip_longest(clauses, clauses[1:]):
+            tail = units[clause.end : behind.first if behind else len(units)]
+            words = [unit.text for unit in tail if unit.text not in STOPS]
+            is_wish = clause.suits or any(said.stance is not Stance.AVOIDS for said in clause.says)
+            if not (is_wish and words and words[-1] in self._language.negations):
+                yield clause
 
     def _keep(self, clause: _Clause, sentence: _Sentence, reading: Reading) -> None:
         units = sentence.units
@@ -141,6 +152,9 @@ class Reader:
         read_until = 0
         for at in range(len(units)):
             begins = at == 0 or units[at - 1].text == PAUSE or units[at - 1].text in self._language.begins
+            if units[at - 1].text == COLON and at > 0:
+                # "Tell him: no red" is for him; "honestly: no red" is not.
+                begins = self._fill(spelt, 0) >= spelt.starts[at - 1]
             if not begins or at < read_until:
                 continue
             self._clauses += 1
@@ -190,7 +204,7 @@ class Reader:
         if "x" in match.re.groupindex and match.end("x") == match.end():
             more, end = self._listed(units, end)
             named["x"] += more
-        says, suits = _SAYS[pattern.meaning](named)
+        says, suits = SAYS[pattern.meaning](named)
         if not says and not suits:
             return None
         if any(said.item_id for said in says):
@@ -225,7 +239,7 @@ class Reader:
             named = self._phrases.named(phrase)
             if named and all(one.fact for one in named):
                 stance = says[0].stance
-                facts = tuple(_of_fact(stance, one) for one in named)
+                facts = tuple(of_fact(stance, one) for one in named)
                 told = facts if stance is Stance.AVOIDS else (*says, *facts)
                 return told, spelt.unit_at(match.end())
         return says, end
@@ -262,56 +276,9 @@ class Reader:
 _MEASURES: Final = frozenset(
     {
         *(Meaning.COMPARES, Meaning.TOO, Meaning.BELOW, Meaning.AT_MOST, Meaning.ABOVE, Meaning.AT_LEAST),
-        *(Meaning.BEFORE, Meaning.SINCE),
+        *(Meaning.BEFORE, Meaning.UNTIL, Meaning.SINCE, Meaning.AFTER),
     }
 )
-_Said = tuple[tuple[Directive, ...], tuple[str, ...]]
-
-
-def _of_fact(stance: Stance, named: Named, *, changed: bool = False) -> Directive:
-    fact = named.facts[0]
-    return Directive(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed)
-
-
-def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Mapping[str, tuple[Named, ...]]], _Said]:
-    def says(named: Mapping[str, tuple[Named, ...]]) -> _Said:
-        found: list[Directive] = []
-        for one in named["x"]:
-            if one.fact:
-                found.append(_of_fact(stance, one, changed=changed))
-            elif one.item:
-                found.append(Directive(stance=stance, item_id=one.item))
-            else:
-                return (), ()
-        return tuple(found), ()
-
-    return says
-
-
-def _suits(named: Mapping[str, tuple[Named, ...]]) -> _Said:
-    items = [one.item for one in named["x"]]
-    return (), tuple(item for item in items if item is not None) if None not in items else ()
-
-
-def _instead(named: Mapping[str, tuple[Named, ...]]) -> _Said:
-    wanted, over = named["x"], named["y"]
-    if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
-        if one == other:
-            return (), ()
-        if one.dimension == other.dimension:
-            instead = Directive(stance=Stance.INSTEAD, dimension=one.dimension, value=one.value, over=other.value)
-            return (instead,), ()
-    return _stances(Stance.PREFERS)(named)
-
-
-_SAYS: Final[Mapping[Meaning, Callable[[Mapping[str, tuple[Named, ...]]], _Said]]] = {
-    Meaning.AVOIDS: _stances(Stance.AVOIDS),
-    Meaning.PREFERS: _stances(Stance.PREFERS),
-    Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),
-    Meaning.NOW_PREFERS: _stances(Stance.PREFERS, changed=True),
-    Meaning.SUITS: _suits,
-    Meaning.INSTEAD: _instead,
-}
 
 
 def _rejects_items(clause: _Clause) -> bool:

@@ -9,8 +9,8 @@ from typing import Final
 
 from operators.unicode import is_ignorable, nfkc
 
-STOP, PAUSE, ASKS, QUOTE, INNER_QUOTE = ".", ",", "?", '"', "'"
-STOPS: Final = frozenset({STOP, PAUSE, ASKS, QUOTE, INNER_QUOTE})
+STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE = ".", ",", ":", "?", '"', "'"
+STOPS: Final = frozenset({STOP, PAUSE, COLON, ASKS, QUOTE, INNER_QUOTE})
 MAX_TOKENS: Final = 1_000
 """Of a text; what stands behind is not read."""
 MAX_CLUSTER_CHARS: Final = 8
@@ -19,7 +19,8 @@ MAX_CLUSTER_CHARS: Final = 8
 _KIND_OF: Final = {
     **dict.fromkeys(".!;\u2026\u3002\u061b\u06d4\n\r", STOP),
     **dict.fromkeys("?\u061f\u037e\u2047\u2048\u2049", ASKS),
-    **dict.fromkeys(",:()[]{}<>\u2013\u2014/\\|\u3001\u060c*~^=@%", PAUSE),
+    ":": COLON,
+    **dict.fromkeys(",()[]{}<>\u2013\u2014/\\|\u3001\u060c*~^=@%", PAUSE),
     **dict.fromkeys('"\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a\u300c\u300d', QUOTE),
 }
 _APOSTROPHES: Final = frozenset("'\u2018\u2019\u201a\u201b\u02bc`\u00b4\u2032")

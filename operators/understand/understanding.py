@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operators.understand.forms import filled_in
 from operators.understand.known import known_facts
 from operators.understand.language import Language, language_of
-from operators.understand.names import Names
+from operators.understand.names import Names, may_be_named
 from operators.understand.phrases import Phrases
 from operators.understand.reading import MAX_READS, Reader
 from operators.understand.tokens import tokens
@@ -68,16 +68,16 @@ def _by_words(
         return Understood(language=told or language.name, about=About.ANOTHER)
     ids = [item.item_id for item in items]
     about = correction.item_id or (ids[0] if len(ids) == 1 else None)
-    names = Names(items, skill, vocabulary, about, language.endings)
+    names = Names(items, skill, may_be_named(vocabulary, words), about, language.endings)
     phrases = Phrases(names, language, _domain(correction.domain), about)
     reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
     reading = reader.read(units_of(text, names, language, ids, about))
     says = _settled(reading.says, correction)
     wanted = {read.directive.item_id for read in says}
     suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
-    is_anothers = of is Whose.BOTH and not says and not reading.suits
-    about_whom = About.ANOTHER if is_anothers else About.THE_PERSON
-    return Understood(says, suits, language.name if says or suits else told, about_whom)
+    if of is Whose.BOTH and not says and not reading.suits:
+        return Understood(language=told or language.name, about=About.ANOTHER)
+    return Understood(says, suits, language.name if says or suits else told)
 
 
 def _tells_of_another(text: str, told: str) -> bool:

@@ -56,7 +56,9 @@ class Spelt:
         """With a tab where a sentence may end, which patterns look for."""
         letters = list(self.text)
         for place in self.starts[1:]:
-            if language.ends.match(self.text, place) and not language.not_then.match(self.text, place):
+            end = language.ends.match(self.text, place)
+            # "Red at all" ends behind "red", but not where "not" stands behind that.
+            if end and not any(language.not_then.match(self.text, then) for then in (place, end.end())):
                 letters[place - 1] = "\t"
         return Spelt("".join(letters), self.starts)
 

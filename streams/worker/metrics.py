@@ -39,8 +39,9 @@ SHADOW_OUTCOMES = ("learned", "commanded", "repeated", "frozen", "not-followed",
 SHADOW_LOSSES = ("unavailable", "busy", "stale", "failed")
 """Why a shadow arm learned nothing from one."""
 SEEDED = "seeded"
-STATED, OBSERVED, FADED = "stated", "observed", "faded"
-"""How it is seen that a taste has changed: the person says so, what they take says so, or nothing confirms it."""
+STATED, OBSERVED, OVERTAKEN, FADED = "stated", "observed", "overtaken", "faded"
+"""How it is seen that a taste has changed: the person says so, what they take says so, another change of theirs has
+overtaken it, or nothing confirms it for long."""
 CORRECTION = "correction"
 """What a diff calls the event that it answers, where that is one."""
 AT = (3, 5)
@@ -141,7 +142,7 @@ STATEMENTS = Counter(
     ["domain", "stance", "change"],
 )  # fmt: skip
 SHIFTS = Counter(
-    "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed or faded.",
+    "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed, overtaken or faded.",
     ["domain", "kind"],
 )  # fmt: skip
 QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, by domain.", ["domain"])

@@ -150,7 +150,7 @@ def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
         _count_taste(diff)
 
 
-_SHIFTS = {ChangeKind.SHIFTED: metrics.OBSERVED, ChangeKind.FADED: metrics.FADED}
+_SHIFTS = (ChangeKind.SHIFTED, ChangeKind.FADED)
 
 
 def _count_taste(diff: SkillDiff) -> None:
@@ -168,5 +168,10 @@ def _count_taste(diff: SkillDiff) -> None:
 
 def _shift(diff: SkillDiff, change: Change) -> str | None:
     """How it was seen that the taste of a line has changed; None where it has not."""
-    is_said = change.kind is ChangeKind.SHIFTED and diff.heard is not None and diff.heard.what == metrics.CORRECTION
-    return metrics.STATED if is_said else _SHIFTS.get(change.kind)
+    if change.kind is ChangeKind.SHIFTED:
+        is_said = diff.heard is not None and diff.heard.what == metrics.CORRECTION
+        return metrics.STATED if is_said else metrics.OBSERVED
+    if change.kind is not ChangeKind.FADED:
+        return None
+    is_overtaken = diff.shifted or any(each.kind is ChangeKind.SHIFTED for each in diff.changes)
+    return metrics.OVERTAKEN if is_overtaken else metrics.FADED

@@ -19,9 +19,11 @@ from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
+from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, ItemFacts, Kind, PolicySkill, Tier
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
+from tests.unit.understand.understand_builders import a_correction
 
 OPERATORS = Path(__file__).parents[2] / "operators"
 PLAIN = "qcontrol"
@@ -108,11 +110,20 @@ def extraction(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
+def correction(value: str) -> str:
+    shown = items(value)
+    said = a_correction("That one gives me a headache", tuple(shown))
+    asked = correction_question(said, shown, skill(value), **CALL)
+    assert asked is not None
+    return f"{asked.prompt} {asked.schema}"
+
+
 PROMPTS: dict[str, Callable[[str], str]] = {
     "evolve.v2": evolve,
     "evolve-replace.v1": replaced,
     "facets.v1": community,
     "slim.v1": extraction,
+    "understand.v1": correction,
     **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {
@@ -130,6 +141,7 @@ BUILDERS = {
     "rank/question.py",
     "retrieve/llm.py",
     "slim/llm.py",
+    "understand/question.py",
 }
 """Where prompts are made; each takes `vouching` and is in `PROMPTS`."""
 

@@ -10,13 +10,16 @@ import pytest
 
 from operators.admit import Refused
 from operators.clocks import TOLERANCE, is_ahead
+from operators.contrast import abstention_id
 from operators.propagate import neighbour_of
 from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
     Contrast,
+    Correction,
     DeadLetter,
     Event,
+    Feedback,
     Interaction,
     Item,
     ItemMemory,
@@ -66,6 +69,24 @@ def a_choice(user: str, number: int, at: datetime, of: list[dict[str, Any]] | No
     return ranking, an_event(Selection, f"s-{name}", at, item_id=shown[0]["item_id"], **about)
 
 
+def said(user: str, number: int, at: datetime) -> list[Any]:
+    """A signal, a correction, and a list of which nothing is taken."""
+    whose = {"user_id": user, "domain": "films"}
+    unwanted = {"stance": "avoids", "dimension": "genre", "value": f"genre {number}"}
+    ranking, selection = a_choice(user, 100 + number, at)
+    return [
+        an_event(Feedback, f"f-{user}-{number}", at, item=film(60 + number), signal="liked", **whose),
+        an_event(Correction, f"w-{user}-{number}", at, says=[unwanted], **whose),
+        ranking,
+        selection.model_copy(update={"item_id": None, "none_taken": True}),
+    ]
+
+
+def told(user: str, number: int) -> set[str]:
+    """The ids of what versions answer of it."""
+    return {f"f-{user}-{number}", f"w-{user}-{number}", abstention_id(user, f"{user}-{100 + number}")}
+
+
 def produce(harness: Harness, event: Any, stamp_ms: int = 0, key: bytes | None = None) -> None:
     """Any event, on its owner's partition; `stamp_ms` 0 is the client's clock."""
     owner = event.items[0].item_id if isinstance(event, Touch) else getattr(event, "user_id", None)
@@ -89,6 +110,7 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
             item = film(50 + each)
             events.append(an_event(Interaction, f"i-{user}-{each}", at, user_id=user, domain="films", item=item))
             events.append(an_event(Item, f"it-{user}-{each}", at, domain="films", item=item))
+            events += said(user, each, at)
             events.append(
                 an_event(
                     RankRequest,
@@ -112,12 +134,14 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
 
     known = sum(at <= NOW for at in CLOCKS)
     choices = 4 * known
+    numbers = [number for number, at in enumerate(CLOCKS) if at <= NOW]
+    heard = {name for number in numbers for each in range(4) for name in told(f"user-{number}", each)}
     sent = sum(isinstance(event, Ranking) for event, _ in copies)
     answers = sum(isinstance(event, RankRequest) for event in let_in)
     refused = len(copies) - len(let_in)
     outputs = harness.until(
         lambda out: (
-            len(out.diffs) >= choices
+            len(out.diffs) >= choices + len(heard)
             and len(out.values(Ranking)) >= sent + answers
             and len(out.dead_letters) >= refused
         ),
@@ -128,6 +152,7 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     assert {letter.reason for letter in outputs.dead_letters} == {Refused.FROM_THE_FUTURE}
     learned = Counter(diff.event_id for diff in outputs.diffs)
     assert sum(diff.is_contrast for diff in outputs.diffs) == choices
+    assert heard <= set(learned)
     assert set(learned.values()) == {1}, "interactions that came after the first choice are counted once, too"
     profiles = [decode(Profile, value) for value in outputs.newest(Profile).values()]
     assert [profile.interactions for profile in profiles] == [4] * known
@@ -135,7 +160,7 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     assert [memory.interactions for memory in memories] == [8] * known
     harness.assert_all_stores_agree()
     counts = harness.duckdb("SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM selections)", bool)
-    assert counts == [(choices, choices)]
+    assert counts == [(choices, 2 * choices)]
 
 
 def _is_ahead(event: Any, stamp_ms: int) -> bool:

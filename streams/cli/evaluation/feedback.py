@@ -57,6 +57,9 @@ def feedback(
     broker: Annotated[
         bool, typer.Option("--broker", help="One pass through a pipeline of its own: broker, worker, materializer.")
     ] = False,
+    diagram: Annotated[
+        Path | None, typer.Option(help="Write the reliability diagram to this SVG file, too.", metavar="FILE")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Let people choose among things and answer in words, and see how soon what they are offered is right.
@@ -93,6 +96,8 @@ def feedback(
             pipe(found, how, stages, asks=ask, as_json=as_json)
             return
         run = asyncio.run(_play(found, how, passes, stages, asks=ask))
+    if diagram is not None:
+        _draw(run, diagram)
     if as_json:
         for line in _lines(run, found, how):
             print_json_line(line)
@@ -228,6 +233,15 @@ def _bin(found: "Bin") -> dict[str, Any]:
         "came": round(found.came, 4),
         "n": found.cases,
     }
+
+
+def _draw(run: _Run, file: Path) -> None:
+    from evaluation.feedback.diagram import reliability  # noqa: PLC0415
+    from evaluation.feedback.figures import all_turns, of_candidates, of_nothing  # noqa: PLC0415
+
+    turns = all_turns(run.played)
+    drawn = reliability({"a candidate suits": of_candidates(turns), "nothing suits": of_nothing(turns)})
+    file.write_text(drawn, encoding="utf-8")
 
 
 def _show(run: _Run, found: "Scenarios", how: "Replies") -> None:

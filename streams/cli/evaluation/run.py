@@ -11,6 +11,7 @@ from evaluation.draw import Negatives
 from streams.cli.evaluation.feedback import feedback
 from streams.cli.evaluation.model import model
 from streams.cli.evaluation.online import online
+from streams.cli.evaluation.ratings import ratings
 from streams.cli.evaluation.report import RESULTS, report
 from streams.cli.evaluation.stream import stream
 from streams.cli.extras import need_eval
@@ -62,8 +63,14 @@ def register(app: typer.Typer) -> None:
     )(stream)
     group.command(
         "feedback",
+        short_help="How soon a person is understood who answers in words.",
         epilog=examples("sager eval feedback --data pahf/", "sager eval feedback --data pahf/ --ask --json"),
     )(feedback)
+    group.command(
+        "ratings",
+        short_help="Whether ratings tell more than visits.",
+        epilog=examples("sager eval ratings --data data/", "sager eval ratings --data data/ --users 400 --json"),
+    )(ratings)
     group.command(
         "model",
         short_help="What a model adds to skills, and skills to a model.",

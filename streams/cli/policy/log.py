@@ -197,7 +197,8 @@ def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str
         why = change.reason or _added(diff, change)
         said.append((change_of(change), " · ".join(filter(None, (why, model and f"the model: {model}")))))
     if diff.session is not None:
-        said.append((f"session {diff.session.session_id}", f"{diff.session.events} events"))
+        events = "event" if diff.session.events == 1 else "events"
+        said.append((f"session {diff.session.session_id}", f"{diff.session.events} {events}"))
     if diff.frozen is not None:
         said.append(("frozen" if diff.frozen else "learns again", ""))
     if diff.rolled_back_to is not None:

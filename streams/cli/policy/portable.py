@@ -74,8 +74,9 @@ def import_(
     """Import an exported policy.
 
     One command per domain gives the skill the exported lines. Asks before it replaces the lines of a skill that is
-    there; they stay in its log. Every line of the folder is checked before anything is sent. What is personal or
-    sensitive here is left out, and a skill has no more lines here than others have.
+    there; they stay in its log. What the person said for good is said again. Every line of the folder is checked before
+    anything is sent. What is personal or sensitive here is left out, and a skill has no more lines here than others
+    have.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.rights import holdings, portable  # noqa: PLC0415
@@ -93,7 +94,7 @@ def import_(
     )
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
-        print_json({"user_id": user, "interactions": done.interactions, "diffs": diffs})
+        print_json({"user_id": user, "interactions": done.interactions, "statements": done.statements, "diffs": diffs})
     else:
         _tell(user, done)
     if wait and None in done.diffs.values():
@@ -115,6 +116,8 @@ def _show(manifest: "Manifest", to: Path) -> None:
 def _tell(user: str, done: "Imported") -> None:
     if done.interactions:
         print(f"{done.interactions:,} interactions sent")
+    if done.statements:
+        print(f"{done.statements:,} {'statement' if done.statements == 1 else 'statements'} said again")
     for domain, diff in done.diffs.items():
         if diff is None:
             print(printable(f"{user} · {domain}: sent"))

@@ -90,9 +90,6 @@ def say(
 
 
 def _tell(correction: "Correction", diff: "SkillDiff | None", chosen: "Settings", wait: float, as_json: bool) -> None:
-    from streams.cli.policy.log import change_of  # noqa: PLC0415
-    from streams.cli.policy.said import changed  # noqa: PLC0415
-
     if diff is None:
         note(
             f"sent as {correction.event_id}; not waited for"
@@ -101,20 +98,33 @@ def _tell(correction: "Correction", diff: "SkillDiff | None", chosen: "Settings"
             "It is kept and will be heard: `sager doctor` shows what the workers do"
         )
         raise typer.Exit(FAILED if wait else 0)
-    understood = diff.heard is None or diff.heard.understood
     if as_json:
         print_json(diff.model_dump(mode="json"))
-    else:
-        for change in diff.stated:
-            print(printable(changed(change, {})))
-        for line in diff.changes:
-            print(printable(change_of(line)))
-        if understood and not diff.stated and not diff.changes:
-            print("understood, and nothing changed")
-        print(f"version {diff.version}")
-    if not understood:
+    if diff.heard is not None and not diff.heard.understood:
+        why = diff.heard.by_pattern if not diff.heard.words else "not understood"
         note(
-            f"not understood: “{correction.text}”. It is kept in the log and changes nothing. Name what the items "
-            f"have, such as a genre or a price; `sager policy show {correction.user_id}` has what is known of them"
+            f"{why}: “{correction.text}”. It is kept in the log and changes nothing. Name what the items have, such as "
+            f"a genre or a price; `sager policy show {correction.user_id}` has what is known of them"
+            if why == "not understood"
+            else f"{why}: it changes nothing"
         )
         raise typer.Exit(FAILED)
+    if not as_json:
+        _print(diff)
+    for refused in diff.refused:
+        note(f"refused: {refused.attribute_id}: {refused.why.value}")
+    if diff.refused and not diff.stated and not diff.changes:
+        raise typer.Exit(FAILED)
+
+
+def _print(diff: "SkillDiff") -> None:
+    from streams.cli.policy.log import change_of  # noqa: PLC0415
+    from streams.cli.policy.said import changed  # noqa: PLC0415
+
+    for change in diff.stated:
+        print(printable(changed(change, {})))
+    for line in diff.changes:
+        print(printable(change_of(line)))
+    if not diff.stated and not diff.changes:
+        print("understood, and nothing changed")
+    print(f"version {diff.version}")

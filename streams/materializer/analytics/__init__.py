@@ -41,6 +41,7 @@ MACROS = (
     "stopped_helping",
     "cohort_before_after",
     "cost_per_point",
+    "statements_at",
 )
 """In the order of their creation; all are table macros: FROM policy_at('ann', '2026-01-31')."""
 

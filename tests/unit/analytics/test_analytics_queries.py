@@ -18,6 +18,7 @@ ARGUMENTS = {
     "policies_at": "('2026-01-01')",
     "changed_since": "('2026-01-01')",
     "attribute_drift": "('2026-01-01', '2026-02-01')",
+    "statements_at": "('ann', '2026-01-01')",
     "why": "('ann', 'preference:genre:noir')",
     "cost_per_point": "('2026-01-01', '2026-02-01')",
 }

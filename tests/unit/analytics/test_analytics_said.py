@@ -69,18 +69,19 @@ def test_a_list_of_which_nothing_was_taken_is_an_abstention_and_no_choice_that_m
 def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(store: Store) -> None:
     write(store, correction("e2"), correction("e4", text="well, hm"), correction("e7", text="?"), *eves_log())
 
-    query = "SELECT event_id, text, understood, version, said, taste_changed FROM corrections_understood ORDER BY 1"
+    query = "SELECT event_id, text, understood, why_not, version, said, taste_changed FROM corrections_understood"
 
-    assert of(store, query) == [
-        ("e2", "No horror any more, noir rather than sf", True, 2,
+    assert of(store, f"{query} ORDER BY event_id") == [
+        ("e2", "No horror any more, noir rather than sf", True, None, 2,
          ["avoids genre: horror", "instead genre: noir", "prefers price: price under 20"], True),
-        ("e4", "well, hm", False, 4, [], False),
-        ("e7", "?", False, None, [], False),
+        ("e4", "well, hm", False, "not understood", 4, [], False),
+        ("e7", "?", False, "not heard yet", None, [], False),
     ]  # fmt: skip
 
 
 def test_shifts_say_how_they_were_known_and_when(store: Store) -> None:
-    seen = eves_log()[0].model_copy(update={"user_id": "dan", "changes": eves_log()[1].changes})
+    falls = (*eves_log()[1].changes, *eves_log()[2].changes)
+    seen = eves_log()[0].model_copy(update={"user_id": "dan", "changes": falls})
     bare = eves_log()[3].model_copy(update={"user_id": "flo", "base_version": 0, "version": 1, "shifted": True})
     write(store, *eves_log(), seen, bare)
 
@@ -88,6 +89,7 @@ def test_shifts_say_how_they_were_known_and_when(store: Store) -> None:
 
     assert of(store, query) == [
         ("dan", "observed", SF, "high", "silent", None),
+        ("dan", "overtaken", NOIR, "low", "silent", None),
         ("eve", "stated", SF, "high", "silent", "no horror any more"),
         ("eve", "faded", NOIR, "low", "silent", ""),
         ("flo", "stated", None, None, None, "well, hm"),
@@ -157,3 +159,18 @@ def test_a_line_that_fell_for_a_signal_names_the_item_and_the_signal(store: Stor
     found = of(store, f"SELECT kind, title, heard, words FROM why('eve', '{NOIR}') WHERE version = 3")
 
     assert found == [("faded", "Dune", "rated", "")]
+
+
+def test_what_was_meant_at_a_moment_is_what_had_been_said_and_was_not_over(store: Store) -> None:
+    write(store, *eves_log())
+    published(store)
+
+    def meant(minutes: int) -> list[str]:
+        query = f"SELECT value FROM statements_at('eve', '{at(minutes).replace(tzinfo=None)}') ORDER BY said_at, value"
+        return [value for (value,) in rows(store, query)]
+
+    # The records were logged at noon, before the first of them happened: versions are in force from then.
+    assert meant(-1) == []
+    assert meant(10) == ["horror", "noir", "Dune"]
+    assert meant(122) == ["horror", "Dune"]
+    assert rows(store, "SELECT * FROM statements_at('bob', '2027-01-01')") == []

@@ -97,6 +97,10 @@ def test_every_kind_of_change_has_a_sign() -> None:
             Heard(what="correction", words="hm", understood=False),
             ("said “hm”", "not understood: it changes nothing"),
         ),
+        (
+            Heard(what="correction", understood=False, by_pattern="about somebody else"),
+            ("said something", "about somebody else: it changes nothing"),
+        ),
     ],
 )
 def test_what_was_heard_is_told_with_whether_it_was_understood(told: Heard, line: tuple[str, str]) -> None:

@@ -5,6 +5,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -146,13 +147,16 @@ def test_json_ends_with_the_summary():
     assert lines[6]["honoured_at_once"] == 1.0
 
 
-def test_a_person_gets_a_table():
-    done = command("--data", SAMPLE, "--passes", 1, "--people", 1, "--ask", "--replies", "structured")
+def test_a_person_gets_a_table_and_a_diagram(tmp_path):
+    drawn = tmp_path / "reliability.svg"
+    wanted = ("--passes", 1, "--people", 1, "--ask", "--replies", "structured", "--diagram", drawn)
+    done = command("--data", SAMPLE, *wanted)
 
     assert done.exit_code == 0, done.output
     assert "1 people, 1 tastes, replies as structured, no model" in done.stdout
     assert "one question allowed per scenario" in done.stdout
     assert not done.stdout.count("{")
+    assert ElementTree.fromstring(drawn.read_text()).tag.endswith("svg")
 
 
 def test_a_wrong_command_line_is_told(tmp_path):

@@ -16,14 +16,19 @@ from prometheus_client import REGISTRY
 
 from operators.chain import breaks
 from operators.contrast import abstention_id, contrast_id
-from operators.merge import fold
+from operators.merge import fold, merge
+from operators.steps import Evolve
+from operators.vouch import DEFAULT as VOUCHING
 from schemas import (
     Abstention,
     Candidate,
+    Change,
+    ChangeKind,
     Contrast,
     Correction,
     DeadLetter,
     Directive,
+    Evidence,
     Feedback,
     PolicySkill,
     Ranking,
@@ -31,6 +36,7 @@ from schemas import (
     Selection,
     ShadowSkill,
     SkillDiff,
+    SlimSkill,
     Stance,
     compound_key,
     encode,
@@ -38,6 +44,7 @@ from schemas import (
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.worker import metrics
+from streams.worker.versions import count
 from tests.builders import a_time
 from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, settings_in
 from tests.unit.worker.test_worker_exactly_once import FILMS, choice, put
@@ -91,13 +98,14 @@ def several_taken(number: int) -> tuple[Ranking, Selection]:
 
 def all_of_it() -> list[Sent]:
     """Something of every kind, each of which changes her skill."""
+    in_session = {"session_id": "evening"}
     return [
-        *choice(0, ANN),
+        *(each.model_copy(update=in_session) for each in choice(0, ANN)),
         *several_taken(1),
         *nothing_taken(2),
-        signal("liked", of=1),
+        signal("liked", of=1, **in_session),
         signal("returned", of=2),
-        said(),
+        said(**in_session),
         said(1, suits=("film-4",)),
     ]
 
@@ -109,15 +117,24 @@ TOLD = {
 }
 
 
-def assert_each_told_once(log: FakeLog, told: set[str] = TOLD) -> None:
+def assert_each_told_once(log: FakeLog, events: set[str] = TOLD) -> None:
     """Every effect is in the log once; the log is whole, and folds to the skill."""
     newest = sorted(log.newest(SkillDiff).values(), key=lambda diff: diff.version)
     assert max(Counter(diff.version for diff in log.diffs).values()) == 1
-    assert Counter(diff.event_id for diff in newest) == Counter(told)
+    assert Counter(diff.event_id for diff in newest) == Counter(events)
     assert breaks(newest) == []
-    assert encode(fold(newest)[ANN, "films"]) == encode(log.newest(PolicySkill)[KEY])
+    skill = log.newest(PolicySkill)[KEY]
+    assert encode(fold(newest)[ANN, "films"]) == encode(skill)
+    wanted, of_apps = Evolve(slim_tokens=30).slim(skill), log.newest(SlimSkill)[KEY]
+    assert wanted is not None
+    assert told(of_apps) == told(wanted)
     assert len({each.event_id for each in log.values(Abstention)}) == 1
     assert log.of(DeadLetter.TOPIC) == []
+
+
+def told(short: SlimSkill) -> tuple[object, ...]:
+    """What a slim skill says, whichever version says it."""
+    return short.text, short.avoids, short.session_id, short.session_until, short.session_text
 
 
 @settings(max_examples=15, deadline=None)
@@ -345,12 +362,16 @@ def counted(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
+NOT_ANY_MORE = Directive(stance=Stance.AVOIDS, dimension="genre", value="Horror", changed=True)
+
+
 @pytest.mark.parametrize(
     ("metric", "labels", "made"),
     [
         ("sager_abstentions_total", {"arm": "no-skill"}, lambda: nothing_taken(5)),
         ("sager_several_taken_total", {"arm": "no-skill"}, lambda: several_taken(5)),
         ("sager_statements_total", {"stance": "avoids", "change": "stated"}, lambda: [said()]),
+        ("sager_shifts_total", {"kind": "stated"}, lambda: [said(says=(NOT_ANY_MORE,))]),
     ],
 )
 async def test_what_people_say_is_counted(
@@ -362,6 +383,21 @@ async def test_what_people_say_is_counted(
     await deployment.worker().quiet()
 
     assert counted(metric, domain="films", **labels) == before + 1
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_line_that_fades_with_a_taste_that_changed_is_overtaken(changed: bool) -> None:
+    fit = {"evidence": Evidence(event_id="e"), "base_version": 0, "version": 1, "occurred_at": a_time()}
+    fades = Change(kind=ChangeKind.FADED, attribute_id="preference:genre:noir")
+    diff = SkillDiff(event_id="e", user_id=ANN, domain="films", changes=(fades,), shifted=changed, **fit)
+    kinds = ("overtaken", "faded", "stated")
+    before = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]
+
+    count(diff, merge(None, diff), VOUCHING)
+
+    after = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]
+    told = [now - then for now, then in zip(after, before, strict=True)]
+    assert told == ([1, 0, 1] if changed else [0, 1, 0])
 
 
 async def test_a_shadow_hears_what_the_live_skill_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

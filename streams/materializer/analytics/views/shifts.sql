@@ -1,8 +1,10 @@
--- One row per line that lost its word because a taste has changed: stated (the person said so), observed (what they take
--- says so) or faded (nothing confirmed it for long). A change of which no line knew is there without a line.
+-- One row per line that fell because a taste has changed: stated (the person said so), observed (what they take says so),
+-- overtaken (of before such a change) or faded (nothing confirmed it for long). A change of which no line knew is there
+-- without a line.
 CREATE VIEW shifts AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
-       CASE WHEN c.kind = 'faded' THEN 'faded' WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
+       CASE WHEN c.kind = 'faded' AND (d.taste_changed OR d.shifted > 0) THEN 'overtaken' WHEN c.kind = 'faded' THEN 'faded'
+            WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
        c.attribute_id, c.before, c.after, c.reason, d.words, d.event_id
 FROM skill_diffs d LEFT JOIN skill_changes c
     ON c.user_id = d.user_id AND c.domain = d.domain AND c.version = d.version AND c.kind IN ('shifted', 'faded')

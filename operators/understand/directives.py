@@ -1,0 +1,60 @@
+"""What sentences of each meaning say of what they name."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from operators.understand.language import Meaning
+from operators.understand.names import Named
+from schemas import Directive, Stance
+
+Said = tuple[tuple[Directive, ...], tuple[str, ...]]
+"""What a sentence says, and the items that would do by it."""
+Slots = Mapping[str, tuple[Named, ...]]
+"""What a pattern's slots name."""
+
+
+def of_fact(stance: Stance, named: Named, *, changed: bool = False) -> Directive:
+    """How a person stands to a fact."""
+    fact = named.facts[0]
+    return Directive(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed)
+
+
+def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Said]:
+    def says(named: Slots) -> Said:
+        found: list[Directive] = []
+        for one in named["x"]:
+            if one.fact:
+                found.append(of_fact(stance, one, changed=changed))
+            elif one.item:
+                found.append(Directive(stance=stance, item_id=one.item))
+            else:
+                return (), ()
+        return tuple(found), ()
+
+    return says
+
+
+def _suits(named: Slots) -> Said:
+    items = [one.item for one in named["x"]]
+    return (), tuple(item for item in items if item is not None) if None not in items else ()
+
+
+def _instead(named: Slots) -> Said:
+    wanted, over = named["x"], named["y"]
+    if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
+        if one == other:
+            return (), ()
+        if one.dimension == other.dimension:
+            instead = Directive(stance=Stance.INSTEAD, dimension=one.dimension, value=one.value, over=other.value)
+            return (instead,), ()
+    return _stances(Stance.PREFERS)(named)
+
+
+SAYS: Final[Mapping[Meaning, Callable[[Slots], Said]]] = {
+    Meaning.AVOIDS: _stances(Stance.AVOIDS),
+    Meaning.PREFERS: _stances(Stance.PREFERS),
+    Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),
+    Meaning.NOW_PREFERS: _stances(Stance.PREFERS, changed=True),
+    Meaning.SUITS: _suits,
+    Meaning.INSTEAD: _instead,
+}
