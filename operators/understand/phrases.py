@@ -26,7 +26,7 @@ class Phrases:
         self._names = names
         self._language = language
         self._nouns = language.nouns | frozenset(domain) | names.shared_titles
-        self._empty = language.light | language.pronouns | language.everything
+        self._empty = language.light | language.pronouns
         self._about = about
 
     def named(self, units: Sequence[Unit]) -> tuple[Named, ...]:
