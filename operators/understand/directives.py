@@ -13,18 +13,19 @@ Slots = Mapping[str, tuple[Named, ...]]
 """What a pattern's slots name."""
 
 
-def of_fact(stance: Stance, named: Named, *, changed: bool = False) -> Directive:
-    """How a person stands to a fact."""
-    fact = named.facts[0]
-    return Directive(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed)
+def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[Directive, ...]:
+    """How a person stands to what a name stands for."""
+    return tuple(
+        Directive(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed) for fact in named.facts
+    )
 
 
 def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Said]:
     def says(named: Slots) -> Said:
         found: list[Directive] = []
         for one in named["x"]:
-            if one.fact:
-                found.append(of_fact(stance, one, changed=changed))
+            if one.facts:
+                found.extend(of_facts(stance, one, changed=changed))
             elif one.item:
                 found.append(Directive(stance=stance, item_id=one.item))
             else:

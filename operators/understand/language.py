@@ -102,6 +102,7 @@ class Language:
         changed: that the person's taste has changed.
         light: words around a name that say nothing.
         nouns: what things are called in general.
+        definite: words before a noun that make it one that everybody knows.
         pronouns: words for the item in question.
         joins: words between the names of a list.
         ordinals: places by their names; -1 is the last.
@@ -136,6 +137,7 @@ class Language:
     changed: re.Pattern[str]
     light: frozenset[str]
     nouns: frozenset[str]
+    definite: frozenset[str]
     pronouns: frozenset[str]
     joins: frozenset[str]
     ordinals: Mapping[str, int]
@@ -205,6 +207,7 @@ class _Loader:
             changed=self._anywhere("changed"),
             light=self._plain("light"),
             nouns=self._plain("nouns"),
+            definite=self._plain("definite"),
             pronouns=self._plain("pronouns"),
             joins=self._plain("joins"),
             ordinals=self._ordinals,

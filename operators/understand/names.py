@@ -111,6 +111,10 @@ class Names:
         """The ids of the shown items that have this fact."""
         return tuple(item.item_id for item in self._items if fact in item.facts)
 
+    def together(self, facts: Sequence[Fact]) -> bool:
+        """Whether one shown item has all of these facts."""
+        return any(set(facts) <= set(item.facts) for item in self._items)
+
     def _at(self, text: Sequence[Token], at: int, reserved: frozenset[str]) -> Mention | None:
         first = text[at].text
         longest = max(self._longest.get(first, 0), self._longest.get(self._stem((first,))[0], 0))

@@ -26,6 +26,7 @@ class Phrases:
         self._names = names
         self._language = language
         self._nouns = language.nouns | frozenset(domain) | names.shared_titles
+        self._empty = language.light | language.pronouns
         self._about = about
 
     def named(self, units: Sequence[Unit]) -> tuple[Named, ...]:
@@ -48,6 +49,10 @@ class Phrases:
         for size in range(len(units), 0, -1):
             for first in range(min(begins, len(units) - size) + 1):
                 if first + size >= ends and (found := self._exactly(units[first : first + size])):
+                    is_general = all(map(self._is_noun, units[first : first + size]))
+                    if is_general and any(unit.text in self._language.definite for unit in units):
+                        # "This book" is one of them, not the category "book".
+                        return None
                     return self._told(found, units)
         parts = (self._part(units[first:ends]) for first in range(begins + 1))
         return next(filter(None, parts), None)
@@ -74,19 +79,26 @@ class Phrases:
     def _exactly(self, units: Sequence[Unit]) -> Named | None:
         if len(units) == 1 and units[0].named is not None:
             return units[0].named
-        return self._names.of(_words(units))
+        words = _words(units)
+        # "I don't want any other" is no word against a category that is called "other".
+        return None if self._empty.issuperset(words) else self._names.of(words)
 
     def _told(self, found: Named, units: Sequence[Unit]) -> Named | None:
-        """One thing; where a name stands for facts of several dimensions, the one whose dimension is told."""
+        """One thing; where a name stands for facts of several dimensions, the one whose dimension is told.
+
+        Or all of them where one shown item has them all, as somebody who directs and plays.
+        """
         if found.fact or found.item:
             return found
         said = {unit.text for unit in units if unit.named is None}
         told = [fact for fact in found.facts if said.issuperset(fact.dimension.split("_"))]
-        return Named((told[0],)) if len(told) == 1 else None
+        if len(told) == 1:
+            return Named((told[0],))
+        return Named(found.facts) if found.facts and self._names.together(found.facts) else None
 
     def _part(self, units: Sequence[Unit]) -> Named | None:
         fact: Fact | None = None
-        if units and all(unit.named is None for unit in units):
+        if units and all(unit.named is None for unit in units) and not self._empty.issuperset(_words(units)):
             fact = self._names.part(_words(units))
         return Named((fact,)) if fact else None
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from operators.prompts import visible
 from operators.understand.bounds import bounded, compared
-from operators.understand.directives import SAYS, of_fact
+from operators.understand.directives import SAYS, of_facts
 from operators.understand.language import Language, Meaning, Pattern
 from operators.understand.names import Named
 from operators.understand.phrases import MAX_LIST, Phrases
@@ -237,9 +237,9 @@ class Reader:
                 continue
             phrase = units[spelt.unit_at(match.start("x")) : spelt.unit_at(match.end("x"))]
             named = self._phrases.named(phrase)
-            if named and all(one.fact for one in named):
+            if named and all(one.facts for one in named):
                 stance = says[0].stance
-                facts = tuple(of_fact(stance, one) for one in named)
+                facts = tuple(said for one in named for said in of_facts(stance, one))
                 told = facts if stance is Stance.AVOIDS else (*says, *facts)
                 return told, spelt.unit_at(match.end())
         return says, end

@@ -28,6 +28,7 @@ from tests.unit.materializer.materializer_builders import (
     tombstone,
     write,
 )
+from tests.unit.materializer.said_builders import abstention, correction, eves_log, eves_skill, fitted, rated
 
 ROOT = Path(__file__).parents[3]
 MOMENT = NOON.replace(tzinfo=None)
@@ -47,7 +48,8 @@ def before(store):
     for user in ("ann", "bob", "cyd", "dan"):
         write(store, interaction(f"x-{user}", user), ranking(f"r-{user}", user), selection(f"r-{user}", user=user))
         write(store, diff(1, f"c-{user}", user), skill(1, user=user), interactions=5)
-    write(store, item("dune", "Dune"))
+    write(store, item("dune", "Dune"), *eves_log()[:2], rated("f1"), correction("w1"), abstention("n1"))
+    write(store, rated("f2", user_id="ann"), correction("w2", user_id="ann"), abstention("n2", user_id="ann"))
 
 
 def meanwhile(store):
@@ -56,6 +58,7 @@ def meanwhile(store):
     write(store, item("dune", "Dune, again"), tombstone(skill(1, user="cyd")))
     forget(store, "dan")
     write(store, ranking("late", "bob"), selection("late", user="bob"))
+    write(store, *eves_log()[2:], eves_skill(), rated("f3"), correction("w3"), abstention("n3"), fitted("late"))
 
 
 def contents(store):
