@@ -10,6 +10,19 @@ TOLERANCE = timedelta(minutes=5)
 """How far clocks may differ: those of apps, brokers and workers."""
 
 
+def after(moment: datetime, span: timedelta) -> datetime:
+    """A moment so much later; the last that there is where the calendar ends before.
+
+    >>> from datetime import UTC
+    >>> after(datetime(9999, 12, 31, 23, tzinfo=UTC), timedelta(hours=2)).isoformat()
+    '9999-12-31T23:59:59.999999+00:00'
+    """
+    try:
+        return moment + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=moment.tzinfo)
+
+
 def is_ahead(occurred_at: datetime, logged_at: datetime | None, now: datetime) -> bool:
     """Whether an event is from the future: of Kafka's time, or, as producers may set that too, of ours.
 

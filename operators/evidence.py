@@ -18,6 +18,8 @@ from schemas import ONE, Attribute, ItemFacts, Source, Tier
 
 FORGET = 16
 """A sixteenth of each count is forgotten per choice: half of it after eleven."""
+LEAST_FORGOTTEN = 1_024
+"""Whatever counts takes at least one part in so many of each count away: as much as a tally can say."""
 HORIZON = 6
 """A line is taken to have been offered as usual in the last six choices before its discovery, at most."""
 CUTS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))

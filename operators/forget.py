@@ -10,7 +10,8 @@ from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, contrast_id
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
-from operators.understand import Understood
+from operators.stated import statement_id
+from operators.understand import Read, Understood
 from schemas import (
     Fact,
     ForgetRequest,
@@ -184,12 +185,14 @@ def said_still(
     if receipt is None or all(scope.until < at for scope in receipt.lines.values()):
         return understood
 
-    def is_forgotten(name: str | None) -> bool:
-        return name is not None and receipt.covers_line(line_of(user_id, domain, name), at)
+    def is_forgotten(read: Read) -> bool:
+        told = Subject.of(read.directive, {})
+        names = (told.attribute_id, told.over, statement_id(read.directive.stance, told.attribute_id))
+        return any(receipt.covers_line(line_of(user_id, domain, name), at) for name in names if name is not None)
 
-    about = [(read, Subject.of(read.directive, {})) for read in understood.says]
-    kept = (read for read, told in about if not (is_forgotten(told.attribute_id) or is_forgotten(told.over)))
-    return replace(understood, says=tuple(replace(read, words="") for read in kept))
+    return replace(
+        understood, says=tuple(replace(read, words="") for read in understood.says if not is_forgotten(read))
+    )
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:

@@ -78,9 +78,9 @@ def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) 
 
 
 def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
-    """Whether an item is outside a bound; None where it does not tell."""
+    """Whether an item is outside a bound; None where it does not tell, or the bound has no limit."""
     amount = item.measures.get(bound.measure)
-    if amount is None:
+    if amount is None or (bound.above is None and bound.below is None):
         return None
     return (bound.above is not None and amount <= bound.above) or (bound.below is not None and amount >= bound.below)
 

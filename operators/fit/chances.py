@@ -1,8 +1,9 @@
 """The chances of a list's candidates: of each by itself, and that none of them suits."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, combinations
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
 from math import fsum, prod
 
 from operators.attributes import fact_ids
@@ -25,18 +26,29 @@ class Candidate:
     Attributes:
         item: the candidate.
         told: the chance that what is known leaves it: 1 where nothing is against it.
-        missing: the facts of which nothing is known.
+        missing: the facts of which nothing is known; all facts of one item are the same part of it.
+        share: of how much of the item nothing is known.
     """
 
     item: ItemFacts
     told: float
     missing: Missing
 
-    def after(self, fine: frozenset[str], avoided: frozenset[str]) -> "Candidate":
-        """The same candidate once more is known of some facts."""
-        kept = {name: share for name, share in self.missing.items() if name not in fine and name not in avoided}
-        against = not avoided.isdisjoint(self.missing)
-        return Candidate(self.item, AGAINST if against else self.told, kept)
+    share: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Asked for a thousand times where a question is looked for.
+        object.__setattr__(self, "share", _whole(fsum(self.missing.values())))
+
+    def after(self, names: frozenset[str]) -> "Candidate":
+        """The same candidate once it is known of some facts that they are fine."""
+        if names.isdisjoint(self.missing):
+            return self
+        return Candidate(self.item, self.told, {name: part for name, part in self.missing.items() if name not in names})
+
+    def refused(self) -> "Candidate":
+        """The same candidate once it is known that the person avoids a fact of it."""
+        return Candidate(self.item, AGAINST, self.missing)
 
 
 def candidates(items: Sequence[ItemFacts], known: Known) -> list[Candidate]:
@@ -55,31 +67,49 @@ def chance(candidate: Candidate, power: Power) -> float:
     """How probable one candidate suits."""
     if candidate.told <= AGAINST:
         return AGAINST
-    return max(AGAINST, candidate.told * power(_share(candidate.missing)))
+    return max(AGAINST, candidate.told * power(candidate.share))
 
 
-def none_suits(listed: Sequence[Candidate], power: Power) -> float:
-    """How probable none of the candidates suits: what several of them have is fine for all of them or for none."""
-    ranked = sorted(listed, key=lambda each: -chance(each, power))[:WEIGHED]
-    chances = [chance(each, power) for each in ranked]
-    if not chances or max(chances) >= 1.0:
+def none_suits(listed: Sequence[Candidate], power: Power, chances: Sequence[float] = ()) -> float:
+    """How probable none of the candidates suits: what several of them have is fine for all of them or for none.
+
+    Args:
+        listed: the candidates.
+        power: how probable something suits.
+        chances: of each by itself, where they are known already.
+    """
+    chances = chances or [chance(each, power) for each in listed]
+    best = max(chances, default=0.0)
+    if not chances or best >= 1.0:
         return 0.0 if chances else 1.0
-    able = [each for each in ranked if each.told > AGAINST]
+    ranked = sorted(range(len(listed)), key=lambda place: -chances[place])[:WEIGHED]
+    able = [listed[place] for place in ranked if listed[place].told > AGAINST]
     some = fsum(
-        (-1) ** (size + 1) * prod(each.told for each in group) * power(_share(_joined(group)))
-        for size in range(1, len(able) + 1)
-        for group in combinations(able, size)
+        (-1) ** (len(group) + 1) * prod(each.told for each in group) * power(share) for group, share in _joined(able)
     )
     # What was refused by word counts once: twenty such candidates are not twenty chances.
-    return min(1.0, max(0.0, 1.0 - max(some, *chances)))
+    return min(1.0, max(0.0, 1.0 - max(some, best)))
 
 
-def _joined(group: Sequence[Candidate]) -> dict[str, float]:
-    joined: dict[str, float] = {}
-    for name, share in chain.from_iterable(each.missing.items() for each in group):
-        joined[name] = max(share, joined.get(name, 0.0))
-    return joined
+def _joined(able: Sequence[Candidate]) -> Iterator[tuple[tuple[Candidate, ...], float]]:
+    """Every group of these candidates, with the share of which nothing is known: of facts that several have, once.
+
+    Facts that the same candidates have are counted together: there are few such kinds, and many facts.
+    """
+    having: dict[str, list[int]] = {}
+    for place, each in enumerate(able):
+        for name in each.missing:
+            having.setdefault(name, []).append(place)
+    kinds = Counter(map(tuple, having.values()))
+    parts = [next(iter(each.missing.values()), 0.0) for each in able]
+    for size in range(1, len(able) + 1):
+        for group in combinations(range(len(able)), size):
+            inside = set(group)
+            told = (
+                times * max((parts[at] for at in kind if at in inside), default=0.0) for kind, times in kinds.items()
+            )
+            yield tuple(able[at] for at in group), _whole(fsum(told))
 
 
-def _share(missing: Missing) -> float:
-    return round(fsum(missing.values()), 6)
+def _whole(share: float) -> float:
+    return round(share, 6)

@@ -98,31 +98,44 @@ def _gain(
     names = [fact_id(fact) for fact in options]
     open_ = [name for name in names if known.says_nothing(name)]
     parts = {name: max(each.missing[name] for each in listed if name in each.missing) for name in open_}
+    asked = frozenset(open_)
+    # Each candidate with those of the facts asked about that it has, and what it is if they are fine, and if not.
+    known_then = [
+        (each, own, fine_one := each.after(asked), fine_one.refused())
+        if (own := asked & each.missing.keys())
+        else (each, None, each, each)
+        for each in listed
+    ]
     expected = 0.0
     for outcome in product((True, False), repeat=len(open_)):
         likely = 1.0
         for name, fine in zip(open_, outcome, strict=True):
             chance_fine = power(round(parts[name], 6))
             likely *= chance_fine if fine else 1.0 - chance_fine
-        fine_ones = frozenset(name for name, fine in zip(open_, outcome, strict=True) if fine)
-        then = [each.after(fine_ones, frozenset(open_) - fine_ones) for each in listed]
+        avoided = {name for name, fine in zip(open_, outcome, strict=True) if not fine}
+        then = [
+            each if own is None else refused if not own.isdisjoint(avoided) else fine_one
+            for each, own, fine_one, refused in known_then
+        ]
         expected += likely * _decides(then, power)
     liked = {name for said in statements if said.stance is not Stance.AVOIDS for name in (said.attribute_id, said.over)}
     # Who was asked about all of these before has told which they like best, if any.
-    tells = 0.0 if liked.issuperset(names) else FAVOURITE * _contested(listed, power, names)
+    tells = 0.0 if liked.issuperset(names) else FAVOURITE * _contested(listed, power, options)
     return expected - _decides(listed, power) + tells
 
 
 def _decides(listed: Sequence[Candidate], power: Power) -> float:
     """How probable the better of two is right: to show the best candidate, or nothing."""
-    return max(*(chance(each, power) for each in listed), none_suits(listed, power))
+    chances = [chance(each, power) for each in listed]
+    return max(*chances, none_suits(listed, power, chances))
 
 
-def _contested(listed: Sequence[Candidate], power: Power, names: Sequence[str]) -> float:
+def _contested(listed: Sequence[Candidate], power: Power, options: Sequence[Fact]) -> float:
     """How probable at least two candidates suit that differ in these facts, roughly."""
+    dimension, names = options[0].dimension, {fact_id(fact) for fact in options}
     best: dict[frozenset[str], float] = {}
     for each in listed:
-        own = frozenset(fact_id(fact) for fact in each.item.facts) & frozenset(names)
+        own = frozenset(fact_id(fact) for fact in each.item.facts if fact.dimension == dimension) & names
         best[own] = max(chance(each, power), best.get(own, 0.0))
     ranked = sorted(best.values(), reverse=True)
     return fsum(ranked[1:2]) if len(ranked) > 1 else 0.0

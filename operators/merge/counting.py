@@ -10,6 +10,7 @@ from operators.attributes import fact_ids, from_fact
 from operators.drift import FASTER, STIRRED, aged, drifted, has_shifted
 from operators.evidence import (
     FORGET,
+    LEAST_FORGOTTEN,
     Shown,
     counts_of,
     first_expected,
@@ -31,6 +32,7 @@ from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import NEVER_CONFIRMED, unconfirmed
 from operators.merge.sessions import session_after
 from operators.render import fits
+from operators.stated import live
 from schemas import (
     ONE,
     Attribute,
@@ -88,6 +90,7 @@ def resolve_counts(
         aged=aged(skill.occurred_at, contrast.occurred_at) if skill.version else 0,
         tests_change=True,
     )
+    said_before = live(skill, contrast.occurred_at, contrast.session_id)
     return next_diff(
         skill,
         contrast,
@@ -95,7 +98,7 @@ def resolve_counts(
         changes=tuple(found.changes),
         shifted=found.has_shifted,
         stated=ended(skill, contrast.occurred_at, taken=taken),
-        beliefs=learned(skill, skill.stated, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
+        beliefs=learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
         session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown, lasts=limits.session),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
@@ -378,8 +381,8 @@ def _tally(
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
     moved = {line.attribute_id: drift[line.attribute_id] for line in lines if drift and line.attribute_id in drift}
     return Tally(
-        # What counts for less than a choice makes less forgotten.
-        forget=FORGET * ONE // weight,
+        # What counts for less than a choice makes less forgotten; the least of all still a little.
+        forget=min(FORGET * ONE // weight, LEAST_FORGOTTEN),
         aged=aged,
         begun=begun,
         lines=added,

@@ -5,6 +5,7 @@ from typing import Any
 
 from operators.attributes import from_fact
 from schemas import (
+    MAX_ATTRIBUTES,
     Abstention,
     Change,
     ChangeKind,
@@ -22,13 +23,19 @@ from schemas import (
     Tier,
 )
 
+MAX_REFUSED = 4 * MAX_ATTRIBUTES
+
 
 def next_diff(
     skill: PolicySkill,
     event: Contrast | Interaction | SkillCommand | ForgetRequest | Feedback | Correction | Abstention,
     **found: Any,
 ) -> SkillDiff:
-    """The diff that leads from this version to the next; the first one carries the seed."""
+    """The diff that leads from this version to the next; the first one carries the seed.
+
+    Of all that was refused it tells as much as a diff holds: a choice of a hundred items brings in thousands of facts.
+    """
+    found["refused"] = tuple(found.get("refused", ()))[:MAX_REFUSED]
     return SkillDiff(
         event_id=event.event_id,
         occurred_at=event.occurred_at,

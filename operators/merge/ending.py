@@ -19,9 +19,16 @@ def ended(skill: PolicySkill, at: datetime, taken: Sequence[ItemFacts] | None = 
     """
     gone = []
     for said in skill.stated:
-        if is_over(skill, said, at) or (taken is not None and said.scope is Scope.NOW):
+        # A choice that comes late was made before what was said since.
+        is_since = taken is not None and said.said_at <= at
+        if is_over(skill, said, at) or (is_since and said.scope is Scope.NOW):
             gone.append(StatementChange(kind=Said.EXPIRED, statement_id=said.statement_id))
-        elif taken and is_doubtful(skill, said) and any(speaks_against(said, i, fact_ids(i.facts)) for i in taken):
+        elif (
+            taken
+            and is_since
+            and is_doubtful(skill, said)
+            and any(speaks_against(said, i, fact_ids(i.facts)) for i in taken)
+        ):
             reason = "taken again since their taste has changed"
             gone.append(StatementChange(kind=Said.WITHDRAWN, statement_id=said.statement_id, reason=reason))
     return tuple(gone)

@@ -15,7 +15,7 @@ from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
 from operators.privacy import DEFAULT, Privacy
 from operators.signals import STRONG
-from operators.stated import item_attribute, statement_id
+from operators.stated import item_attribute, live, statement_id
 from schemas import (
     ONE,
     Evidence,
@@ -72,7 +72,7 @@ def resolve_feedback(
     if refused and (subject := Subject.item(item.item_id, item.title)).private(feedback.domain, privacy) is None:
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
     elif worth >= STRONG:
-        saying.withdraw(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
+        saying.take_back(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")
     suits, fails = ((item,), ()) if worth >= STRONG else ((), (item,)) if refused else ((), ())
     learns = (suits and skill.beliefs) or fails
     at, session_id = feedback.occurred_at, feedback.session_id
@@ -82,7 +82,7 @@ def resolve_feedback(
         tally=found.tally if weight else Tally(),
         changes=tuple(found.changes),
         stated=tuple(saying.changes),
-        beliefs=learned(skill, skill.stated, suited=suits, refused=fails) if learns else None,
+        beliefs=learned(skill, live(skill, at, session_id), suited=suits, refused=fails) if learns else None,
         session=session_after(skill, session_id, at, (item,) if worth > 0 else (), shown, weight, lasts=limits.session),
         heard=Heard(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),

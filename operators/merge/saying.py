@@ -14,7 +14,7 @@ from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
 from operators.privacy import DEFAULT, Privacy
-from operators.stated import speaks_against
+from operators.stated import live, speaks_against
 from operators.understand import About, Read, Understood
 from schemas import (
     Abstention,
@@ -57,6 +57,8 @@ def resolve_correction(
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
     privacy: Privacy = DEFAULT,
+    *,
+    learns: bool = True,
 ) -> SkillDiff:
     """What a correction does to this skill.
 
@@ -69,8 +71,9 @@ def resolve_correction(
         usual: the population's share of what was taken that has a fact, in 1/1024, by attribute id.
         limits: of the merge.
         privacy: what no skill may hold.
+        learns: whether what suits counts as a choice; not in a skill that is frozen.
     """
-    made = _Correcting(skill, correction, items, limits, privacy, usual or {})
+    made = _Correcting(skill, correction, items, limits, privacy, usual or {}, learns=learns)
     for read in understood.says:
         made.hear(read)
     shifted = _has_shifted(skill, understood)
@@ -85,7 +88,7 @@ def resolve_correction(
         shifted=shifted,
         beliefs=made.beliefs,
         session=session_after(
-            skill, correction.session_id, correction.occurred_at, made.picked, made.shown, lasts=limits.session
+            skill, correction.session_id, correction.occurred_at, made.counted, made.shown, lasts=limits.session
         ),
         heard=Heard(
             what=_CORRECTION,
@@ -136,7 +139,9 @@ def resolve_abstention(
         abstention,
         tally=Tally(),
         stated=ended(skill, abstention.occurred_at),
-        beliefs=learned(skill, skill.stated, suited=(), refused=abstention.shown),
+        beliefs=learned(
+            skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
+        ),
         session=session_after(skill, abstention.session_id, abstention.occurred_at, lasts=limits.session),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
@@ -162,6 +167,7 @@ class _Correcting:
     """A correction's effects, while they are found.
 
     Attributes:
+        learns: whether it counts anything.
         saying: the statements.
         counting: what the items that suit add to the counts.
         changes: what it does to lines.
@@ -178,8 +184,10 @@ class _Correcting:
         limits: MergeLimits,
         privacy: Privacy,
         usual: Mapping[str, int],
+        *,
+        learns: bool,
     ) -> None:
-        self.skill, self.correction, self.items = skill, correction, items
+        self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
         self.saying = Saying(skill, correction.occurred_at, self.evidence, session=limits.session)
@@ -204,8 +212,8 @@ class _Correcting:
             self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
             return
         words = self.privacy.told(read.words, self.correction.domain, MAX_WORDS)[:MAX_WORDS]
-        self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
-        if said.stance is Stance.AVOIDS:
+        stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
+        if stated is not None and said.stance is Stance.AVOIDS:
             self._unwanted.append(subject.attribute_id)
             self._silence(subject.attribute_id, said.changed)
 
@@ -223,32 +231,47 @@ class _Correcting:
                 self._count((), Shown((), {}), aging)
             return
         self.picked = tuple(wanted)
+        self._take_back()
+        if not self.learns:
+            return
         # Lines rest on what was picked, statements on what they were said about.
         self.counting.evidence = Evidence(event_id=self.correction.event_id, item_id=wanted[0].item_id)
-        rest = [item for item in self.items if item not in self.picked]
+        names = {item.item_id for item in wanted}
+        rest = [item for item in self.items if item.item_id not in names]
         self.shown = Shown.of_several(wanted, rest, in_order=True) if rest else visited(wanted[0], self.usual)
         self._count([fact for item in (wanted if rest else wanted[:1]) for fact in item.facts], self.shown, aging)
+
+    def _take_back(self) -> None:
+        """Take back what was said before against what suits."""
         just_said = set(self._unwanted)
-        for item in wanted:
+        for item in self.picked:
             names = set(fact_ids(item.facts))
             for said in self.saying.held:
                 is_new = said.attribute_id in just_said
                 if not is_new and said.bound is None and speaks_against(said, item, names):
-                    self.saying.withdraw(said.statement_id, _SUITS)
+                    self.saying.take_back(said.statement_id, _SUITS)
 
     def _count(self, facts: Sequence[Fact], shown: Shown, aging: int) -> None:
+        if not self.learns:
+            return
         self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
         said = {change.attribute_id for change in self.changes}
         self.counting.changes = [change for change in self.counting.changes if change.attribute_id not in said]
 
     @property
+    def counted(self) -> tuple[ItemFacts, ...]:
+        """What counts as taken."""
+        return self.picked if self.learns else ()
+
+    @property
     def beliefs(self) -> tuple[int, ...] | None:
         """How probable something unknown suits, after this; None: unchanged."""
         refused = self._refused_item()
-        if refused is None and not (self.picked and self.skill.beliefs):
+        if not self.learns or (refused is None and not (self.picked and self.skill.beliefs)):
             return None
         fails = (refused,) if refused else ()
-        return learned(self.skill, self.skill.stated, suited=self.picked, refused=fails, shown=self.items)
+        said_before = live(self.skill, self.correction.occurred_at, self.correction.session_id)
+        return learned(self.skill, said_before, suited=self.picked, refused=fails, shown=self.items)
 
     def _refused_item(self) -> ItemFacts | None:
         """The item that the person does not want by this: what it is about, or the first that has what they avoid."""

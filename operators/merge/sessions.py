@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import fact_id
+from operators.clocks import after
 from operators.evidence import MOST, Shown
 from operators.stated import SESSION
 from schemas import ONE, ItemFacts, PolicySkill, Session, SessionLine
@@ -20,7 +21,7 @@ def session_after(
     *,
     lasts: timedelta = SESSION,
 ) -> Session | None:
-    """The session after an event of it; None for an event of none.
+    """The session after an event of it; None for an event of none, or of one that is long over.
 
     A session that is over begins anew: an id that comes back after hours is not the same visit any more.
 
@@ -36,6 +37,8 @@ def session_after(
     if session_id is None:
         return None
     held = next((each for each in skill.sessions if each.session_id == session_id and each.until > at), None)
+    if held is None and any(each.last_at >= after(at, lasts) for each in skill.sessions):
+        return None  # it comes so late that it was over before one that is kept: that one stays
     lines = {} if held is None else {line.attribute_id: line for line in held.lines}
     names = dict.fromkeys(shown.taken) if shown is not None else {}
     facts = {fact_id(fact): fact for item in taken for fact in item.facts}
@@ -49,7 +52,7 @@ def session_after(
     return Session(
         session_id=session_id,
         last_at=last,
-        until=last + lasts,
+        until=after(last, lasts),
         events=1 if held is None else held.events + 1,
         lines=tuple(kept[:MAX_SESSION_LINES]),
     )

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
+from operators.clocks import after
 from operators.privacy import Privacy
+from operators.prompts import visible
 from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
 from schemas import (
     MAX_STATEMENTS,
@@ -23,6 +25,7 @@ from schemas import (
 MAX_ITEM_STATEMENTS = 16
 """Statements about one item each, at most: the oldest go."""
 _NEVER_SAID = "there are newer ones about other items"
+_OTHERWISE = "the person says otherwise now"
 _NO_ROOM = "there is no room for more"
 
 
@@ -49,15 +52,23 @@ class Saying:
 
     def state(
         self, stance: Stance, subject: "Subject", words: str, scope: Scope, session_id: str | None = None
-    ) -> Statement:
-        """Note that the person says so; the opposite, said before of the same thing, is taken back."""
+    ) -> Statement | None:
+        """Note that the person says so; the opposite, said before of the same thing, is taken back.
+
+        A word that comes late yields to what they have said of the same thing since: then it states nothing.
+        """
         name = statement_id(stance, subject.attribute_id)
+        if any(each.attribute_id == subject.attribute_id and each.said_at > self.at for each in self._held.values()):
+            return None
         within = session_id if scope is Scope.SESSION else None
         before = self._held.get(name)
         for other in Stance:
             opposite = statement_id(other, subject.attribute_id)
             if other is not stance and opposite in self._held and _opposed(stance, other):
-                self.withdraw(opposite, "the person says otherwise now")
+                self.withdraw(opposite, _OTHERWISE)
+        for each in list(self._held.values()):
+            if subject.over is not None and (each.attribute_id, each.over) == (subject.over, subject.attribute_id):
+                self.withdraw(each.statement_id, _OTHERWISE)
         said = Statement(
             statement_id=name,
             stance=stance,
@@ -88,6 +99,11 @@ class Saying:
         if self._held.pop(name, None) is not None:
             self.changes = [change for change in self.changes if change.statement_id != name]
             self.changes.append(StatementChange(kind=kind, statement_id=name, reason=reason))
+
+    def take_back(self, name: str, reason: str) -> None:
+        """Note that what the person does takes a statement back, unless they said it afterwards."""
+        if name in self._held and self._held[name].said_at <= self.at:
+            self.withdraw(name, reason)
 
     @property
     def held(self) -> tuple[Statement, ...]:
@@ -142,7 +158,8 @@ class Subject:
     @classmethod
     def item(cls, item_id: str, title: str) -> "Subject":
         """One item."""
-        return cls(item_attribute(item_id), ITEM, (title or item_id)[:120], item_id=item_id)
+        shown = " ".join(visible(title).split())
+        return cls(item_attribute(item_id), ITEM, (shown or item_id)[:120], item_id=item_id)
 
     def private(self, domain: str, privacy: Privacy) -> str | None:
         """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""
@@ -165,9 +182,9 @@ def _opposed(stance: Stance, other: Stance) -> bool:
 def _until(at: datetime, scope: Scope, session: timedelta) -> datetime | None:
     match scope:
         case Scope.NOW:
-            return at + NOW
+            return after(at, NOW)
         case Scope.SESSION:
-            return at + session
+            return after(at, session)
         case Scope.ALWAYS:
             return None
 

@@ -321,7 +321,10 @@ class Evolve:
             return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
         known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
         left = [item for item in known if item is not None]
-        diff = resolve_correction(skill, correction, left, understood, source, state.usual, self.limits, self.privacy)
+        learns = not self.passes_over(skill)
+        diff = resolve_correction(
+            skill, correction, left, understood, source, state.usual, self.limits, self.privacy, learns=learns
+        )
         return self._evolved(Outcome.CORRECTED, state, diff)
 
     def done_with(self, state: State, correction: Correction, source: Position | None = None) -> Outcome | None:

@@ -75,8 +75,9 @@ class Holdings:
 
 
 def _lines_of(diff: SkillDiff) -> set[str]:
-    """The lines that a version names, and what it says that the person said something about."""
-    stated = (each.statement.attribute_id for each in diff.stated if each.statement is not None)
+    """The lines that a version names, what the person said something about, and what they said."""
+    said = [each.statement for each in diff.stated if each.statement is not None]
+    stated = {name for each in said for name in (each.attribute_id, each.statement_id)}
     return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
 
 

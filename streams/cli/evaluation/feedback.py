@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from streams.cli.evaluation.told import passes_of, phases_of, reliabilities_of
 from streams.cli.options import AsJson
 from streams.cli.output import console, print_json_line, row, table
 
 if TYPE_CHECKING:
-    from evaluation.feedback.figures import Bin
     from evaluation.feedback.others import Others
     from evaluation.feedback.play import Played
     from evaluation.feedback.scenarios import Scenarios
@@ -163,37 +163,6 @@ def _lines(run: _Run, found: "Scenarios", how: "Replies") -> list[dict[str, Any]
     return lines
 
 
-def passes_of(played: "Played") -> list[dict[str, Any]]:
-    """A line per pass."""
-    from evaluation.feedback.scenarios import TESTS  # noqa: PLC0415
-
-    return [
-        {
-            "line": "pass",
-            "phase": each.phase,
-            "pass": each.number,
-            "right": round(each.right, 4),
-            "test": TESTS[each.phase],
-            "success": round(each.success, 4),
-            "scenarios": len(each.turns),
-            "tested": len(each.test),
-            "asked": sum(turn.asked for turn in each.turns),
-        }
-        for each in played.passes
-    ]
-
-
-def phases_of(played: "Played") -> dict[str, list[float]]:
-    """The share right by phase, after each pass."""
-    from evaluation.feedback.scenarios import TESTS  # noqa: PLC0415
-
-    told = {}
-    for learned, tested in TESTS.items():
-        told[f"phase_{learned}"] = [round(each.right, 4) for each in played.of(learned)]
-        told[f"phase_{tested}"] = [round(each.success, 4) for each in played.of(learned)]
-    return told
-
-
 def _clarified(run: _Run) -> dict[str, Any]:
     asking, silent = run.asking.passes[0], run.silent.passes[0]
     return {
@@ -206,32 +175,6 @@ def _clarified(run: _Run) -> dict[str, Any]:
         "saved": round(asking.right - silent.right, 4),
         "success_with": round(asking.success, 4),
         "success_without": round(silent.success, 4),
-    }
-
-
-def reliabilities_of(played: "Played") -> list[dict[str, Any]]:
-    """A line for the candidates' chances, and one for that none suits."""
-    from evaluation.feedback.figures import all_turns, expected_error, of_candidates, of_nothing  # noqa: PLC0415
-
-    turns = all_turns(played)
-    return [
-        {
-            "line": "reliability",
-            "of": name,
-            "expected_error": round(expected_error(bins), 4),
-            "bins": [_bin(each) for each in bins],
-        }
-        for name, bins in (("candidates", of_candidates(turns)), ("nothing", of_nothing(turns)))
-    ]
-
-
-def _bin(found: "Bin") -> dict[str, Any]:
-    return {
-        "from": found.low,
-        "to": found.high,
-        "predicted": round(found.predicted, 4),
-        "came": round(found.came, 4),
-        "n": found.cases,
     }
 
 

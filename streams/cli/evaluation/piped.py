@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
-from streams.cli.evaluation.feedback import passes_of, phases_of, reliabilities_of
+from streams.cli.evaluation.told import passes_of, phases_of, reliabilities_of
 from streams.cli.options import settings as configured
 from streams.cli.output import console, note, print_json_line, row, table
 

@@ -1,6 +1,8 @@
 """Fit: the chance that candidates suit, that none does, and the question that would tell most."""
 
 from datetime import timedelta
+from functools import partial
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from operators.fit import fit_of, learned, question_of
 from operators.fit.beliefs import CHANCES, LEAST, PRIOR, chance_of, started
-from operators.fit.chances import candidates, none_suits
+from operators.fit.chances import WEIGHED, candidates, chance, none_suits
 from operators.fit.known import AGAINST, DOUBTFUL, REPLACED, Known
 from operators.fit.question import is_sensitive
 from operators.fit.suiting import SUITS
@@ -267,3 +269,21 @@ def test_fit_is_of_what_is_live_and_has_no_clock():
 
     assert found is not None
     assert found.against  # which statements are live is the caller's to say
+
+
+@given(st.lists(st.sets(st.integers(0, 5), min_size=1, max_size=4), min_size=1, max_size=8), st.sampled_from(CHANCES))
+def test_that_none_suits_is_told_as_group_by_group(having: list[set[int]], fine: float) -> None:
+    """Facts of the same candidates are counted together, which comes to the same."""
+    items = [item_facts(f"i{n}", *(f"genre: kind {each}" for each in sorted(own))) for n, own in enumerate(having)]
+    listed = candidates(items, Known.of(a_skill(), ()))
+    ranked = sorted(listed, key=lambda each: -chance(each, partial(pow, fine)))[:WEIGHED]
+    some = 0.0
+    for size in range(1, len(ranked) + 1):
+        for group in combinations(ranked, size):
+            parts: dict[str, float] = {}
+            for each in group:
+                parts |= {name: max(part, parts.get(name, 0.0)) for name, part in each.missing.items()}
+            some += (-1) ** (size + 1) * fine ** sum(parts.values())
+
+    best = max(chance(each, partial(pow, fine)) for each in ranked)
+    assert none_suits(listed, partial(pow, fine)) == pytest.approx(min(1.0 - some, 1.0 - best), abs=1e-5)

@@ -59,10 +59,10 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     yield deployment
 
 
-def quoted(log: FakeLog) -> set[str]:
+def quoted(log: FakeLog, words: bytes = b"zyxquill") -> set[str]:
     """The topics of skills that hold her words."""
     bases = ("skills", "skill-diffs", "slim-skills", "shadow-skills")
-    return {base for base in bases for value in log.compacted(base).values() if b"zyxquill" in unpack(value)}
+    return {base for base in bases for value in log.compacted(base).values() if words in unpack(value)}
 
 
 @pytest.mark.parametrize("scope", SCOPES)
@@ -115,10 +115,16 @@ async def test_a_line_takes_what_was_stated_of_it_along_and_all_words(known: Fak
     assert [[each.kind.value for each in diff.stated] for diff in log[-2:]] == [["forgotten"], ["forgotten"]]
 
 
-async def test_a_line_is_not_stated_again_by_words_from_before(known: FakeDeployment) -> None:
+BY_NAME = {"line": LINE, "statement": f"avoids:{LINE}"}
+
+
+@pytest.mark.parametrize("name", BY_NAME.values(), ids=BY_NAME.keys())
+async def test_a_line_is_not_stated_again_by_words_from_before(known: FakeDeployment, name: str) -> None:
+    """Whether the line is named or what was said of it."""
     worker = known.worker()
-    known.log.put(request(**SCOPES["line"]))
+    known.log.put(request(domain="films", line=line_of(ANN, "films", name)))
     await worker.quiet()
+    assert quoted(known.log, b"zyxquillwaltzes") == set()
 
     known.log.put(said("late"))
     await worker.quiet()
