@@ -40,6 +40,10 @@ class LruCache(Generic[KeyT, ValueT]):
         if len(self._held) > self._most:
             self._held.popitem(last=False)
 
+    def values(self) -> tuple[ValueT, ...]:
+        """All values, the least recently used first."""
+        return tuple(self._held.values())
+
     def drop(self, key: KeyT) -> None:
         """Evict a value; nothing happens where there is none."""
         self._held.pop(key, None)

@@ -70,7 +70,7 @@ class Hearing:
         if self.step.done_with(state, correction, position) is not None:
             understood = Understood()  # nobody is asked
         else:
-            vocabulary = self.pipeline.global_skills.vocabulary(correction.domain)
+            vocabulary = self.pipeline.vocabulary(correction.domain)
             understood = await self.reasoning.understand(correction, items, state.skill, vocabulary)
         return await self._take(
             event, correction, lambda step, state: step.correct(state, correction, items, understood, position)

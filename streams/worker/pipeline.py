@@ -18,7 +18,7 @@ from operators.propagate import GraphLimits
 from operators.statinit import facts_of, parser_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from schemas import TOPICS, Candidate, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
+from schemas import TOPICS, Candidate, Fact, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
 from schemas.codec import ModelT
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
@@ -29,6 +29,7 @@ from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items.shared import Items
+from streams.worker.met import Met
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
@@ -64,6 +65,7 @@ class Pipeline:
         global_skills: the domains' templates, once started.
         learned_weights: what the domains' rankings go by, once started.
         items: all items of the graph, once started.
+        met: the facts of what was shown lately.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
@@ -88,6 +90,7 @@ class Pipeline:
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(init=False)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
+    met: Met = field(default_factory=Met)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
     _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
@@ -154,7 +157,12 @@ class Pipeline:
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
+        self.met.note(domain, facts.facts)
         return facts
+
+    def vocabulary(self, domain: str) -> tuple[Fact, ...]:
+        """The facts that words about a domain can name: of its template, and of what was met lately."""
+        return (*self.global_skills.vocabulary(domain), *self.met.facts(domain))
 
     def asked(self, instruction: str, domain: str) -> str:
         """What a person asked for, as it may be kept and shown to a model."""

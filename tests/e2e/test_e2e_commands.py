@@ -25,6 +25,7 @@ COMMANDS = (
     "policy log",
     "policy diff",
     "policy explain",
+    "policy say",
     "policy verify",
     "policy export",
     "policy import",

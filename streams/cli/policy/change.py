@@ -243,7 +243,7 @@ def _preview(command: "SkillCommand", held: "Holdings", chosen: "Settings", doub
     if diff is None:
         print("the skill would start, from the person's history or the domain's template, with this command")
         return
-    _print_changes(diff)
+    _print_changes(diff, held)
     print(f"would be version {diff.version}; nothing was sent")
     _note_refusals(diff, held)
     _note_unvouched(diff)
@@ -263,7 +263,7 @@ def _tell(
     if as_json:
         print_json(diff.model_dump(mode="json"))
     else:
-        _print_changes(diff)
+        _print_changes(diff, held)
         print(f"version {diff.version}")
     _note_refusals(diff, held)
     _note_unvouched(diff)
@@ -271,14 +271,16 @@ def _tell(
         raise typer.Exit(FAILED)
 
 
-def _print_changes(diff: "SkillDiff") -> None:
+def _print_changes(diff: "SkillDiff", held: "Holdings") -> None:
     from streams.cli.policy.log import change_of  # noqa: PLC0415
     from streams.cli.policy.said import changed  # noqa: PLC0415
 
     for change in diff.changes:
         print(printable(change_of(change)))
-    for said in diff.stated:
-        print(printable(changed(said, {})))
+    skill = held.skill(diff.domain)
+    known = {said.statement_id: said for said in skill.stated} if skill else {}
+    for each in diff.stated:
+        print(printable(changed(each, known)))
     if diff.frozen is not None:
         print("frozen" if diff.frozen else "learns again")
 
