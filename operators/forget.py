@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.clocks import TOLERANCE
-from operators.contrast import RingLimits, contrast_id
+from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
@@ -57,7 +57,7 @@ class Held:
             names += [each.ranking_id for each in ring.rankings if self.domain in (None, each.domain)]
             if self.domain is None:
                 names += [each.selection.ranking_id for each in ring.waiting]
-            found += [contrast_id(ring.user_id, name) for name in names]
+            found += [told(ring.user_id, name) for name in names for told in (contrast_id, abstention_id)]
         for profile in self.profiles:
             found += profile.recent_ids
         for memory in self.memories:

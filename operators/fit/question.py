@@ -10,6 +10,7 @@ from operators.fit.beliefs import power_of
 from operators.fit.chances import Candidate, Power, candidates, chance, none_suits
 from operators.fit.known import Known
 from operators.privacy import DEFAULT
+from operators.prompts import visible
 from schemas import Fact, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
 from schemas.fit import MAX_OPTIONS
 
@@ -64,7 +65,7 @@ def text_of(facts: Sequence[Fact]) -> str:
     >>> text_of([Fact(dimension="connection", value="a cable"), Fact(dimension="connection", value="Bluetooth")])
     'Do you prefer a cable or Bluetooth?'
     """
-    *first, last = [fact.value for fact in facts]
+    *first, last = [" ".join(visible(fact.value).split()) for fact in facts]
     said = f"Do you prefer {', '.join(first)} or {last}?"
     return said if len(said) <= MAX_TEXT else f"{said[: MAX_TEXT - 1]}?"
 

@@ -409,7 +409,9 @@ class Evolve:
     def _says_else(self, skill: PolicySkill, evolved: PolicySkill, shares: Mapping[str, float] | None) -> bool:
         """Whether the slim skills of two versions differ in what they say; no where nobody is told."""
         before, now = eligible(skill), eligible(evolved)
-        as_before = skill.stated is evolved.stated and skill.sessions is evolved.sessions
+        # Of a taste that has changed, what was said before is said no more.
+        is_sure = skill.shifted == evolved.shifted
+        as_before = skill.stated is evolved.stated and skill.sessions is evolved.sessions and is_sure
         is_same = len(before) == len(now) and all(map(is_, before, now)) and as_before
         if self.slim_tokens is None or (skill.version and is_same):
             return False

@@ -7,15 +7,17 @@ from hypothesis import strategies as st
 
 from operators.attributes import fact_id
 from operators.chain import breaks, seal
+from operators.contrast import abstention_id
 from operators.evolve import Proposal
 from operators.evolve.validate import Validated
-from operators.forget import scrubbed_memory, scrubbed_profile, with_scope, without_lines
+from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_scope, without_lines
 from operators.merge import fold, next_diff, resolve_command, resolve_counts, start
 from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
 from schemas import (
     Action,
+    Answered,
     Attribute,
     Evidence,
     Fact,
@@ -23,6 +25,7 @@ from schemas import (
     Forgotten,
     ItemFacts,
     Judgement,
+    OpenRankings,
     Receipt,
     SkillDiff,
     Verdict,
@@ -208,3 +211,11 @@ def test_an_item_forgets_who_took_it() -> None:
     assert [taker.neighbour for taker in rest.takers] == sorted([neighbour_of("bob"), neighbour_of("cem")])
     assert rest.epoch > item.epoch, "who has read it reads it again"
     assert without_taker(rest, neighbour_of(USER)) is None
+
+
+def test_what_nothing_was_taken_of_is_known_as_forgotten() -> None:
+    """It may still be on its way to the skill, with a time that is ahead."""
+    answered = Answered(ranking_id="r", item_id=None)
+    ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))
+
+    assert abstention_id(USER, "r") in Held(rings=(ring,)).ids

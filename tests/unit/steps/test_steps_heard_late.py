@@ -25,6 +25,7 @@ from schemas import (
     Measure,
     PolicySkill,
     Scope,
+    SkillDiff,
     Stance,
     decode,
     encode,
@@ -179,3 +180,31 @@ def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str
     assert ("d" * 40).encode() not in b"".join(map(encode, again))
     left = [each for each in fold(again)[USER, DOMAIN].stated if not of_line(each, line)]
     assert [each.statement_id for each in left] == [skill.stated[1].statement_id]
+
+
+def test_a_slim_skill_is_told_that_what_it_says_is_doubtful_now() -> None:
+    """Also where no line of the skill is sure enough to be in it."""
+    skill = correct(NEW, says(Stance.AVOIDS, "noir")).skill
+    diff = hear_diff(skill)
+
+    version = STEP.version(State(skill), diff.model_copy(update={"shifted": True}))
+
+    assert STEP.slim(skill).avoids == ("noir",)  # type: ignore[union-attr]
+    assert version.slim is not None
+    assert version.slim.avoids == ()
+
+
+def hear_diff(skill: PolicySkill) -> SkillDiff:
+    feedback = Feedback.model_validate(
+        {
+            "event_id": "f",
+            "occurred_at": NOW,
+            "user_id": USER,
+            "domain": DOMAIN,
+            "signal": "skipped",
+            "item": {"item_id": "a"},
+        }
+    )
+    diff = STEP.hear(State(skill), feedback, NOIR).diff
+    assert diff is not None
+    return diff
