@@ -46,7 +46,18 @@ def redacted(diffs: Sequence[SkillDiff], line: str) -> list[SkillDiff]:
     under the digest. Seals are taken off, for whoever writes the log anew to seal it again.
     """
     times = max((diff.rewritten for diff in diffs), default=0) + 1
-    return [_without(diff, line).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
+    stated = _stated_of(diffs, line)
+    return [_without(diff, line, stated).model_copy(update={"rewritten": times, "chain": None}) for diff in diffs]
+
+
+def _stated_of(diffs: Sequence[SkillDiff], line: str) -> frozenset[str]:
+    """The ids of all statements about the line: of a long one only what it begins with, so that it tells no digest."""
+    return frozenset(
+        each.statement_id
+        for diff in diffs
+        for each in diff.stated
+        if each.statement is not None and line_of(diff.user_id, diff.domain, each.statement.attribute_id) == line
+    )
 
 
 def names_line(diff: SkillDiff, line: str) -> bool:
@@ -85,16 +96,16 @@ def _names_of(change: StatementChange) -> list[str]:
     return [change.statement_id, change.statement_id.partition(":")[2], *about]
 
 
-def _without(diff: SkillDiff, line: str) -> SkillDiff:
+def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     def is_meant(name: str) -> bool:
         return line_of(diff.user_id, diff.domain, name) == line
 
-    is_named = names_line(diff, line)
+    is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
     diff = _without_words(diff)
     if diff.session is not None:
         diff = diff.model_copy(update={"session": session_without(diff.session, is_meant)})
     if diff.stated:
-        stated = tuple(_statement_without(each, diff, line) for each in diff.stated)
+        stated = tuple(_statement_without(each, diff, line, about) for each in diff.stated)
         diff = diff.model_copy(update={"stated": stated})
     if diff.tally is not None:
         diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
@@ -148,13 +159,13 @@ def _without_words(diff: SkillDiff) -> SkillDiff:
     return diff
 
 
-def _statement_without(change: StatementChange, diff: SkillDiff, line: str) -> StatementChange:
+def _statement_without(change: StatementChange, diff: SkillDiff, line: str, about: frozenset[str]) -> StatementChange:
     """A change of a statement that names nothing of the line. Two of one line stay two: each has a name of its own."""
 
     def digest(name: str) -> str:
         return line_of(diff.user_id, diff.domain, name)
 
-    if line not in map(digest, _names_of(change)):
+    if change.statement_id not in about and line not in map(digest, _names_of(change)):
         return change
     said, name = change.statement, placeholder(digest(change.statement_id))
     if said is not None:

@@ -17,8 +17,12 @@ MIN_OPTIONS = 2
 MAX_TEXT = 300
 LEAST_GAIN = 0.005
 """An answer that makes the right decision less than this likelier changes nothing."""
-MAX_DIMENSIONS = 12
-"""So many dimensions of a list are weighed against each other."""
+CONSIDERED = 10
+"""Candidates that a question is about, the likeliest: a long list is not decided by its end."""
+MAX_DIMENSIONS = 6
+"""So many dimensions of a list are weighed against each other: those that are unknown of most candidates."""
+ROUGHLY = 3
+"""That none suits is told from so many candidates here, since it is asked a hundred times."""
 FAVOURITE = 0.5
 """How much likelier the one best of several that suit is found, once it is known what the person likes best."""
 
@@ -35,8 +39,9 @@ def question_of(items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequ
         statements: those that are live.
     """
     known = Known.of(skill, statements)
-    listed = candidates(items, known)
     power = power_of(skill.beliefs)
+    listed = sorted(candidates(items, known), key=lambda each: -chance(each, power))[:CONSIDERED]
+    items = [each.item for each in listed]
     best: tuple[float, str, tuple[Fact, ...]] | None = None
     for dimension, options in _dimensions(items, known, statements):
         gain = _gain(listed, power, options, known, statements)
@@ -74,10 +79,17 @@ def _dimensions(
         for fact in {fact_id(fact): fact for fact in item.facts}.values():
             having[fact_id(fact)] += 1
             facts.setdefault(fact.dimension, {}).setdefault(fact_id(fact), fact)
-    for dimension, values in sorted(facts.items())[:MAX_DIMENSIONS]:
+    unknown = {
+        dimension: sum(having[name] for name in values if known.says_nothing(name))
+        for dimension, values in facts.items()
+    }
+    found = 0
+    for dimension, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
         open_to = [name for name in values if name not in known.avoided]
         if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact) for fact in values.values()):
             continue
+        if (found := found + 1) > MAX_DIMENSIONS:
+            return
         named = sorted(open_to, key=lambda name: (not known.says_nothing(name), -having[name], name))[:MAX_OPTIONS]
         yield dimension, tuple(values[name] for name in named)
 

@@ -4,13 +4,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Final
 
 from operators.understand.language import Language
 from operators.understand.names import Named, Names
 from operators.understand.patterns import FACT, ITEM, OPAQUE
-from operators.understand.tokens import INNER_QUOTE, QUOTE, STOPS, Token, tokens
+from operators.understand.tokens import INNER_QUOTE, PAUSE, QUOTE, STOPS, Token, tokens
 
 MAX_QUOTED_NAME: Final = 1
 MAX_LETTERS: Final = 26
@@ -80,7 +80,7 @@ def units_of(text: str, names: Names, language: Language, items: Sequence[str], 
     found = tokens(text)
     units = _with_names(found, names, language)
     units = _with_letters(units, found, language, items, shouts=text.upper() == text)
-    return _with_places(_without_quotations(units), language, names, items, about)
+    return _with_places(_with_single_pauses(_without_quotations(units)), language, names, items, about)
 
 
 def _with_names(found: Sequence[Token], names: Names, language: Language) -> list[Unit]:
@@ -132,6 +132,15 @@ def _without_quotations(units: Sequence[Unit]) -> list[Unit]:
             at = end
         at += 1
     return kept
+
+
+def _with_single_pauses(units: Sequence[Unit]) -> list[Unit]:
+    # A bracket and a comma behind it are one pause.
+    return [unit for before, unit in pairwise([None, *units]) if unit and not _both_pause(before, unit)]
+
+
+def _both_pause(before: Unit | None, unit: Unit) -> bool:
+    return before is not None and before.text == unit.text == PAUSE
 
 
 def _last(units: Sequence[Unit], mark: str) -> int:

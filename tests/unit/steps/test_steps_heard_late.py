@@ -8,6 +8,7 @@ import pytest
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
 from operators.merge import fold
+from operators.redact import of_line, redacted
 from operators.stated import against, live
 from operators.steps import Evolve, State
 from operators.steps.evolve import Effects
@@ -27,6 +28,7 @@ from schemas import (
     Stance,
     decode,
     encode,
+    line_of,
 )
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_name, a_skill, a_time, item_facts
 
@@ -160,3 +162,20 @@ def test_a_frozen_skill_counts_nothing_of_what_suits() -> None:
     assert effects.skill.beliefs == frozen.beliefs
     assert not effects.skill.stated
     assert not effects.skill.sessions[0].lines
+
+
+@pytest.mark.parametrize("value", ["noir", "\u00df" * 119])
+def test_a_forgotten_line_leaves_no_words_in_any_statement_of_the_log(value: str) -> None:
+    """The id of a statement about a long line is cut, so that it tells the line's digest no more."""
+    skill, log = NEW, []
+    for minute, stance in enumerate([Stance.AVOIDS, Stance.PREFERS, Stance.AVOIDS]):
+        said = Directive(stance=stance, dimension="d" * 40, value=value)
+        effects = correct(skill, said, Directive(stance=stance, dimension="e", value="saga"), at=a_time(minute))
+        skill, log = effects.skill, [*log, *filter(None, [effects.diff])]
+    line = line_of(USER, DOMAIN, skill.stated[0].attribute_id)
+
+    again = redacted(log, line)
+
+    assert ("d" * 40).encode() not in b"".join(map(encode, again))
+    left = [each for each in fold(again)[USER, DOMAIN].stated if not of_line(each, line)]
+    assert [each.statement_id for each in left] == [skill.stated[1].statement_id]
