@@ -110,8 +110,8 @@ TASTES = (
     ),
     Panel(
         "Changes of taste, last hour to last day",
-        "Per choice, stated and observed ones; 1: unchanged. No line: fewer than 20 in an hour. Not affected by the selection "
-        "above.",
+        "Per choice, stated and observed ones; 1: unchanged. No line: fewer than 20 in an hour. Not affected by "
+        "the selection above.",
         COUNT,
         [Query(alerts.SHIFTS.expr, "{{domain}}")],
         alerts=(alerts.SHIFTS,),
