@@ -102,15 +102,16 @@ WORDS = (
 TASTES = (
     Panel(
         "Tastes that change, by kind",
-        "`stated` by the person, `observed` in what they take, `faded` since nothing confirmed a line for long.",
+        "`stated` by the person, `observed` in what they take, `overtaken` with such a change, `faded` since nothing "
+        "confirmed a line for long.",
         PER_SECOND,
         [Query(rate("sager_shifts_total", "kind"), "{{kind}}")],
         width=12,
     ),
     Panel(
         "Changes of taste, last hour to last day",
-        "Per choice, faded lines apart; 1: unchanged. No line: fewer than 20 in an hour. Not affected by the selection "
-        "above.",
+        "Per choice, stated and observed ones; 1: unchanged. No line: fewer than 20 in an hour. Not affected by "
+        "the selection above.",
         COUNT,
         [Query(alerts.SHIFTS.expr, "{{domain}}")],
         alerts=(alerts.SHIFTS,),
