@@ -14,6 +14,7 @@ from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
 from operators.privacy import DEFAULT, Privacy
+from operators.prompts import visible
 from operators.stated import live, speaks_against
 from operators.understand import About, Read, Understood
 from schemas import (
@@ -92,7 +93,7 @@ def resolve_correction(
         ),
         heard=Heard(
             what=_CORRECTION,
-            words=privacy.told(correction.text, correction.domain, MAX_WORDS)[:MAX_WORDS],
+            words=_kept(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
         ),
         refused=(*made.counting.refused, *made.refused),
@@ -115,7 +116,7 @@ def resolve_unheard(
     Of somebody else not even the words are kept.
     """
     is_another = understood.about is About.ANOTHER
-    words = "" if is_another else privacy.told(correction.text, correction.domain, MAX_WORDS)[:MAX_WORDS]
+    words = "" if is_another else _kept(correction.text, correction.domain, privacy)
     return next_diff(
         skill,
         correction,
@@ -155,6 +156,11 @@ def _has_shifted(skill: PolicySkill, understood: Understood) -> bool:
     """Whether what the person says begins a change of taste; they tell of one change piece by piece."""
     is_another = not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
     return is_another and any(read.directive.changed for read in understood.says)
+
+
+def _kept(words: str, domain: str, privacy: Privacy) -> str:
+    """A person's words as the log may hold them: without what is personal, and without signs that nobody sees."""
+    return visible(privacy.told(words, domain, MAX_WORDS))[:MAX_WORDS]
 
 
 def _by(understood: Understood) -> ReasonedBy:
@@ -211,7 +217,7 @@ class _Correcting:
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
             return
-        words = self.privacy.told(read.words, self.correction.domain, MAX_WORDS)[:MAX_WORDS]
+        words = _kept(read.words, self.correction.domain, self.privacy)
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if stated is not None and said.stance is Stance.AVOIDS:
             self._unwanted.append(subject.attribute_id)
