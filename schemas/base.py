@@ -1,7 +1,8 @@
 """What all models share: they are frozen and ignore unknown fields, and events have one envelope."""
 
 from collections.abc import Callable, Mapping
-from operator import not_
+from functools import partial
+from operator import is_, not_
 from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler
@@ -34,6 +35,8 @@ def at_version(now: int) -> AfterValidator:
 _set = object.__setattr__
 
 
+is_none = partial(is_, None)
+"""Whether a value is absent, where 0 says something."""
 is_nothing = not_
 """Whether a value says nothing: fields that are added to records of which there are many leave it out. It is asked of
 each such field of each line, so it is one of C."""

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Event, Model, is_nothing
+from .base import Event, Model, is_none, is_nothing
 from .events import MAX_CANDIDATES
 from .feedback import SignalName
 from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
@@ -153,7 +153,7 @@ class Heard(Model):
 
     what: SignalName = Field(description="The signal, or `correction`, or `abstention`.")
     words: Annotated[str, Field(max_length=MAX_WORDS)] = Field(default="", exclude_if=is_nothing)
-    value: float | None = Field(default=None, exclude_if=is_nothing)
+    value: float | None = Field(default=None, exclude_if=is_none)
     understood: bool = True
     by_pattern: Annotated[str, Field(max_length=80)] = Field(default="", exclude_if=is_nothing)
 

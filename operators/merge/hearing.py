@@ -69,7 +69,8 @@ def resolve_feedback(
     for gone in ended(skill, feedback.occurred_at):
         saying.withdraw(gone.statement_id, gone.reason, gone.kind)
     refused = worth <= -STRONG
-    if refused and (subject := Subject.item(item.item_id, item.title)).private(feedback.domain, privacy) is None:
+    if refused:
+        subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
         saying.state(Stance.AVOIDS, subject, "", Scope.ALWAYS)
     elif worth >= STRONG:
         saying.take_back(statement_id(Stance.AVOIDS, item_attribute(item.item_id)), f"{feedback.signal} since")

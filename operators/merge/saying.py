@@ -214,6 +214,7 @@ class _Correcting:
             self._wanted.append(said.item_id)
             return
         subject = Subject.of(said, {item.item_id: item.title for item in self.items})
+        subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
             return

@@ -1,6 +1,6 @@
 """How what a person says becomes statements: one thing at a time, the newest word counting (invariant 5)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
@@ -22,6 +22,8 @@ from schemas import (
     StatementChange,
 )
 
+UNTITLED = "one item"
+"""How a statement calls an item whose title may not be kept."""
 MAX_ITEM_STATEMENTS = 16
 """Statements about one item each, at most: the oldest go."""
 _NEVER_SAID = "there are newer ones about other items"
@@ -160,6 +162,12 @@ class Subject:
         """One item."""
         shown = " ".join(visible(title).split())
         return cls(item_attribute(item_id), ITEM, (shown or item_id)[:120], item_id=item_id)
+
+    def untitled(self, domain: str, privacy: Privacy) -> "Subject":
+        """The same, of an item without a title that may not be kept: a person can hide that item all the same."""
+        if self.item_id is None or self.private(domain, privacy) is None:
+            return self
+        return replace(self, value=UNTITLED)
 
     def private(self, domain: str, privacy: Privacy) -> str | None:
         """Why nothing may be kept about it, as one of the kinds of private data; None if it may."""

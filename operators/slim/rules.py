@@ -13,7 +13,7 @@ from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import avoided, of_session, preferred
 from operators.vouch import DEFAULT, Vouching
-from schemas import Attribute, Kind, PolicySkill, SlimSkill, Stance, Tier
+from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Stance, Tier
 
 _KINDS = tuple(Kind)
 MAX_LIKES = 3
@@ -134,7 +134,9 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}
-    unwanted = {said.attribute_id for said in skill.stated if said.stance is Stance.AVOIDS}
+    unwanted = {
+        said.attribute_id for said in skill.stated if said.stance is Stance.AVOIDS and said.scope is Scope.ALWAYS
+    }
     return [*stated.values(), *(line for line in lines if line.attribute_id not in stated.keys() | unwanted)]
 
 

@@ -133,6 +133,17 @@ class TestSignals:
         assert [(said.stance, said.item_id) for said in effects.skill.stated] == [(Stance.AVOIDS, "a")]
         assert id_of(WAR) not in {each.attribute_id for each in effects.skill.attributes}
 
+    def test_an_item_can_be_hidden_whose_title_may_not_be_kept(self) -> None:
+        effects = hear(signal("hidden"), item=item_facts("a", NOIR, title="Diabetes diet plan"))
+
+        assert [(said.item_id, said.value) for said in effects.skill.stated] == [("a", "one item")]
+
+    def test_a_rating_of_nought_is_told(self) -> None:
+        diff = hear(signal("rated", value=0, scale=[0, 10])).diff
+
+        assert diff is not None
+        assert '"value":0' in diff.model_dump_json()
+
     def test_a_skip_is_no_statement(self) -> None:
         effects = hear(signal("skipped"))
 
