@@ -59,8 +59,8 @@ def understood(asked: Question, answer: Mapping[str, Any], correction: Correctio
     wanted = {read.directive.item_id for read in says}
     would_do = (asked.items.get(entry["thing"]) for entry in own if entry["stance"] == WOULD_DO)
     suits = _distinct((*correction.suits, *(item for item in would_do if item and item not in wanted)))
-    is_anothers = bool(entries) and not own
-    about = About.ANOTHER if is_anothers else About.THE_PERSON
+    is_of_another = bool(entries) and not own
+    about = About.ANOTHER if is_of_another else About.THE_PERSON
     return Understood(_consistent(says), suits, correction.language or "", about)
 
 

@@ -64,7 +64,7 @@ def _by_words(
     words = [token.text for token in tokens(text)]
     language = _language(words, told)
     of = whose(text, "".join(f"{word} " for word in words), language)
-    if of is Whose.ANOTHERS:
+    if of is Whose.ANOTHER:
         return Understood(language=told or language.name, about=About.ANOTHER)
     ids = [item.item_id for item in items]
     about = correction.item_id or (ids[0] if len(ids) == 1 else None)

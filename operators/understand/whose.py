@@ -11,7 +11,7 @@ class Whose(Enum):
     """Whose taste a text tells of."""
 
     THE_PERSONS = 1
-    ANOTHERS = 2
+    ANOTHER = 2
     BOTH = 3
     """Somebody else's, and perhaps the person's: what says `I` is theirs."""
 
@@ -27,7 +27,7 @@ def whose(text: str, spelt: str, language: Language) -> Whose:
     if language.for_person_too.search(spelt):
         return Whose.THE_PERSONS
     if language.for_another.search(spelt):
-        return Whose.ANOTHERS
+        return Whose.ANOTHER
     # It knows fifteen languages, and rather takes a wish for somebody else's.
     is_told = language.of_another.search(spelt) is not None or wish_of(text) is Wish.FOR_ANOTHER
     return Whose.BOTH if is_told else Whose.THE_PERSONS
