@@ -94,6 +94,14 @@ def read(settings: Settings, until: Path | None = None) -> Log | None:
     Raises:
         JournalUnusable: it is of another release, prefix or number of partitions.
     """
+    while True:
+        try:
+            return _read(settings, until)
+        except FileNotFoundError:
+            continue  # compaction has replaced a segment meanwhile: what it held is in a later one
+
+
+def _read(settings: Settings, until: Path | None) -> Log | None:
     log, found = Log(), segments(folder_of(settings))
     for path in found:
         if until is not None and path.stem > until.stem:

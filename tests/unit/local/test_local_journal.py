@@ -10,6 +10,7 @@ from operators.contrast import contrast_id
 from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, subject_of
 from streams.kafka.packed import pack
 from streams.local import batches
+from streams.local import journal as journals
 from streams.local.batches import Record, anonymous, bounds, built, records, split
 from streams.local.compaction import compacted, placed
 from streams.local.journal import JournalUnusable, Log, Segment, folder_of, read
@@ -124,6 +125,25 @@ def test_a_complete_segment_replaces_those_before_it_also_where_they_could_not_b
 
     assert log is not None
     assert offsets(log, SKILLS) == [1]
+
+
+def test_a_segment_that_is_replaced_while_it_is_read_is_looked_for_anew(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal(settings, (SKILLS, [record(0)])).finish()
+    listed, found = journals.segments, []
+
+    def with_one_that_goes(folder: Path) -> list[Path]:
+        found.append(folder)
+        gone = [folder / "00000000.segment"] if len(found) == 1 else []
+        return [*gone, *listed(folder)]
+
+    monkeypatch.setattr(journals, "segments", with_one_that_goes)
+
+    log = read(settings)
+
+    assert log is not None
+    assert (offsets(log, SKILLS), len(found)) == ([0], 2)
 
 
 @pytest.mark.parametrize(
