@@ -10,13 +10,16 @@ from datetime import datetime, timedelta
 
 from schemas import ONE, Attribute, Source, Tier
 
-ALARM = 3 * ONE
-"""Of so many nats, in 1/1024, a taste has changed. Lists tell so by luck of one line in fifty to hundreds of offers; of
-a taste that is over, after four offers in a list of three and nine in one of ten (counts alone: eleven and twenty)."""
+ALARM = 4 * ONE
+"""Of so many nats, in 1/1024, a taste has changed. Of one that holds, lists tell so by luck once in a hundred offers and
+more; of one that is over, after five offers in lists of three, twelve in lists of ten (counts alone: eleven, twenty).
+"""
 STIRRED = ALARM // 2
 """Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0
 """How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
+ESTABLISHED = 6 * ONE
+"""How often, in 1/1024 and fading, something was taken that is a taste of somebody's."""
 AGE = timedelta(days=365)
 """So long without a word counts as one more choice that forgets."""
 MOST_AGED = 32
@@ -29,15 +32,15 @@ SAID_FASTER = 16
 def drifted(line: Attribute, share: int, taken: bool) -> int:
     """A line's test of change after a list, in 1/1024 nat.
 
-    Only lines that were sure when the test began are tested, and only by lists that offer what they name among other
-    things.
+    Only lines that were sure and taken often when the test began are tested, and only by lists that offer what they
+    name among other things: what was liked three times by luck has not been a taste that could change.
 
     Args:
         line: as it was before the choice.
         share: the share of the list that has it, in 1/1024.
         taken: whether what was taken has it.
     """
-    was_sure = line.tier is Tier.HIGH or (line.drift and line.tier)
+    was_sure = (line.tier is Tier.HIGH and line.taken >= ESTABLISHED) or (line.drift and line.tier)
     if not was_sure or line.source is Source.STATED or not 0 < share < ONE:
         return line.drift
     odds = min(max((line.taken + ONE) / (line.expected + ONE), LEAST_ODDS), MOST_ODDS)
