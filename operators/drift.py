@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from schemas import ONE, Attribute, Source, Tier
 
 ALARM = 4 * ONE
-"""Of so many nats, in 1/1024, a taste has changed. Of one that holds, lists tell so by luck once in a hundred offers and
+"""Of so many nats, in 1/1024, a taste has changed. Of one that holds, lists say so by luck once in a hundred offers and
 more; of one that is over, after five offers in lists of three, twelve in lists of ten (counts alone: eleven, twenty).
 """
 STIRRED = ALARM // 2
