@@ -8,7 +8,7 @@ line's counts let expect, never below nought, and a change is told where the sum
 import math
 from datetime import datetime, timedelta
 
-from schemas import ONE, Attribute, Source, Tier
+from schemas import ONE, Attribute, PolicySkill, Source, Tier
 
 ALARM = 4 * ONE
 """Of so many nats, in 1/1024, a taste has changed. Of one that holds, lists say so by luck once in a hundred offers and
@@ -53,6 +53,11 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 def has_shifted(line: Attribute, drift: int) -> bool:
     """Whether a test of change tells that a taste is over."""
     return drift >= ALARM and line.tier > Tier.SILENT
+
+
+def away(skill: PolicySkill, now: datetime) -> int:
+    """How often more a skill forgets with an event of this time; one that begins with it forgets nothing."""
+    return aged(skill.occurred_at, now) if skill.version else 0
 
 
 def aged(last: datetime, now: datetime) -> int:

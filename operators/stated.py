@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import MAX_ID_CHARS, fact_ids, normalise
-from schemas import Bound, ItemFacts, PolicySkill, Stance, Statement, derived_id
+from schemas import Bound, ItemFacts, PolicySkill, Session, Stance, Statement, derived_id
 
 NOW = timedelta(minutes=30)
 """How long `now` is, at most: it ends with the next choice."""
@@ -63,9 +63,12 @@ def is_over(skill: PolicySkill, statement: Statement, now: datetime) -> bool:
     """Whether a statement has come to its end: its time is up, or its session is over."""
     if statement.until is not None:
         return statement.until <= now
-    if statement.session_id is None:
-        return False
-    return all(each.session_id != statement.session_id or each.until <= now for each in skill.sessions)
+    return statement.session_id is not None and session_on(skill, statement.session_id, now) is None
+
+
+def session_on(skill: PolicySkill, session_id: str | None, now: datetime) -> Session | None:
+    """The session of this id, if it is on at this moment."""
+    return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 
 
 def speaks_against(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
@@ -83,14 +86,6 @@ def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
     if amount is None or (bound.above is None and bound.below is None):
         return None
     return (bound.above is not None and amount <= bound.above) or (bound.below is not None and amount >= bound.below)
-
-
-def against(item: ItemFacts, statements: Sequence[Statement]) -> Statement | None:
-    """The newest statement that says that the person does not want this item; None where none does."""
-    if not statements:
-        return None
-    names = set(fact_ids(item.facts))
-    return next((said for said in reversed(statements) if speaks_against(said, item, names)), None)
 
 
 def spoken_for(item: ItemFacts, statements: Sequence[Statement]) -> list[tuple[Statement, int]]:

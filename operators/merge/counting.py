@@ -7,7 +7,7 @@ adds to the same counts. The diff says what was added; tiers move where the coun
 from collections.abc import Collection, Mapping, Sequence
 
 from operators.attributes import fact_ids, from_fact
-from operators.drift import FASTER, STIRRED, aged, drifted, has_shifted
+from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
 from operators.evidence import (
     FORGET,
     LEAST_FORGOTTEN,
@@ -87,7 +87,7 @@ def resolve_counts(
         skill.contrasts + 1,
         verdicts,
         asked(skill, contrast, popularity),
-        aged=aged(skill.occurred_at, contrast.occurred_at) if skill.version else 0,
+        aged=away(skill, contrast.occurred_at),
         tests_change=True,
     )
     said_before = live(skill, contrast.occurred_at, contrast.session_id)
@@ -119,8 +119,7 @@ def resolve_visit(
 ) -> SkillDiff:
     """What an item taken without a list does to this skill: what is usual takes the place of what was shown."""
     found = Counting(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    aging = aged(skill.occurred_at, visit.occurred_at) if skill.version else 0
-    found.count(item.facts, visited(item, usual), skill.contrasts, aged=aging)
+    found.count(item.facts, visited(item, usual), skill.contrasts, aged=away(skill, visit.occurred_at))
     return next_diff(
         skill,
         visit,

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 
 from operators.attributes import fact_ids
-from operators.drift import aged
+from operators.drift import away
 from operators.evidence import Shown
 from operators.evolve.counts import COUNTS
 from operators.fit import learned
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
-from operators.merge.ending import ended
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
@@ -63,11 +62,8 @@ def resolve_feedback(
     shown = visited(item, usual) if worth > 0 else Shown((), dict.fromkeys(fact_ids(item.facts), ONE))
     if weight:
         facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
-        aging = aged(skill.occurred_at, feedback.occurred_at) if skill.version else 0
-        found.count(facts, shown, skill.contrasts, weight=weight, aged=aging)
+        found.count(facts, shown, skill.contrasts, weight=weight, aged=away(skill, feedback.occurred_at))
     saying = Saying(skill, feedback.occurred_at, evidence, session=limits.session)
-    for gone in ended(skill, feedback.occurred_at):
-        saying.withdraw(gone.statement_id, gone.reason, gone.kind)
     refused = worth <= -STRONG
     if refused:
         subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)

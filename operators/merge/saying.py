@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
-from operators.drift import SAID_FASTER, aged
+from operators.drift import SAID_FASTER, away
 from operators.evidence import Shown
 from operators.evolve.validate import refusal
 from operators.fit import learned
@@ -197,8 +197,6 @@ class _Correcting:
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
         self.saying = Saying(skill, correction.occurred_at, self.evidence, session=limits.session)
-        for gone in ended(skill, correction.occurred_at):
-            self.saying.withdraw(gone.statement_id, gone.reason, gone.kind)
         self.counting = Counting(skill, self.evidence, limits, usual)
         self.changes: list[Change] = []
         self.refused: list[Refused] = []
@@ -231,8 +229,7 @@ class _Correcting:
         """
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
-        aging = aged(self.skill.occurred_at, self.correction.occurred_at) if self.skill.version else 0
-        aging += SAID_FASTER if shifted else 0
+        aging = away(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
         if not wanted:
             if shifted:
                 self._count((), Shown((), {}), aging)

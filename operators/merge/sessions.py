@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from operators.attributes import fact_id
 from operators.clocks import after
 from operators.evidence import MOST, Shown
-from operators.stated import SESSION
+from operators.stated import SESSION, session_on
 from schemas import ONE, ItemFacts, PolicySkill, Session, SessionLine
 from schemas.sessions import MAX_SESSION_LINES
 
@@ -36,7 +36,7 @@ def session_after(
     """
     if session_id is None:
         return None
-    held = next((each for each in skill.sessions if each.session_id == session_id and each.until > at), None)
+    held = session_on(skill, session_id, at)
     if held is None and any(each.last_at >= after(at, lasts) for each in skill.sessions):
         return None  # it comes so late that it was over before one that is kept: that one stays
     lines = {} if held is None else {line.attribute_id: line for line in held.lines}

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
 from operators.clocks import after
+from operators.merge.ending import ended
 from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import ITEM, NOW, SESSION, bound_attribute, item_attribute, statement_id
@@ -33,7 +34,7 @@ _NO_ROOM = "there is no room for more"
 
 @dataclass
 class Saying:
-    """A skill's statements while an event changes them.
+    """A skill's statements while an event changes them; those that end by its time are gone from the start.
 
     Attributes:
         skill: before the event.
@@ -51,6 +52,8 @@ class Saying:
 
     def __post_init__(self) -> None:
         self._held = {each.statement_id: each for each in self.skill.stated}
+        for gone in ended(self.skill, self.at):
+            self.withdraw(gone.statement_id, gone.reason, gone.kind)
 
     def state(
         self, stance: Stance, subject: "Subject", words: str, scope: Scope, session_id: str | None = None

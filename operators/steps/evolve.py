@@ -4,7 +4,7 @@ Between the halves of a choice a reasoner is asked, which may take long. So the 
 and the second on the skill as it is when the answer comes: a read-modify-write never spans a question (invariant 3).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -156,6 +156,20 @@ def _moments(event: Event, source: Position | None) -> tuple[datetime, ...]:
     return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
 
 
+def _is_forgotten(event: Correction | Abstention | SkillCommand, state: State, source: Position | None) -> bool:
+    """Whether a request to forget covers an event."""
+    return state.receipt is not None and state.receipt.covers(event.domain, *_moments(event, source))
+
+
+def _left_of(
+    items: Iterable[ItemFacts], event: Contrast | Correction | Abstention, state: State, source: Position | None
+) -> tuple[ItemFacts, ...]:
+    """What requests to forget leave of an event's items."""
+    moments = _moments(event, source)
+    known = (what_remains(item, event.user_id, event.domain, state.receipt, *moments) for item in items)
+    return tuple(item for item in known if item is not None)
+
+
 @dataclass(frozen=True)
 class Evolve:
     """How skills evolve: all that decides what a choice or a command does, but for the reasoner.
@@ -205,15 +219,15 @@ class Evolve:
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
-            others = (self.privacy.item(item, contrast.domain)[0] for item in contrast.also)
-            left = (what_remains(item, contrast.user_id, contrast.domain, state.receipt, *moments) for item in others)
-            also = tuple(item for item in left if item is not None)
-            contrast = contrast.model_copy(update={"also": also})
+            others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
+            contrast = contrast.model_copy(update={"also": _left_of(others, contrast, state, source)})
         return Begun(contrast, self.fence(state.skill, contrast, source), self._remember(state, contrast, source, now))
 
-    def fence(self, skill: PolicySkill, contrast: Contrast, source: Position | None = None) -> Outcome | None:
-        """Why a skill does not learn from a choice; None if it does."""
-        if holds(skill, contrast.event_id, source):
+    def fence(
+        self, skill: PolicySkill, event: Contrast | Feedback | Abstention, source: Position | None = None
+    ) -> Outcome | None:
+        """Why a skill does not learn from a choice, a signal or an abstention; None if it does."""
+        if holds(skill, event.event_id, source):
             return Outcome.REPEATED
         return Outcome.FROZEN if self.passes_over(skill) else None
 
@@ -281,7 +295,7 @@ class Evolve:
         known = what_remains(item, feedback.user_id, feedback.domain, state.receipt, *_moments(feedback, source))
         if known is None:
             return Effects(Outcome.FORGOTTEN, skill)
-        if (outcome := self._passed_over(skill, feedback, source)) is not None:
+        if (outcome := self.fence(skill, feedback, source)) is not None:
             return Effects(outcome, skill)
         worth = self.signals.worth(feedback)
         if worth is None:
@@ -319,8 +333,7 @@ class Evolve:
         if understood.about is About.ANOTHER or not understood.is_understood:
             outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
             return self._evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
-        known = [what_remains(item, user_id, domain, state.receipt, *moments) for item in items]
-        left = [item for item in known if item is not None]
+        left = _left_of(items, correction, state, source)
         learns = not self.passes_over(skill)
         diff = resolve_correction(
             skill, correction, left, understood, source, state.usual, self.limits, self.privacy, learns=learns
@@ -329,33 +342,26 @@ class Evolve:
 
     def done_with(self, state: State, correction: Correction, source: Position | None = None) -> Outcome | None:
         """Why nobody need be asked what a correction says; None where it is neither forgotten nor known already."""
-        if state.receipt is not None and state.receipt.covers(correction.domain, *_moments(correction, source)):
+        if _is_forgotten(correction, state, source):
             return Outcome.FORGOTTEN
         return Outcome.REPEATED if holds(state.skill, correction.event_id, source) else None
 
     def abstain(self, state: State, abstention: Abstention, source: Position | None = None) -> Effects:
         """What a list does of which the person took nothing: nothing to any line, and something to what may suit."""
-        skill, user_id, domain = state.skill, abstention.user_id, abstention.domain
-        moments = _moments(abstention, source)
-        if state.receipt is not None and state.receipt.covers(domain, *moments):
+        skill = state.skill
+        if _is_forgotten(abstention, state, source):
             return Effects(Outcome.FORGOTTEN, skill)
-        if (outcome := self._passed_over(skill, abstention, source)) is not None:
+        if (outcome := self.fence(skill, abstention, source)) is not None:
             return Effects(outcome, skill)
-        left = [what_remains(item, user_id, domain, state.receipt, *moments) for item in abstention.shown]
-        shown = tuple(item for item in left if item is not None)
+        shown = _left_of(abstention.shown, abstention, state, source)
         if not shown:
             return Effects(Outcome.FORGOTTEN, skill)
         diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
         return self._evolved(Outcome.ABSTAINED, state, diff)
 
-    def _passed_over(self, skill: PolicySkill, event: Feedback | Abstention, source: Position | None) -> Outcome | None:
-        if holds(skill, event.event_id, source):
-            return Outcome.REPEATED
-        return Outcome.FROZEN if self.passes_over(skill) else None
-
     def command(self, state: State, command: SkillCommand, source: Position | None = None) -> Effects:
         """What a person's command does to a skill, unless it is forgotten or was carried out already."""
-        if state.receipt is not None and state.receipt.covers(command.domain, *_moments(command, source)):
+        if _is_forgotten(command, state, source):
             return Effects(Outcome.FORGOTTEN, state.skill)
         if holds(state.skill, command.event_id, source):
             return Effects(Outcome.REPEATED, state.skill)

@@ -15,7 +15,7 @@ from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
-from operators.stated import is_doubtful, live
+from operators.stated import is_doubtful, live, session_on
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
@@ -180,9 +180,7 @@ class Rank:
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
         """Lines of a skill that rank, with what a session that is not over adds."""
-        if session_id is None:
-            return lines
-        held = next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
+        held = session_on(skill, session_id, now)
         return lines if held is None else with_session(tuple(lines), held.lines, skill.contrasts)
 
     def order(

@@ -9,7 +9,7 @@ from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
 from operators.merge import fold
 from operators.redact import of_line, redacted
-from operators.stated import against, live
+from operators.stated import live, speaks_against
 from operators.steps import Evolve, State
 from operators.steps.evolve import Effects
 from operators.understand import understand
@@ -98,7 +98,8 @@ class TestExtremes:
         skill = correct(NEW, Directive(stance=Stance.AVOIDS, bound=Bound(measure=Measure.PRICE))).skill
         priced = NOIR.model_copy(update={"measures": {"price": 9.0}})
 
-        assert against(priced, skill.stated) is None
+        assert skill.stated
+        assert not any(speaks_against(said, priced, ()) for said in skill.stated)
 
 
 class TestLate:
