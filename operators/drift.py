@@ -19,12 +19,12 @@ STIRRED = ALARM // 2
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0
 """How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
 ESTABLISHED = 6 * ONE
-"""How often, in 1/1024 and fading, something was taken that is a taste of somebody's."""
+"""From how much taken on, in 1/1024 and fading, a line is a taste that can change."""
 AGE = timedelta(days=365)
 """So long without a word counts as one more choice that forgets."""
 MOST_AGED = 32
 FASTER = 4
-"""How often more all is forgotten at once when what a person takes says that their taste has changed."""
+"""How many extra times a skill forgets at once when what a person takes says that their taste has changed."""
 SAID_FASTER = 16
 """The same where they say so themselves: a third is left of what they took before."""
 
@@ -33,7 +33,7 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
     """A line's test of change after a list, in 1/1024 nat.
 
     Only lines that were sure and taken often when the test began are tested, and only by lists that offer what they
-    name among other things: what was liked three times by luck has not been a taste that could change.
+    name among other things: what was taken three times by luck was never a taste that could change.
 
     Args:
         line: as it was before the choice.
@@ -56,12 +56,12 @@ def has_shifted(line: Attribute, drift: int) -> bool:
 
 
 def away(skill: PolicySkill, now: datetime) -> int:
-    """How often more a skill forgets with an event of this time; one that begins with it forgets nothing."""
+    """How many extra times a skill forgets with an event of this time; none where the skill begins with it."""
     return aged(skill.occurred_at, now) if skill.version else 0
 
 
 def aged(last: datetime, now: datetime) -> int:
-    """How often more than once a skill forgets, since nothing was heard of the person for so long.
+    """How many extra times a skill forgets, since nothing was heard of the person for so long.
 
     >>> from datetime import UTC
     >>> aged(datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 6, 1, tzinfo=UTC))

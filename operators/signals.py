@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from schemas import Feedback, Signal
+from schemas.feedback import BEST, WORST
 
-RATED: tuple[float, float] = (1.0, 5.0)
-"""The scale of a rating that names none."""
 ENOUGH_SECONDS = 60.0
 """A longer look says no more."""
 STRONG = 0.75
@@ -62,7 +61,7 @@ class Signals:
         if weight is None or feedback.value is None:
             return weight
         if feedback.signal == Signal.RATED:
-            worst, best = feedback.scale or RATED
+            worst, best = feedback.scale or (WORST, BEST)
             return weight * (2.0 * (feedback.value - worst) / (best - worst) - 1.0)
         if feedback.signal == Signal.DWELLED:
             return weight * min(feedback.value / ENOUGH_SECONDS, 1.0)

@@ -69,8 +69,8 @@ Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(g
 class Tally(Model):
     """What one event did to the counts of a skill's lines.
 
-    `aged` more times than once everything is forgotten where the person was away for long. `drift` is what each line's
-    test of change stands at now.
+    Where the person was away for long, everything is forgotten `aged` extra times. `drift` is where each line's test of
+    change stands now.
 
     In this order: lines from before counts get those of `begun`; every line but those that a person stated forgets,
     `count -= count // forget`; then `lines` are added, and `places` to what a line has gained. Lines that the event
@@ -88,7 +88,9 @@ class Tally(Model):
         exclude_if=is_nothing,
         description="By how many places, in 1/1024, a line lifted what was taken, by the skill alone.",
     )
-    aged: int = Field(default=0, ge=0, le=256, exclude_if=is_nothing, description="How often more `forget` is applied.")
+    aged: int = Field(
+        default=0, ge=0, le=256, exclude_if=is_nothing, description="How many extra times `forget` is applied."
+    )
     drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_nothing
     )

@@ -11,7 +11,6 @@ from .conditions import Condition, equals, given, where
 from .fields import DomainField, Identifier, UserIdField
 from .items import Candidate
 
-MAX_SIGNALS = 64
 WORST, BEST = 1.0, 5.0
 """The scale of a rating that tells none."""
 

@@ -200,7 +200,7 @@ class Counting:
             verdicts: what a model's verdicts add, by line.
             habits: what is added to each question about how they decide.
             weight: which part of a choice it counts for, in 1/1024.
-            aged: how often more everything is forgotten, since nothing was heard for long.
+            aged: how many extra times everything is forgotten, since nothing was heard for long.
             tests_change: whether it is a choice from a list, which tells whether a line still holds.
         """
         before, verdicts = self.skill.attributes, verdicts or {}
