@@ -47,6 +47,15 @@ def _short(name: str) -> str:
     return name if len(name) <= MAX_ID_CHARS else f"{name[: MAX_ID_CHARS - 17]}-{derived_id(name)[:16]}"
 
 
+def in_words(statement: Statement) -> str:
+    """What a statement says, such as `avoids horror (genre)`."""
+    if statement.over is not None:
+        # The value that an attribute's id ends with.
+        return f"wants {statement.value} instead of {statement.over.split(':', 2)[-1]} ({statement.dimension})"
+    verb = "avoids" if statement.stance is Stance.AVOIDS else "prefers"
+    return f"{verb} {statement.value} ({statement.dimension})"
+
+
 def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tuple[Statement, ...]:
     """The statements of a skill that say something at this moment, in this session."""
     return tuple(

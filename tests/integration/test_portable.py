@@ -40,7 +40,7 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.store import Store
 from streams.pseudonyms import secret_of
-from streams.rights.portable import NotPortable, export, load, take_in
+from streams.rights.portable import NotPortable, Order, export, load, take_in
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import (
@@ -184,7 +184,7 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
             export(log.settings, ANN, tmp_path / "ann")
 
         harness.has_started("worker")
-        done = take_in(harness.settings, load(tmp_path / "ann"), "anna", "ann", "moved", 30, interactions=True)
+        done = take_in(harness.settings, load(tmp_path / "ann"), "anna", Order("ann", "moved"), 30, interactions=True)
 
         assert done.interactions == 3
         diff = done.diffs[DOMAIN]

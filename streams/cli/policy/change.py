@@ -13,10 +13,11 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
-from streams.cli.policy.confirm import DryRun, Yes, confirm, doubt, near
-from streams.cli.policy.reading import NoSuchVersion
+from streams.cli.policy.confirm import DryRun, Yes, confirm
 from streams.cli.policy.unvouched import gate, note_unvouched
 from streams.exceptions import StreamsError
+from streams.rights.doubt import doubt, near
+from streams.rights.reading import NoSuchVersion
 
 if TYPE_CHECKING:
     from schemas import SkillCommand, SkillDiff
@@ -272,8 +273,8 @@ def _tell(
 
 
 def _print_changes(diff: "SkillDiff", held: "Holdings") -> None:
-    from streams.cli.policy.log import change_of  # noqa: PLC0415
     from streams.cli.policy.said import changed  # noqa: PLC0415
+    from streams.rights.changes import change_of  # noqa: PLC0415
 
     for change in diff.changes:
         print(printable(change_of(change)))

@@ -8,7 +8,8 @@ from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, Domain, User, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.change import WAIT_SECONDS, Actor, Wait, signed_in
-from streams.cli.policy.confirm import DryRun, Yes, confirm, doubt
+from streams.cli.policy.confirm import DryRun, Yes, confirm
+from streams.rights.doubt import doubt
 
 if TYPE_CHECKING:
     from schemas import Receipt
@@ -51,9 +52,9 @@ def forget(
     import uuid  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    from schemas import ForgetRequest, line_of  # noqa: PLC0415
     from streams.rights.commander import Commander  # noqa: PLC0415
     from streams.rights.holdings import look  # noqa: PLC0415
+    from streams.rights.preview import forget_request, named  # noqa: PLC0415
 
     if line is not None and domain is None:
         raise typer.BadParameter("--line needs its --domain")
@@ -62,24 +63,14 @@ def forget(
     if domain is not None and everything:
         raise typer.BadParameter("--everything is every domain: leave out --domain, or --everything")
     chosen = reachable(settings(bootstrap=bootstrap))
-    request = ForgetRequest.model_validate(
-        {
-            "event_id": uuid.uuid4().hex,
-            "occurred_at": datetime.now(UTC),
-            "user_id": user,
-            "domain": domain,
-            "line": None if line is None or domain is None else line_of(user, domain, line),
-            "actor": actor or signed_in(),
-        }
-    )
+    request = forget_request(user, domain, line, actor or signed_in(), uuid.uuid4().hex, datetime.now(UTC))
     if dry_run:
         _preview(chosen, user, domain, line, as_json)
         return
     doubtful = doubt(look(chosen, user, domain, line), chosen, domain, line)
-    what = f"the line {line} of {user} in {domain}" if line else f"{user} in {domain}" if domain else f"all of {user}"
     if doubtful and yes:
         note(doubtful)
-    confirm(f"{doubtful} Forget {what}? There is no way back.".strip(), yes=yes)
+    confirm(f"{doubtful} Forget {named(user, domain, line)}? There is no way back.".strip(), yes=yes)
     with Commander(chosen, user) as commander:
         receipt = commander.forget(request, wait)
     _tell(request, receipt, wait, as_json)
@@ -88,47 +79,27 @@ def forget(
 def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None, as_json: bool) -> None:
     """Print how much each store holds of what would be forgotten."""
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.rights.holdings import count  # noqa: PLC0415
+    from streams.rights.preview import goes  # noqa: PLC0415
 
     with Stages() as stages:
-        held = count(chosen, user, lambda done, total: stages.at("topics", done, total))
+        found = goes(chosen, user, domain, line, lambda done, total: stages.at("topics", done, total))
+    held = found.held
     if doubtful := doubt(held, chosen, domain, line):
         note(doubtful)
-    if line is not None and domain is not None:
-        found = {"versions of the skill that name the line": held.versions_with(domain, line)}
-    else:
-        found = {
-            f"{kind} {name}": number
-            for kind, counted in (("topic", held.topics), ("table", held.tables))
-            for name, counts in counted.items()
-            if (number := counts.total() if domain is None else counts[domain])
-        }
     if as_json:
-        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": found,
+        counts = {each.store: each.records for each in found.stores}
+        print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": counts,
                     "unread": held.unread})  # fmt: skip
         return
     made = table(
         "store", "records", "what happens", title=printable(f"held of {user}" + (f" in {domain}" if domain else ""))
     )
-    for name, number in found.items():
-        row(made, [name, f"{number:,}", _fate(name)])
+    for each in found.stores:
+        row(made, [each.store, f"{each.records:,}", each.fate])
     console().print(made)
     if held.unread:
         note(f"not counted, because they cannot be read here: {', '.join(held.unread)}")
     note("nothing was forgotten")
-
-
-def _fate(store: str) -> str:
-    """What forgetting does to a store of a preview."""
-    from schemas import TOPICS, Receipt  # noqa: PLC0415
-
-    base = store.removeprefix("topic ")
-    topic = TOPICS.get(base) if base != store else None
-    if base == Receipt.TOPIC:
-        return "stays: it names nobody"
-    if topic is None or topic.compact or topic.retention is None:
-        return "goes"
-    return f"is read no more, and goes within {topic.retention.days} days"
 
 
 def _tell(request: Any, receipt: "Receipt | None", wait: float, as_json: bool) -> None:

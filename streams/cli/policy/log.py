@@ -7,8 +7,10 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
-from streams.cli.policy.reading import NoSuchVersion, by_domain, logged, snapshot
+from streams.cli.policy.reading import by_domain, snapshot
 from streams.cli.policy.said import all_said, changed, heard
+from streams.rights.changes import actor_of, change_of
+from streams.rights.reading import NoSuchVersion, logged
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,25 +19,7 @@ if TYPE_CHECKING:
     from schemas import Attribute, Change, Judgement, SkillDiff, Statement
 
 LAST = 20
-COMMAND = "command by "
-"""How a diff names who gave the command that it answers."""
 _HASH_CHARS = 8
-_SIGNS = {
-    "discovered": "+",
-    "reinforced": "↑",
-    "weakened": "↓",
-    "removed": "-",
-    "evicted": "-",
-    "pinned": "*",
-    "unpinned": "*",
-    "added": "+",
-    "reworded": "~",
-    "set": "=",
-    "restored": "<",
-    "forgotten": "x",
-    "shifted": "≠",
-    "faded": "↓",
-}
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
 Version = Annotated[int, typer.Argument(min=0, help="A version; 0: the seed.")]
 
@@ -116,24 +100,6 @@ def diff(user: User, first: Version, second: Version, domain: InDomain, as_json:
         print_json(_as_json(told))
     else:
         _show_difference(told, f"{user} · {domain} · version {first} to {second}")
-
-
-def actor_of(diff: "SkillDiff") -> str | None:
-    """Whose command a version answers; None for one that was learned."""
-    by = diff.reasoned_by.reasoner
-    return by.removeprefix(COMMAND) if not diff.is_contrast and by.startswith(COMMAND) else None
-
-
-def change_of(change: "Change") -> str:
-    """One change as a line: what, from which tier to which."""
-    line = f"{_SIGNS[change.kind.value]} {change.attribute_id}"
-    if change.kind.value in ("pinned", "unpinned"):
-        return f"{line} {change.kind.value}"
-    if change.before is not None and change.after == change.before:
-        return f"{line} {change.before}, {change.kind.value}"
-    if change.after is None:
-        return f"{line} {change.before}, {change.kind.value}"
-    return f"{line} {'new' if change.before is None else change.before} → {change.after}"
 
 
 def verdict_of(said: "Judgement") -> str:

@@ -79,19 +79,18 @@ def import_(
     have.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
-    from streams.rights import holdings, portable  # noqa: PLC0415
+    from streams.rights import portable  # noqa: PLC0415
+    from streams.rights.preview import comes  # noqa: PLC0415
 
     with Stages() as stages:
         bundle = portable.load(folder, stages.at)
     chosen = reachable(settings(bootstrap=bootstrap))
     user = as_user or bundle.manifest.user_id
-    held = holdings.skills(chosen, user)
-    replaced = [name for name in bundle.skills if domain in (None, name) and held.skill(name) is not None]
+    order = portable.Order(actor or signed_in(), reason)
+    replaced = comes(chosen, bundle, user, order.at, domain=domain).replaced
     if replaced:
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
-    done = portable.take_in(
-        chosen, bundle, user, actor or signed_in(), reason, wait, domain=domain, interactions=interactions
-    )
+    done = portable.take_in(chosen, bundle, user, order, wait, domain=domain, interactions=interactions)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
         print_json({"user_id": user, "interactions": done.interactions, "statements": done.statements, "diffs": diffs})

@@ -8,7 +8,8 @@ from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json
 from streams.cli.policy.log import InDomain
-from streams.cli.policy.reading import NoSuchVersion, logged, snapshot
+from streams.cli.policy.reading import snapshot
+from streams.rights.reading import NoSuchVersion, logged
 
 if TYPE_CHECKING:
     from operators.evolve.again import Again

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from streams.cli.output import printable, row, table
+from streams.rights.said import holds, what
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,28 +24,6 @@ _SIGNS = {
     "forgotten": "x",
     "restored": "<",
 }
-
-
-def what(said: "Statement") -> str:
-    """What a statement says, such as `avoids horror (genre)`."""
-    if said.over is not None:
-        return f"wants {said.value} instead of {_value_of(said.over)} ({said.dimension})"
-    verb = "avoids" if said.stance.value == "avoids" else "prefers"
-    return f"{verb} {said.value} ({said.dimension})"
-
-
-def holds(said: "Statement", shifted: int, now: datetime) -> str:
-    """For how long it holds, such as `until 2026-01-31 18:00 UTC`, and whether it is doubtful since tastes changed."""
-    parts = []
-    if said.until is not None:
-        parts.append("over" if said.until <= now else f"until {said.until:%Y-%m-%d %H:%M} UTC")
-    else:
-        parts.append("always")
-    if said.session_id is not None:
-        parts.append(f"in session {said.session_id}")
-    if said.since < shifted:
-        parts.append(f"doubtful since version {shifted}")
-    return ", ".join(parts)
 
 
 def show_said(out: "Console", skill: "PolicySkill", now: datetime | None = None) -> None:
@@ -118,8 +97,3 @@ def _show_session(out: "Console", session: "Session", now: datetime) -> None:
 
 def _for(said: "Statement") -> str:
     return "now" if said.scope.value == "now" else "this session"
-
-
-def _value_of(attribute_id: str) -> str:
-    """The value that an attribute's id ends with."""
-    return attribute_id.split(":", 2)[-1]

@@ -9,7 +9,8 @@ from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
 from streams.cli.policy.change import WAIT_SECONDS, InDomain, Wait
-from streams.cli.policy.confirm import Yes, confirm, doubt
+from streams.cli.policy.confirm import Yes, confirm
+from streams.rights.doubt import doubt
 
 if TYPE_CHECKING:
     from schemas import Correction, SkillDiff
@@ -118,8 +119,8 @@ def _tell(correction: "Correction", diff: "SkillDiff | None", chosen: "Settings"
 
 
 def _print(diff: "SkillDiff") -> None:
-    from streams.cli.policy.log import change_of  # noqa: PLC0415
     from streams.cli.policy.said import changed  # noqa: PLC0415
+    from streams.rights.changes import change_of  # noqa: PLC0415
 
     for change in diff.stated:
         print(printable(changed(change, {})))

@@ -8,10 +8,11 @@ import typer
 
 from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import console, print_json, printable, row, table
-from streams.cli.policy.reading import NoSuchVersion, UnknownUser, by_domain, logged, snapshot, unknown
+from streams.cli.policy.reading import by_domain, snapshot
 from streams.cli.policy.said import show_said
 from streams.cli.policy.unvouched import gate
 from streams.exceptions import StreamsError
+from streams.rights.reading import NoSuchVersion, UnknownUser, logged, unknown
 from streams.shown import plain
 
 if TYPE_CHECKING:

@@ -4,20 +4,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from streams.cli.output import note, printable
+from streams.rights.unvouched import told
 
 if TYPE_CHECKING:
-    from operators.vouch import Held, Vouching
+    from operators.vouch import Vouching
     from schemas import Attribute
-
-WHY = {
-    "unknown": "not known as a label or a name, and not met on enough items",
-    "long": "longer than names and labels are",
-    "signs": "with signs that names and labels seldom have",
-    "disguise": "in a spelling or with signs that names and labels never have",
-    "words": "with a word that orders have and labels seldom",
-    "order": "in the words of an order",
-    "unlisted": "neither on the operator's list nor met on enough items",
-}
 
 
 def gate() -> "Vouching":
@@ -38,8 +29,3 @@ def note_unvouched(lines: "Iterable[Attribute]", vouching: "Vouching") -> None:
                 f"skill and no prompt has it, unless a line of the file in SAGER_VOUCHED says\n"
                 f"  {line.dimension}: {printable(line.value)}"
             )
-
-
-def told(held: "Held") -> str:
-    """Why a value is held back, in words."""
-    return WHY[held.value]

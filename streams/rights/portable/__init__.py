@@ -5,9 +5,23 @@ DIR/topics/TOPIC.jsonl       one record per line, for each topic with records of
 DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot, or TABLE.parquet
 """
 
+from streams.rights.portable.archive import pack, unpack
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.export import export
-from streams.rights.portable.importing import Bundle, Imported, load, take_in
+from streams.rights.portable.importing import Bundle, Imported, Order, load, take_in
 from streams.rights.portable.manifest import Manifest
+from streams.rights.portable.said import statements_of
 
-__all__ = ["Bundle", "Imported", "Manifest", "NotPortable", "export", "load", "take_in"]
+__all__ = [
+    "Bundle",
+    "Imported",
+    "Manifest",
+    "NotPortable",
+    "Order",
+    "export",
+    "load",
+    "pack",
+    "statements_of",
+    "take_in",
+    "unpack",
+]

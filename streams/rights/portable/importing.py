@@ -50,6 +50,37 @@ class Bundle:
     manifest: Manifest
     skills: dict[str, PolicySkill]
 
+    def chosen(self, domain: str | None) -> list[PolicySkill]:
+        """The skill of this domain, or all of them."""
+        return [skill for name, skill in self.skills.items() if domain in (None, name)]
+
+    def nothing_of(self, domain: str | None) -> str:
+        """Why there is nothing to import."""
+        there = ", ".join(sorted(self.skills)) or "none"
+        return f"{self.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}"
+
+
+def _anything(_: str) -> str:
+    return uuid4().hex
+
+
+@dataclass(frozen=True)
+class Order:
+    """Who imports, when, and under which event ids.
+
+    Attributes:
+        actor: who, for the log.
+        reason: why, for the log.
+        at: when, in UTC.
+        name: makes an event id of what tells one event of the import from the others. The same ids and the same moment
+            make a repeated import harmless.
+    """
+
+    actor: str
+    reason: str = ""
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    name: Callable[[str], str] = _anything
+
 
 @dataclass
 class Imported:
@@ -100,8 +131,7 @@ def take_in(
     settings: Settings,
     bundle: Bundle,
     user: str,
-    actor: str,
-    reason: str,
+    order: Order,
     seconds: float,
     *,
     domain: str | None = None,
@@ -113,8 +143,7 @@ def take_in(
         settings: the deployment.
         bundle: the result of `load`.
         user: the user who receives it.
-        actor: who imports, for the log.
-        reason: why, for the log.
+        order: who imports, and why.
         seconds: how long to wait for each command and for each correction; 0: not at all.
         domain: only this one; None: all.
         interactions: also send these, under their own event ids, so that known ones are recognised.
@@ -124,34 +153,33 @@ def take_in(
         ValidationError: the user, the actor or the reason is invalid.
         NotProduced: the broker did not accept everything.
     """
-    skills = [skill for name, skill in bundle.skills.items() if domain in (None, name)]
+    skills = bundle.chosen(domain)
     if not skills:
-        there = ", ".join(sorted(bundle.skills)) or "none"
-        raise NotPortable(f"{bundle.folder} has no skill{f' of {domain}' if domain else ''}; it has: {there}")
-    commands = [_command(skill, user, actor, reason) for skill in skills]
+        raise NotPortable(bundle.nothing_of(domain))
+    commands = [_command(skill, user, order) for skill in skills]
     done = Imported()
     if interactions:
         done.interactions = _send_interactions(settings, bundle, user, domain)
     with Commander(settings, user) as commander:
         for skill, command in zip(skills, commands, strict=True):
             done.diffs[command.domain] = commander.carry_out(command, seconds)
-            for correction in corrections_of(skill, user, datetime.now(UTC)):
+            for correction in corrections_of(skill, user, order.at, order.name):
                 if commander.carry_out(correction, seconds) is not None:
                     done.statements += len(correction.says)
     return done
 
 
-def _command(skill: PolicySkill, user: str, actor: str, reason: str) -> SkillCommand:
+def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
     return SkillCommand.model_validate(
         {
-            "event_id": uuid4().hex,
-            "occurred_at": datetime.now(UTC),
+            "event_id": order.name(f"skill {skill.domain}"),
+            "occurred_at": order.at,
             "user_id": user,
             "domain": skill.domain,
             "action": Action.IMPORT,
             "lines": skill.attributes,
-            "actor": actor,
-            "reason": reason,
+            "actor": order.actor,
+            "reason": order.reason,
         }
     )
 

@@ -1,31 +1,39 @@
 """What a person said, taken along: an import says it again, as a form would."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from uuid import uuid4
 
 from schemas import Candidate, Correction, Directive, PolicySkill, Scope, Stance, Statement
 from schemas.corrections import MAX_DIRECTIVES
 
 
-def corrections_of(skill: PolicySkill, user: str, at: datetime) -> list[Correction]:
+def statements_of(skill: PolicySkill, at: datetime) -> list[Statement]:
+    """What the person of this skill said for good and what is not over at this moment, the oldest first."""
+    return [said for said in skill.stated if said.scope is Scope.ALWAYS and (said.until is None or said.until > at)]
+
+
+def corrections_of(skill: PolicySkill, user: str, at: datetime, name: Callable[[str], str]) -> list[Correction]:
     """What the person of this skill said for good, the oldest first, as corrections of `user`.
 
     Args:
         skill: as it was exported.
         user: who receives it.
         at: the time of the import; what is over by then is left out.
+        name: makes the event id of each, of what tells it from the others.
     """
-    kept = [said for said in skill.stated if said.scope is Scope.ALWAYS and (said.until is None or said.until > at)]
+    kept = statements_of(skill, at)
     parts = (kept[begin : begin + MAX_DIRECTIVES] for begin in range(0, len(kept), MAX_DIRECTIVES))
-    return [_correction(part, user, skill.domain, at) for part in parts]
+    return [
+        _correction(part, user, skill.domain, at, name(f"said {skill.domain} {number}"))
+        for number, part in enumerate(parts)
+    ]
 
 
-def _correction(said: Sequence[Statement], user: str, domain: str, at: datetime) -> Correction:
+def _correction(said: Sequence[Statement], user: str, domain: str, at: datetime, event_id: str) -> Correction:
     items = {each.item_id: each.value for each in said if each.item_id is not None}
     return Correction.model_validate(
         {
-            "event_id": uuid4().hex,
+            "event_id": event_id,
             "occurred_at": at,
             "user_id": user,
             "domain": domain,

@@ -6,8 +6,9 @@ import pytest
 
 from operators.history import statement_steps
 from schemas import Evidence, Heard, Said, Scope, SkillDiff, Stance, Statement, StatementChange
-from streams.cli.policy.said import all_said, changed, heard, holds, what
-from streams.cli.policy.sentences import sentence, statement_sentence
+from streams.cli.policy.said import all_said, changed, heard
+from streams.rights.said import holds, what
+from streams.rights.sentences import sentence, statement_sentence
 from tests.builders import DOMAIN, NOW, USER
 
 HORROR = "avoids:preference:genre:horror"

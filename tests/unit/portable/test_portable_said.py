@@ -38,7 +38,7 @@ def heard(corrections: list[Correction]) -> PolicySkill:
 
 
 def test_what_was_said_for_good_is_said_again() -> None:
-    [correction] = corrections_of(with_stated(*SAID), "anna", LATER)
+    [correction] = corrections_of(with_stated(*SAID), "anna", LATER, str)
 
     now = heard([correction])
 
@@ -54,13 +54,13 @@ def test_what_was_said_for_good_is_said_again() -> None:
 def test_what_was_meant_for_now_or_is_over_stays_behind() -> None:
     over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
 
-    assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", LATER) == []
+    assert corrections_of(with_stated(RATHER_NOIR, CHEAPER, over), "anna", LATER, str) == []
 
 
 def test_more_than_one_form_holds_are_several() -> None:
     many = [statement(Stance.AVOIDS, f"preference:genre:g{n}", f"g{n}", n + 1) for n in range(MAX_DIRECTIVES + 3)]
 
-    corrections = corrections_of(with_stated(*many), "anna", LATER)
+    corrections = corrections_of(with_stated(*many), "anna", LATER, str)
 
     assert [len(each.says) for each in corrections] == [MAX_DIRECTIVES, 3]
     assert [each.value for each in heard(corrections).stated] == [each.value for each in many]

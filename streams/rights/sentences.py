@@ -73,7 +73,7 @@ def sentence(step: dict[str, Any]) -> str:
     """What one step did, for the person.
 
     Args:
-        step: a step as `sager policy explain --json` has it.
+        step: a step of `explained`, before it has its sentence.
     """
     if step["kind"] == "seeded":
         return _seeded(step)

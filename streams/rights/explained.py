@@ -1,0 +1,325 @@
+"""Why a line or a statement is in a skill: its steps, oldest first, each in plain values and as a sentence.
+
+The command line, the API, the console and the MCP server all tell what is made here.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from duckdb import DuckDBPyConnection
+from pydantic import BaseModel, ConfigDict
+
+from operators.evidence import is_counted, number_of
+from operators.history import Step, at_version, counted, statement_steps, steps
+from operators.vouch import Vouching
+from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement
+from streams.exceptions import StreamsError
+from streams.materializer import evidence, read
+from streams.materializer.evidence import Choice
+from streams.rights.changes import actor_of, change_of
+from streams.rights.reading import logged
+from streams.rights.said import holds, what
+from streams.rights.sentences import sentence, state, statement_sentence
+from streams.rights.unvouched import told as why_unvouched
+
+NEAREST = 5
+
+
+class UnknownLine(StreamsError, LookupError):
+    """The log of the skill has no such line."""
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Counts(_Told):
+    """How often a line was taken and was to be expected, in choices, such as `2.1`; None: it is not counted."""
+
+    taken: str | None
+    expected: str | None
+
+
+class ShownList(_Told):
+    """The list that a choice was made from; `place` is the rank of the chosen item, 1 the top."""
+
+    ranking_id: str
+    place: int
+    shown: list[str]
+    instruction: str
+    ranked_by: str | None
+    skill_version: int | None
+
+
+class SeededStep(Counts):
+    """The line came with the seed of the skill."""
+
+    kind: Literal["seeded"]
+    version: int
+    attribute_id: str
+    occurred_at: datetime
+    tier_before: None
+    tier_after: str | None
+    source: str | None
+    support: int
+    interactions_before: int
+    newest_items: dict[str, str | None]
+    sentence: str
+
+
+class MovedStep(Counts):
+    """An event or a command moved the line, or a model judged it and nothing came of that (`judged`)."""
+
+    kind: str
+    version: int
+    attribute_id: str
+    tier_before: str | None
+    tier_after: str | None
+    change: str | None
+    event_id: str
+    occurred_at: datetime
+    item_id: str | None
+    title: str | None
+    reasoner: str
+    actor: str | None
+    reason: str
+    verdict: str | None
+    quoted: str | None
+    analysis: str
+    heard: dict[str, Any] | None
+    ranking: ShownList | None
+    others_with: int | None
+    sentence: str
+
+    @property
+    def is_unrelated(self) -> bool:
+        """Whether all that happened is that a model found the choice to have nothing to do with the line."""
+        return self.kind == "judged" and self.verdict == "unrelated"
+
+
+class StatementStep(_Told):
+    """What became of a statement."""
+
+    kind: str
+    version: int
+    occurred_at: datetime
+    words: str
+    actor: str | None
+    reason: str
+    event_id: str
+    sentence: str
+
+
+class Explained(_Told):
+    """One line of a skill, explained.
+
+    Attributes:
+        attribute_id: its id.
+        domain: the domain of the skill.
+        words: what it says, such as `noir (genre)`; the newest words of one that is gone.
+        state: how sure it is now, in words.
+        now: the line as it stands; None for one that is gone.
+        counts: what it was counted by now.
+        unvouched: why no app and no model is told it, as a name; None: they are told.
+        unvouched_why: the same in words.
+        steps: what happened to it, oldest first.
+    """
+
+    attribute_id: str
+    domain: str
+    words: str
+    state: str
+    now: Attribute | None
+    counts: Counts
+    unvouched: str | None
+    unvouched_why: str | None
+    steps: list[SeededStep | MovedStep]
+
+    @property
+    def telling(self) -> list[SeededStep | MovedStep]:
+        """The steps without those in which a model found that a choice has nothing to do with the line."""
+        return [step for step in self.steps if isinstance(step, SeededStep) or not step.is_unrelated]
+
+
+class ExplainedStatement(_Told):
+    """Something that the person said, explained; `state`: for how long it holds, in words."""
+
+    statement_id: str
+    domain: str
+    words: str
+    state: str
+    now: Statement | None
+    steps: list[StatementStep]
+
+
+def explain(
+    con: DuckDBPyConnection, user: str, domain: str, attribute_id: str, vouching: Vouching, now: datetime | None = None
+) -> Explained | ExplainedStatement:
+    """Explains a line or a statement, also one that is gone or was reworded.
+
+    Args:
+        con: a connection of `read.connect`.
+        user: whose skill.
+        domain: of which domain.
+        attribute_id: the id of the line or statement.
+        vouching: decides whether models are told the line.
+        now: by which a statement's time is over or not; by default the clock's, in UTC.
+
+    Raises:
+        UnknownUser: there is no such skill.
+        UnknownLine: no version of it has this line; the message names the nearest.
+    """
+    diffs = logged(con, user, domain)
+    if statement_steps(diffs, attribute_id):
+        return _statement(diffs, attribute_id, now or datetime.now(UTC))
+    found = steps(diffs, attribute_id)
+    if not found:
+        raise UnknownLine(_unknown_line(diffs, attribute_id))
+    choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
+    lines = counted(diffs)
+    line = _line(at_version(diffs, diffs[-1].version), attribute_id)
+    held = vouching.of_line(line) if line else None
+    return Explained(
+        attribute_id=attribute_id,
+        domain=domain,
+        words=_words(diffs, attribute_id),
+        state=state(None if line is None else line.model_dump(mode="json")),
+        now=line,
+        counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
+        unvouched=None if held is None else held.value,
+        unvouched_why=None if held is None else why_unvouched(held),
+        steps=[
+            _step(_told(con, step, choices.get(step.diff.evidence.event_id)), lines.get(_place(step))) for step in found
+        ],
+    )
+
+
+def _statement(diffs: Sequence[SkillDiff], statement_id: str, now: datetime) -> ExplainedStatement:
+    found = statement_steps(diffs, statement_id)
+    skill = at_version(diffs, diffs[-1].version)
+    stands = next((said for said in skill.stated if said.statement_id == statement_id), None) if skill else None
+    last = stands or next((change.statement for _, change in reversed(found) if change.statement), None)
+    told: list[dict[str, Any]] = [
+        {
+            "version": diff.version,
+            "occurred_at": diff.occurred_at,
+            "kind": change.kind.value,
+            "words": change.statement.words if change.statement else "",
+            "actor": actor_of(diff),
+            "reason": change.reason,
+            "event_id": diff.evidence.event_id,
+        }
+        for diff, change in found
+    ]
+    return ExplainedStatement(
+        statement_id=statement_id,
+        domain=diffs[-1].domain,
+        words=what(last) if last else statement_id,
+        state=holds(stands, skill.shifted, now) if stands and skill else "it does not stand any more",
+        now=stands,
+        steps=[
+            StatementStep(
+                **each, sentence=statement_sentence(each["kind"], each["words"], each["actor"], each["reason"])
+            )
+            for each in told
+        ],
+    )
+
+
+def _place(step: Step) -> tuple[int, str]:
+    return step.diff.version, step.attribute_id
+
+
+def _step(told: dict[str, Any], line: Attribute | None) -> SeededStep | MovedStep:
+    told = told | _counts(line)
+    told = told | {"sentence": sentence(told)}
+    return SeededStep(**told) if told["kind"] == "seeded" else MovedStep(**told)
+
+
+def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[str, Any]:
+    """A step in plain values."""
+    diff, change, judged = step.diff, step.change, step.judged
+    told: dict[str, Any] = {"version": diff.version, "attribute_id": step.attribute_id}
+    if change is None and judged is None:
+        line = step.seeded
+        past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
+        titles = read.titles(con, list(newest))
+        return told | {
+            "kind": "seeded",
+            "occurred_at": diff.occurred_at,
+            "tier_before": None,
+            "tier_after": str(line.tier) if line else None,
+            "source": line.source.value if line else None,
+            "support": line.support if line else 0,
+            "interactions_before": past,
+            "newest_items": {item: title or titles.get(item) for item, title in newest.items()},
+        }
+    item = diff.evidence.item_id
+    ranking = choice and {
+        "ranking_id": choice.ranking_id,
+        "place": choice.place,
+        "shown": list(choice.shown),
+        "instruction": choice.instruction,
+        "ranked_by": choice.ranked_by,
+        "skill_version": choice.skill_version,
+    }
+    return told | {
+        "kind": "judged" if change is None else change.kind.value,
+        "tier_before": None if change is None or change.before is None else str(change.before),
+        "tier_after": None if change is None or change.after is None else str(change.after),
+        "change": None if change is None else change_of(change),
+        "event_id": diff.evidence.event_id,
+        "occurred_at": diff.occurred_at,
+        "item_id": item,
+        "title": (choice.title if choice else "") or (read.titles(con, [item]).get(item) if item else None),
+        "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
+        "actor": actor_of(diff),
+        "reason": "" if change is None else change.reason,
+        "verdict": None if judged is None else str(judged.verdict),
+        "quoted": None if judged is None or judged.quoted is None else judged.quoted.value,
+        "analysis": diff.analysis,
+        "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
+        "ranking": ranking,
+        "others_with": _others_with(diff, step.attribute_id, len(choice.shown)) if choice else None,
+    }
+
+
+def _counts(line: Attribute | None) -> dict[str, str | None]:
+    if line is None:
+        return {"taken": None, "expected": None}
+    return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
+
+
+def _others_with(diff: SkillDiff, attribute: str, shown: int) -> int | None:
+    """How many of the items that were left have what the line says; None where the counts do not tell.
+
+    A model's verdict is in the same counts.
+    """
+    if diff.tally is None or attribute not in diff.tally.lines or diff.reasoned_by.model is not None:
+        return None
+    taken, expected = diff.tally.lines[attribute]
+    return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
+
+
+def _line(skill: PolicySkill | None, attribute: str) -> Attribute | None:
+    """The line as it stands now; None for one that is gone."""
+    return next((line for line in skill.attributes if line.attribute_id == attribute), None) if skill else None
+
+
+def _words(diffs: Sequence[SkillDiff], attribute: str) -> str:
+    """What the line says: its newest words, also of one that is gone; its id where no version has them."""
+    words = attribute
+    for diff in diffs:
+        lines = [*(diff.seed or ()), *(change.discovered for change in diff.changes if change.discovered)]
+        words = next((f"{each.value} ({each.dimension})" for each in lines if each.attribute_id == attribute), words)
+    return words
+
+
+def _unknown_line(diffs: Sequence[SkillDiff], attribute: str) -> str:
+    known = {line.attribute_id for diff in diffs for line in diff.seed or ()}
+    known |= {change.attribute_id for diff in diffs for change in diff.changes}
+    known |= {change.statement_id for diff in diffs for change in diff.stated}
+    nearest = get_close_matches(attribute, sorted(known), NEAREST, 0.0)
+    return f"no version of this skill has a line {attribute!r}. The nearest: {', '.join(nearest) or 'there are none'}"
