@@ -60,6 +60,7 @@ def create(settings: Settings) -> Pipeline:
         replacer_of(settings),
         settings.evolve_mode,
         reader_of(settings),
+        settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
     )
     prior.attach(pipeline, evolve.attach(pipeline, reasoning, shadow_of(pipeline)))
     return pipeline

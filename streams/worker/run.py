@@ -8,6 +8,7 @@ from typing import Any
 
 import faust
 
+from operators.tokens import count_tokens
 from operators.understand import warm
 from streams import shutdown
 from streams.kafka import topics
@@ -58,6 +59,8 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline.items.start()
     health.starts("making the patterns of languages ready")
     warm()
+    # The tokenizer reads its table when it is first asked, for half a second: not when a group waits for this worker.
+    count_tokens("")
     health.runs(pipeline)
     metrics.LLM_BUDGET.set(settings.llm_daily_budget)
     _watch(pipeline, health)

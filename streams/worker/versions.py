@@ -100,8 +100,11 @@ class Versions:
             return
         if self._pipeline.is_acknowledged(last.source):
             return
-        diff = await self._newest_sent(event, SkillDiff.TOPIC, state.skill)
-        short = await self._newest_sent(event, SlimSkill.TOPIC, state.skill)
+        # Both ends at once: after a takeover, a partition's first choice waits for them.
+        diff, short = await asyncio.gather(
+            self._newest_sent(event, SkillDiff.TOPIC, state.skill),
+            self._newest_sent(event, SlimSkill.TOPIC, state.skill),
+        )
         found = (diff.version if diff else 0, short.version if short else 0, short.text if short else None)
         await self._send(event, self._step.unsent(state, *found))
 

@@ -1,5 +1,6 @@
 """Agent `evolve`: the only writer of skills. Read, step, ask, step with the newest, write, send (paper 2.5)."""
 
+import math
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from schemas import (
     SkillCommand,
     compound_key,
 )
+from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
 from streams.worker.forgetting import Forgetting, LogIncomplete
@@ -32,12 +34,24 @@ from streams.worker.runtime.intake import Handler, Intake
 from streams.worker.runtime.sent import Sent
 from streams.worker.versions import Versions
 
+AHEAD = 0.5
+"""Events beyond those that may ask a model, as a share of them."""
+
 
 def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> "Evolve":
     """Add the agent to the worker, with the shadow arm if there is one."""
     agent = Evolve(pipeline, reasoning, shadow)
     agent.intake.attach()
     return agent
+
+
+def under_way(settings: Settings) -> int:
+    """How many events may be worked on at once: with a model, more than may ask it, so that it is never waited with.
+
+    Before a call and after it an event is prepared and written for some hundredths of a second: it asks nobody then.
+    """
+    asks = settings.reasoner is ReasonerName.LLM
+    return settings.in_flight + (math.ceil(settings.in_flight * AHEAD) if asks else 0)
 
 
 class Evolve:
@@ -66,7 +80,7 @@ class Evolve:
             ForgetRequest.TOPIC: self._on_forget_request,
             **hearing.handlers,
         }
-        self.intake = Intake(pipeline, "evolve", handlers, settings.in_flight)
+        self.intake = Intake(pipeline, "evolve", handlers, under_way(settings))
 
     async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> str:
         """What an interaction, once it is in the profile, does to a skill that has begun; its outcome's word.

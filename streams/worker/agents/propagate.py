@@ -104,7 +104,7 @@ class Propagate:
         owner = self._owners.pop(partition, None)
         for event in dict.fromkeys([*(owner.leave() if owner else ()), *more]):
             metrics.labelled(metrics.STALE, STAGE).inc()
-            event.head.is_left = True
+            event.head.leave(event)
             self._reader.end(event)
 
     async def _owner(self, event: Taken) -> Owner:

@@ -5,6 +5,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -71,6 +72,8 @@ class Reasoning:
         replacer: who writes skills anew; None where skills evolve by diffs.
         mode: how a choice changes a skill.
         reader: who reads words that rules do not understand; None: nobody.
+        places: how many may ask at once; None: any number. Events may be under way beyond that: while some are
+            prepared or written, no place stands empty.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Reasoning:
         replacer: Replacer | None = None,
         mode: EvolveMode = EvolveMode.COUNTS,
         reader: Understands | None = None,
+        places: int | None = None,
     ) -> None:
         self.reasoner = reasoner
         self.on_failure = on_failure
@@ -88,6 +92,7 @@ class Reasoning:
         self.replacer = replacer
         self.reader = reader
         self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
+        self._places = nullcontext() if places is None else Places(places)
         self._waiting = 0
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
@@ -138,7 +143,8 @@ class Reasoning:
         delay = FIRST_WAIT_SECONDS
         while True:
             try:
-                return await ask()
+                async with self._places:
+                    return await ask()
             except ReasonerUnavailable as error:
                 metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
                 if self.on_failure is OnLlmFailure.DEAD_LETTER:
@@ -180,6 +186,34 @@ class Reasoning:
             self.touch()
             await asyncio.sleep(min(remaining, LOOK_SECONDS))
             _assert_wanted()
+
+
+class Places:
+    """So many may ask at once; the others wait for one of them, in their order. A context manager.
+
+    Args:
+        count: how many.
+
+    Raises:
+        Stale, Abandoned: a rebalance or the end has begun while the event in hand waited. It has asked nobody yet, and
+            both would wait for a call more.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._room = asyncio.Semaphore(count)
+
+    async def __aenter__(self) -> None:
+        has_to_wait = self._room.locked()
+        await self._room.acquire()
+        try:
+            if has_to_wait:
+                _assert_wanted()
+        except BaseException:
+            self._room.release()
+            raise
+
+    async def __aexit__(self, *error: object) -> None:
+        self._room.release()
 
 
 def _assert_wanted() -> None:

@@ -211,7 +211,7 @@ class KeyOrdered:
         except (Stale, Abandoned):
             # Also where its partition has not moved yet: it is not done, and must not be committed in this generation.
             self._stale.inc()
-            event.head.is_left = True
+            event.head.leave(event)
         except Exception as error:
             logger.exception("%s: %s/%s@%s", self._stage, event.topic, event.partition, event.offset)
             await self._on_error(event, error)

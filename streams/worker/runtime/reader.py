@@ -29,17 +29,27 @@ class Head:
         app: the Faust app.
         taken: the offset behind the last record that was given out.
         done: the offset up to which everything is finished; None before anything is.
-        is_left: an event was abandoned: what stands behind it comes again with it, and nothing more is done here.
+        left_at: the first offset that was abandoned: it comes again with all that stands behind it, and nothing more is
+            begun here. What stands before it, and is still under way, is done as ever.
     """
 
-    __slots__ = ("app", "done", "generation", "is_left", "pending", "taken", "tp")
+    __slots__ = ("app", "done", "generation", "left_at", "pending", "taken", "tp")
 
     def __init__(self, tp: TP, generation: int, app: Any = None) -> None:
         self.tp, self.generation, self.app = tp, generation, app
         self.taken = 0
         self.done: int | None = None
-        self.is_left = False
+        self.left_at: int | None = None
         self.pending: deque[Taken] = deque()
+
+    @property
+    def is_left(self) -> bool:
+        """Whether an event was abandoned."""
+        return self.left_at is not None
+
+    def leave(self, event: "Taken") -> None:
+        """Abandon an event."""
+        self.left_at = event.offset if self.left_at is None else min(self.left_at, event.offset)
 
 
 class Taken:
@@ -172,7 +182,7 @@ class Reader:
         head, before = event.head, len(event.head.pending)
         while head.pending and head.pending[0].is_done:
             done = head.pending.popleft()
-            if not head.is_left and not self._is_old(head):
+            if (head.left_at is None or done.offset < head.left_at) and not self._is_old(head):
                 head.done = done.offset + 1
                 for tell in self._on_done:
                     tell(done)

@@ -318,6 +318,18 @@ async def test_behind_an_abandoned_event_nothing_of_its_partition_is_acknowledge
     assert world.errors == []
 
 
+async def test_what_stands_before_an_abandoned_event_is_acknowledged_though_it_ends_later() -> None:
+    world = Run()
+    first, second, third = [await world.submit(0, name) for name in ("ann", "bob", "cem")]
+
+    await world.end(second, Abandoned())
+    await world.end(third)
+    await world.end(first)
+
+    assert world.acked[0] == [first], "and nothing behind it"
+    await asyncio.wait_for(world.reader.wait_empty(), 1)
+
+
 async def test_a_cancelled_handler_is_not_acknowledged() -> None:
     """A worker that ends in the middle of it."""
     world = Run()

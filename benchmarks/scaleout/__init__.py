@@ -1,0 +1,1 @@
+"""How far more workers do more, and what it costs when one comes or goes."""

@@ -1,0 +1,99 @@
+"""Who may ask a model: so many at once, and nobody any more once a rebalance or the end has begun."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from faust import streams as faust_streams
+
+from operators.evolve import ReasonerUnavailable, RulesReasoner
+from schemas import Contrast, PolicySkill
+from streams.settings import OnLlmFailure, Settings
+from streams.worker.agents.evolve import under_way
+from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.runtime.ordered import Abandoned
+from tests.builders import a_contrast, a_skill, an_attribute
+
+SKILL = a_skill(an_attribute("genre: noir"))
+
+
+class Slow:
+    """A reasoner that answers when it is let."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        self.asking = self.most = self.asked = 0
+        self.gate = asyncio.Event()
+        self.fails = False
+
+    async def reason(self, contrast: Contrast, skill: PolicySkill) -> Any:
+        self.asked += 1
+        self.asking += 1
+        self.most = max(self.most, self.asking)
+        try:
+            await self.gate.wait()
+        finally:
+            self.asking -= 1
+        if self.fails:
+            raise ReasonerUnavailable("timeout", "it is away")
+        return RulesReasoner().propose(contrast, skill)
+
+
+async def turns() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_so_many_ask_at_once_and_the_next_one_as_soon_as_one_has_its_answer() -> None:
+    slow = Slow()
+    reasoning = Reasoning(slow, OnLlmFailure.WAIT, places=3)
+    all_of_them = [asyncio.create_task(reasoning.reason(a_contrast(), SKILL)) for _ in range(7)]
+    await turns()
+    assert (slow.asking, slow.asked) == (3, 3)
+
+    slow.gate.set()
+    await asyncio.gather(*all_of_them)
+
+    assert (slow.most, slow.asked) == (3, 7)
+
+
+async def test_who_waited_for_a_place_while_a_rebalance_began_asks_nobody() -> None:
+    slow, flows = Slow(), [True]
+    app = SimpleNamespace(consumer_generation_id=7, flow_control=SimpleNamespace(is_active=lambda: flows[0]))
+    event = SimpleNamespace(message=SimpleNamespace(generation_id=7), app=app)
+    reasoning = Reasoning(slow, OnLlmFailure.WAIT, places=1)
+
+    async def handle() -> Any:
+        faust_streams._current_event.set(lambda: event)
+        return await reasoning.reason(a_contrast(), SKILL)
+
+    asks, waits = asyncio.create_task(handle()), asyncio.create_task(handle())
+    await turns()
+    flows[0] = False
+    slow.gate.set()
+
+    assert await asks is not None, "what was asked is finished"
+    with pytest.raises(Abandoned):
+        await waits
+    assert slow.asked == 1
+
+
+async def test_who_waits_until_an_endpoint_is_back_holds_no_place() -> None:
+    slow = Slow()
+    slow.fails = True
+    slow.gate.set()
+    reasoning = Reasoning(slow, OnLlmFailure.WAIT, places=1)
+    all_of_them = [asyncio.create_task(reasoning.reason(a_contrast(), SKILL)) for _ in range(3)]
+    await turns()
+
+    assert slow.asked == 3, "each has asked once, and pauses"
+    for each in all_of_them:
+        each.cancel()
+    await asyncio.gather(*all_of_them, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("reasoner", "expected"), [("rules", 64), ("llm", 96)])
+def test_with_a_model_more_are_under_way_than_may_ask_it(reasoner: str, expected: int) -> None:
+    assert under_way(Settings(reasoner=reasoner, in_flight=64)) == expected
