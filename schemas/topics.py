@@ -273,6 +273,8 @@ TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
 RETIRED = ("item-signals", "neighbourhoods")
 """Topics of older releases. Nobody reads or writes them any more, and what they hold of people no request to forget
 reaches: they are to be deleted."""
+FROM_APPS = ("items", "interactions", "rank-requests", "rankings", "selections", "feedback", "corrections")
+"""The topics that apps write; commands and requests to forget come from people's apps in another role."""
 WORKED_OFF = tuple(topic.base for topic in _ALL if topic.worked_off)
 """The topics that the workers' group consumes."""
 

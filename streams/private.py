@@ -19,7 +19,7 @@ from streams.exceptions import StreamsError
 FOLDER, SHARED_FOLDER, FILE = 0o700, 0o2750, 0o640
 OURS = (
     *("live.duckdb*", "sager.duckdb*", "spill", "worker", "journal", "logs", "replays", "quality*"),
-    *("pseudonyms.key*", "*.log", "*.log.1"),
+    *("pseudonyms.key*", "token", "tokens.toml", "*.log", "*.log.1"),
 )
 """What a data folder holds. One that holds anything else was not made for us alone, and is not closed as a whole."""
 

@@ -26,7 +26,9 @@ PRICED_TOKENS = 1_000_000
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 Weight = Annotated[float, Field(ge=-1, le=1)]
 
-OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID")
+CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOMAIN")
+"""What clients of the HTTP API read, which may be on another machine than the deployment."""
+OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
 """Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
 MAY_BE_EMPTY = frozenset({"prefix"})
 NEAR = 0.8
@@ -314,6 +316,32 @@ class Settings(BaseSettings):
     http_connections_per_address: int = Field(default=64, ge=1, description="Connections at once from an address.")
     http_wait_seconds: float = Field(
         default=10.0, ge=0, le=60, description="Longest wait for a worker to apply a change."
+    )
+    http_confirmation_key: SecretStr | None = Field(
+        default=None,
+        min_length=32,
+        description="Secret of confirmations, shared by servers behind one address. [each process has its own]",
+    )
+
+    mcp_hosts: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9.\-]+(,[A-Za-z0-9.\-]+)*$",
+        description="Names under which /mcp is reached, besides the loopback's, comma separated. [none]",
+    )
+    webhooks: Path | None = Field(
+        default=None, description="TOML file of the endpoints of `sager webhooks`, which holds their secrets."
+    )
+
+    console_hosts: str | None = Field(
+        default=None, description="Names, by commas, under which the console answers beside those of this machine."
+    )
+    console_metrics: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^,\s@]+(,https?://[^,\s@]+)*$",
+        description="Addresses of the processes' /metrics, comma separated, for the console's live page. [none]",
+    )
+    console_metrics_token: SecretStr | None = Field(
+        default=None, description="Token with the scope operate, where those processes ask for one."
     )
 
     metrics_host: str = Field(default="127.0.0.1", description="Where metrics and health are served.")

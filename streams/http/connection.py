@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from streams.http import metrics
 from streams.http.heads import END, FORBIDDEN, HEAD_BYTES, LINE_BYTES, body_bytes
 from streams.http.refusals import HEADERS_TOO_LARGE, MALFORMED, TARGET_TOO_LONG, TOO_SLOW, Refusal, Refused
+from streams.http.tokens import Scope
 
 LINGER_SECONDS = 5.0
 """How long a refused client may take to read its answer."""
@@ -25,11 +28,24 @@ class Bounds:
         request_seconds: from a request's first byte, or the connection's start, to the request's last byte.
         idle_seconds: how long a client may take to read what it was sent.
         body: maximum size of a body, in bytes.
+        larger: paths, as patterns, that take larger bodies, how large, and the scopes, one of which it takes.
+        knows: whether an `Authorization` is valid and has one of these scopes; only then a larger body is read.
     """
 
     request_seconds: float
     idle_seconds: float
     body: int
+    larger: tuple[tuple["re.Pattern[bytes]", int, frozenset[Scope]], ...] = ()
+    knows: Callable[[str, frozenset[Scope]], bool] = lambda *_: False
+
+    def body_of(self, target: bytes, headers: Mapping[bytes, bytes]) -> int:
+        """The maximum size of this request's body."""
+        path = target.partition(b"?")[0]
+        authorization = headers.get(b"authorization", b"").decode("latin-1")
+        for pattern, size, scopes in self.larger:
+            if pattern.fullmatch(path):
+                return size if self.knows(authorization, scopes) else self.body
+        return self.body
 
 
 class Owner(Protocol):
@@ -149,7 +165,7 @@ class Connection(asyncio.Protocol):
             if end < 0:
                 self._scanned = len(held)
                 return None
-            self._whole = end + len(END) + body_bytes(bytes(held[:end]), self._bounds.body)
+            self._whole = end + len(END) + body_bytes(bytes(held[:end]), self._bounds.body, self._bounds.body_of)
         if len(held) < self._whole:
             return None
         request = bytes(held[: self._whole])

@@ -1,9 +1,11 @@
 """Authentication and rate limits, for the API and for the server of metrics and health."""
 
+from datetime import UTC, datetime
+
 from streams.http import metrics
-from streams.http.exceptions import RateLimited, Unauthorized
+from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
 from streams.http.limits import Buckets, network_of
-from streams.http.tokens import Token, TokensFile, find
+from streams.http.tokens import Scope, Token, TokensFile, find
 from streams.settings import Settings
 
 SECONDS_A_MINUTE = 60.0
@@ -43,11 +45,39 @@ class Gate:
             metrics.AUTH_FAILURES.labels(reason).inc()
             self._or_too_often(self._failures, network_of(address), "address")
             raise Unauthorized(reason)
-        self._or_too_often(self._requests, token.sha256, "token")
+        self.count(token)
         return token
 
-    def _or_too_often(self, buckets: Buckets, key: str, by: str) -> None:
-        wait = buckets.take(key)
+    def count(self, token: Token) -> None:
+        """Counts a request of this token.
+
+        Raises:
+            RateLimited: there were too many.
+        """
+        self._or_too_often(self._requests, token.sha256, "token", token.rate)
+
+    def knows(self, authorization: str | None, scopes: frozenset[Scope]) -> bool:
+        """Whether a token is valid now and has one of these scopes, for somebody; nothing is counted."""
+        try:
+            token = _whose(self._tokens.all(), authorization)[1]
+            return token is not None and bool(token.scopes & scopes)
+        except TokensUnusable:
+            return False
+
+    def current(self, sha256: str) -> Token | None:
+        """The token with this hash, as the file has it now; None if it is there no more, or has expired.
+
+        Raises:
+            TokensUnusable: the tokens file cannot be used.
+        """
+        now = datetime.now(UTC)
+        for token in self._tokens.all():
+            if token.sha256 == sha256:
+                return None if token.expires is not None and token.expires <= now else token
+        return None
+
+    def _or_too_often(self, buckets: Buckets, key: str, by: str, rate: float | None = None) -> None:
+        wait = buckets.take(key, rate)
         if wait:
             metrics.RATE_LIMITED.labels(by).inc()
             raise RateLimited(wait)

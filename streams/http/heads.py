@@ -4,6 +4,7 @@ What two parsers could read in two ways is refused: bare line feeds, folded line
 """
 
 import re
+from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
 from streams.http.refusals import (
@@ -27,6 +28,8 @@ LINE_BYTES = 8_000
 HEADERS = 64
 """Maximum number of headers."""
 
+Larger = Callable[[bytes, Mapping[bytes, bytes]], int]
+
 END = b"\r\n\r\n"
 FORBIDDEN = re.compile(rb"[^\t\r\n\x20-\x7e]|(?<!\r)\n|\r[^\n]")
 """What no head contains: other bytes than visible ASCII, space and tab, and ends of lines that are half of one."""
@@ -41,12 +44,13 @@ _ONCE = {b"host", b"content-length", b"content-type", b"authorization", b"transf
 """Headers that are refused if they are there twice, even if both say the same."""
 
 
-def body_bytes(head: bytes, most: int) -> int:
+def body_bytes(head: bytes, most: int, larger: Larger | None = None) -> int:
     r"""The size of the body that follows this head.
 
     Args:
         head: the head without the empty line at its end.
         most: maximum size of a body.
+        larger: the maximum for a target with these headers, asked only where a body is larger than `most`.
 
     Raises:
         Refused: the head is not one that the server accepts.
@@ -55,7 +59,7 @@ def body_bytes(head: bytes, most: int) -> int:
     2
     """
     first, *lines = head.split(b"\r\n")
-    version = _check_first(first)
+    version, target = _check_first(first)
     if len(lines) > HEADERS:
         raise Refused(HEADERS_TOO_LARGE)
     headers: dict[bytes, bytes] = {}
@@ -70,11 +74,14 @@ def body_bytes(head: bytes, most: int) -> int:
     host = headers.get(b"host")
     if (host is None and version != b"0") or (host is not None and not _HOST.fullmatch(host)):
         raise Refused(MALFORMED)
-    return _length(headers, most)
+    length = _length(headers)
+    if length > most and (larger is None or length > larger(target, headers)):
+        raise Refused(BODY_TOO_LARGE)
+    return length
 
 
-def _check_first(line: bytes) -> bytes:
-    """Checks the first line, and gives the minor version."""
+def _check_first(line: bytes) -> tuple[bytes, bytes]:
+    """Checks the first line, and gives the minor version and the target."""
     if len(line) > LINE_BYTES:
         raise Refused(TARGET_TOO_LONG)
     found = _LINE.fullmatch(line)
@@ -87,7 +94,7 @@ def _check_first(line: bytes) -> bytes:
         raise Refused(METHOD)
     if not _TARGET.fullmatch(target) or not _is_utf_8(target):
         raise Refused(MALFORMED)
-    return minor
+    return minor, target
 
 
 def _is_utf_8(target: bytes) -> bool:
@@ -98,7 +105,7 @@ def _is_utf_8(target: bytes) -> bool:
     return True
 
 
-def _length(headers: dict[bytes, bytes], most: int) -> int:
+def _length(headers: dict[bytes, bytes]) -> int:
     if b"transfer-encoding" in headers:
         # Both together are how one request is smuggled in another one.
         raise Refused(MALFORMED if b"content-length" in headers else TRANSFER_ENCODING)
@@ -111,6 +118,4 @@ def _length(headers: dict[bytes, bytes], most: int) -> int:
     length = headers.get(b"content-length", b"0")
     if not _LENGTH.fullmatch(length):
         raise Refused(MALFORMED)
-    if int(length) > most:
-        raise Refused(BODY_TOO_LARGE)
     return int(length)

@@ -26,17 +26,22 @@ class Buckets:
         self._lock = threading.Lock()
         self._held = LruCache[str, tuple[float, float]](most)
 
-    def take(self, key: str) -> float:
+    def take(self, key: str, rate: float | None = None) -> float:
         """Takes a token from the key's bucket.
+
+        Args:
+            key: whose bucket.
+            rate: this key's own, in requests per second, which is also its burst where that is more.
 
         Returns:
             0 if there was one; otherwise the seconds until there is.
         """
         with self._lock:
             now = self._clock()
-            left, at = self._held.get(key) or (float(self._burst), now)
-            left = min(float(self._burst), left + max(0.0, now - at) * self._rate)
-            wait = 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+            burst, rate = (float(self._burst), self._rate) if rate is None else (max(self._burst, rate), rate)
+            left, at = self._held.get(key) or (burst, now)
+            left = min(burst, left + max(0.0, now - at) * rate)
+            wait = 0.0 if left >= 1.0 else (1.0 - left) / rate
             self._held.put(key, (left if wait else left - 1.0, now))
             return wait
 

@@ -2,6 +2,7 @@
 
 from prometheus_client import Counter, Histogram
 
+from schemas.topics import FROM_APPS
 from streams.http.refusals import REFUSALS
 
 REQUESTS = Counter(
@@ -24,10 +25,19 @@ REFUSED = Counter(
     "sager_http_refused", "Requests refused for their form or pace, and connections turned away or ended, by reason.",
     ["reason"],
 )  # fmt: skip
+EVENTS = Counter(
+    "sager_http_events", "Events that apps have sent, by topic and what became of them.", ["topic", "status"]
+)
 
 NO_ROUTE = "other"
 """The route label of unknown paths."""
+NO_TOPIC = "other"
+"""The topic label of events that name none that apps write."""
 
+for _topic in FROM_APPS:
+    for _status in ("accepted", "refused"):
+        EVENTS.labels(_topic, _status)
+EVENTS.labels(NO_TOPIC, "refused")
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
 for _by in ("token", "address", "token-share", "person-share"):

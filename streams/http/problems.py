@@ -1,19 +1,27 @@
 """Errors as problem details (RFC 9457): a status, a title and what to do; never a traceback, an id or a secret."""
 
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import orjson
-from aiohttp import web
 from pydantic import ValidationError
+from starlette.responses import Response
 
-from schemas import SkillCommand, Stated
 from streams.http.exceptions import RateLimited, Unauthorized
+from streams.http.names import names
 from streams.http.refusals import Refusal
 
 CONTENT_TYPE = "application/problem+json"
-NAMES = frozenset(SkillCommand.model_fields) | frozenset(Stated.model_fields) | {"after", "limit", "last", "user"}
-"""Names of fields that a problem may say."""
+MAX_ERRORS = 5
+_TEXTS = {
+    # Pydantic's own would quote what was sent.
+    "unknown_version": "the schema_version is not one that this release knows",
+    "off_the_scale": "the rating must lie on its scale",
+}
+
+FieldError = dict[str, str]
+"""What is wrong with a field: `field`, its path, and `what`. Values and names that are not ours are never quoted."""
 
 
 class Problem(Exception):
@@ -36,11 +44,9 @@ class Problem(Exception):
         title = HTTPStatus(self.status).phrase
         return {"type": "about:blank", "title": title, "status": self.status, "detail": str(self), **self.more}
 
-    def response(self) -> web.Response:
+    def response(self) -> Response:
         """The HTTP response."""
-        return web.Response(
-            status=self.status, body=orjson.dumps(self.body), content_type=CONTENT_TYPE, headers=self.headers
-        )
+        return Response(orjson.dumps(self.body), self.status, {**self.headers, "Content-Type": CONTENT_TYPE})
 
 
 def refused(refusal: Refusal) -> Problem:
@@ -65,14 +71,42 @@ def unauthorized(why: Unauthorized) -> Problem:
 
 def not_valid(error: ValidationError) -> Problem:
     """The response to an invalid request: which fields are wrong and why, never their values."""
-    told = error.errors(include_url=False, include_context=False, include_input=False)
-    wrong = [{"field": _place(each["loc"]), "what": each["msg"]} for each in told[:5]]
-    return Problem(422, "some fields are invalid", errors=wrong)
+    return of_fields(plain_errors(error))
 
 
-def _place(path: tuple[int | str, ...]) -> str:
+def plain_errors(error: ValidationError) -> Sequence[Mapping[str, Any]]:
+    """Pydantic's errors without what was sent."""
+    return error.errors(include_url=False, include_context=False, include_input=False)
+
+
+def of_fields(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0) -> Problem:
+    """The response to an invalid request, from pydantic's errors.
+
+    Args:
+        errors: of which only places and messages are told.
+        skipped: how many parts at the beginning of a place are not the request's own, as FastAPI's "body".
+    """
+    return Problem(422, "some fields are invalid", errors=fields_of(errors, skipped=skipped))
+
+
+def fields_of(errors: Sequence[Mapping[str, Any]], *, skipped: int = 0, whole: str = "") -> tuple[FieldError, ...]:
+    """Which fields are wrong and why, of at most five.
+
+    Args:
+        errors: pydantic's.
+        skipped: see `of_fields`.
+        whole: the field of what is wrong with all of it.
+    """
+    return tuple(
+        {"field": place(each["loc"][skipped:]) or whole, "what": _TEXTS.get(each["type"], each["msg"])}
+        for each in errors[:MAX_ERRORS]
+    )
+
+
+def place(path: tuple[int | str, ...]) -> str:
     """The path of an invalid field; a name that is not ours is left out."""
-    return ".".join(str(part) if isinstance(part, int) or part in NAMES else "?" for part in path)
+    known = names()
+    return ".".join(str(part) if isinstance(part, int) or part in known else "?" for part in path)
 
 
 def _raw(problem: Problem) -> bytes:

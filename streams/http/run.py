@@ -1,32 +1,39 @@
 """Runs `sager serve`: the API, until a signal."""
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import signal
 import ssl
-from collections.abc import Callable
-from typing import cast
-
-from aiohttp import web
 
 from streams import shutdown
-from streams.http.api import BODY_BYTES, Api
+from streams.http.api import Api
 from streams.http.api_health import ApiHealth
+from streams.http.app import application
 from streams.http.connection import Bounds
 from streams.http.connections import Connections
 from streams.http.exceptions import CannotServe, TokensUnusable
 from streams.http.gate import Gate
 from streams.http.process_health import serve as tell_health
+from streams.http.server import Server
+from streams.http.sizes import BODY_BYTES, LARGER
 from streams.http.tokens import TokensFile
 from streams.kafka.clients import client_config
 from streams.settings import Settings
 
+GC_THRESHOLDS = (100_000, 50, 100)
+"""Objects, and younger collections, before Python's collector runs; by default 700 objects."""
+
 logger = logging.getLogger("sager.http")
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, *, console: bool = False) -> None:
     """Serves until SIGTERM or SIGINT; requests in progress are answered first.
+
+    Args:
+        settings: the deployment.
+        console: whether the console is served too.
 
     Raises:
         TokensUnusable: there is no tokens file, or it is invalid.
@@ -50,10 +57,19 @@ def run(settings: Settings) -> None:
         )
     health = ApiHealth(settings, tokens)
     tell_health(settings, health)
-    asyncio.run(_serve(settings, Api(settings, Gate(tokens, settings)), health, tls))
+    asyncio.run(_serve(settings, Gate(tokens, settings), health, tls, console=console))
 
 
-async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLContext | None) -> None:
+def _collect_rarely() -> None:
+    """A large body is tens of thousands of objects, of which Python's collector would look at all, again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
+async def _serve(
+    settings: Settings, gate: Gate, health: ApiHealth, tls: ssl.SSLContext | None, *, console: bool
+) -> None:
     ended = asyncio.Event()
 
     def end() -> None:
@@ -64,59 +80,33 @@ async def _serve(settings: Settings, api: Api, health: ApiHealth, tls: ssl.SSLCo
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(name, end)
-    runner = await runner_of(api, settings)
-    connections = connections_of(runner, settings, tls)
-    try:
+    api = Api(settings, gate)
+    _collect_rarely()
+    health.asks(api.live)
+    server = Server(application(api, console=console), settings)
+    connections = connections_of(server, settings, gate, tls)
+    async with api.running():
         try:
-            await connections.listen(settings.http_host, settings.http_port)
-        except OSError as error:
-            raise CannotServe(
-                f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
-                "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
-            ) from error
-        health.serves()
-        logger.info("serving on %s:%s", settings.http_host, settings.http_port)
-        await ended.wait()
-    finally:
-        await connections.close()
-        await runner.cleanup()
+            try:
+                await connections.listen(settings.http_host, settings.http_port)
+            except OSError as error:
+                raise CannotServe(
+                    f"{settings.http_host}:{settings.http_port} is not available ({error.strerror}): set "
+                    "SAGER_HTTP_HOST and SAGER_HTTP_PORT to others"
+                ) from error
+            health.serves()
+            logger.info("serving on %s:%s", settings.http_host, settings.http_port)
+            await ended.wait()
+        finally:
+            await connections.close()
+            api.slims.end()  # streams would keep the server waiting
+            await server.close()
 
 
-async def runner_of(api: Api, settings: Settings) -> web.AppRunner:
-    """What runs the API's requests; `connections_of` brings it some."""
-    runner = web.AppRunner(
-        api.application(),
-        access_log=None,  # paths name users
-        logger=_server_logger(),
-        keepalive_timeout=settings.http_idle_seconds,
-        auto_decompress=False,
-        shutdown_timeout=settings.shutdown_seconds,
-    )
-    await runner.setup()
-    return runner
-
-
-def connections_of(runner: web.AppRunner, settings: Settings, tls: ssl.SSLContext | None = None) -> Connections:
-    """The connections of a runner that is set up."""
-    bounds = Bounds(settings.http_request_seconds, settings.http_idle_seconds, BODY_BYTES)
-    inner = cast("Callable[[], asyncio.Protocol]", runner.server)
-    return Connections(inner, bounds, settings.http_connections, settings.http_connections_per_address, tls)
-
-
-def _server_logger() -> logging.Logger:
-    """The logger of aiohttp's own errors: it says that there was one, and never what, which may quote a request."""
-    quiet = logging.getLogger("sager.http.server")
-    quiet.setLevel(logging.WARNING)
-    if not quiet.filters:
-        quiet.addFilter(_without_quotes)
-    return quiet
-
-
-def _without_quotes(record: logging.LogRecord) -> bool:
-    kind = record.exc_info[0] if record.exc_info else None
-    record.msg, record.args = "the HTTP server failed with %s", (kind.__name__ if kind else "no error",)
-    record.exc_info = record.exc_text = None
-    return True
+def connections_of(server: Server, settings: Settings, gate: Gate, tls: ssl.SSLContext | None = None) -> Connections:
+    """The connections that bring a server its requests."""
+    bounds = Bounds(settings.http_request_seconds, settings.http_idle_seconds, BODY_BYTES, LARGER, gate.knows)
+    return Connections(server.protocol, bounds, settings.http_connections, settings.http_connections_per_address, tls)
 
 
 def tls_of(settings: Settings) -> ssl.SSLContext | None:

@@ -1,6 +1,8 @@
 """The newest DuckDB snapshot, kept open between requests and reopened when a newer one has replaced it."""
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
 import duckdb
 
@@ -12,12 +14,15 @@ QUERY_MS = 10_000
 """Time limit for one query."""
 NO_FILE = (0, 0)
 
+_Result = TypeVar("_Result")
+
 _LOG = """
     SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain)
     QUALIFY row_number() OVER (PARTITION BY domain ORDER BY version DESC) <= $3
     ORDER BY domain, version
 """
 _USERS = "SELECT DISTINCT user_id FROM skills WHERE user_id > $1 ORDER BY user_id LIMIT $2"
+_BEGINNING = "SELECT DISTINCT user_id FROM skills WHERE starts_with(user_id, $1) ORDER BY user_id LIMIT $2"
 _STATUS = "SELECT published_at, newest_record_at, records FROM snapshot_info"
 
 
@@ -59,6 +64,11 @@ class Snapshot:
         with self._newest() as con:
             return [name for (name,) in con.execute(_USERS, [after, most]).fetchall()]
 
+    def beginning_with(self, text: str, most: int) -> list[str]:
+        """The ids of users with a skill that begin with this text, in order."""
+        with self._newest() as con:
+            return [name for (name,) in con.execute(_BEGINNING, [text, most]).fetchall()]
+
     def status(self) -> dict[str, object]:
         """The snapshot's time, and how many records it holds."""
         with self._newest() as con:
@@ -68,6 +78,11 @@ class Snapshot:
             "newest_record_at": None if newest is None else f"{newest.isoformat()}Z",
             "records": records,
         }
+
+    def ask(self, do: Callable[[duckdb.DuckDBPyConnection], _Result]) -> _Result:
+        """What `do` reads, by a connection of its own."""
+        with self._newest() as con:
+            return do(con)
 
     def close_outdated(self) -> None:
         """Closes an outdated file: it takes up disk space, and may hold forgotten users."""

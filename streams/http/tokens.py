@@ -42,10 +42,13 @@ class Scope(StrEnum):
     READ_USER = "read-user"
     READ_ALL = "read-all"
     CHANGE_USER = "change-user"
+    FORGET_USER = "forget-user"
+    PRODUCE = "produce"
+    READ_SLIM = "read-slim"
     OPERATE = "operate"
 
 
-OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER})
+OF_A_USER = frozenset({Scope.READ_USER, Scope.CHANGE_USER, Scope.FORGET_USER, Scope.PRODUCE, Scope.READ_SLIM})
 
 
 class Token(BaseModel):
@@ -57,6 +60,7 @@ class Token(BaseModel):
         scopes: what it permits.
         user: the user that its scopes apply to; EVERYBODY for an app that acts for all.
         expires: when it ceases to be valid.
+        rate: its own limit, in requests a second; None for that of all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -66,25 +70,30 @@ class Token(BaseModel):
     scopes: Annotated[frozenset[Scope], Field(min_length=1)]
     user: UserIdField | None = None
     expires: UtcDatetime | None = None
+    rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
 
     @model_validator(mode="after")
     def _names_its_user(self) -> Self:
         about_one = bool(self.scopes & OF_A_USER)
         if about_one is not (self.user is not None):
             raise ValueError(
-                f"read-user and change-user need a user, or {EVERYBODY!r} for all"
+                f"{', '.join(sorted(self.scopes & OF_A_USER))} need a user, or {EVERYBODY!r} for all"
                 if about_one
-                else "only read-user and change-user take a user"
+                else f"only {', '.join(sorted(OF_A_USER))} take a user"
             )
         return self
 
+    def may(self, scope: Scope, user: str) -> bool:
+        """Whether it has the scope, and for this user where the scope is about one; EVERYBODY asks for all."""
+        return scope in self.scopes and (scope not in OF_A_USER or self._is_about(user))
+
     def may_read(self, user: str) -> bool:
         """Whether it may read this user's data."""
-        return Scope.READ_ALL in self.scopes or (Scope.READ_USER in self.scopes and self._is_about(user))
+        return self.may(Scope.READ_ALL, user) or self.may(Scope.READ_USER, user)
 
     def may_change(self, user: str) -> bool:
         """Whether it may change this user's skills."""
-        return Scope.CHANGE_USER in self.scopes and self._is_about(user)
+        return self.may(Scope.CHANGE_USER, user)
 
     def _is_about(self, user: str) -> bool:
         return self.user in (EVERYBODY, user)
@@ -126,7 +135,7 @@ class TokensFile:
             found = self._path.stat()
             seen = (found.st_ino, found.st_mtime_ns, found.st_size, found.st_mode)
             if seen != self._seen:
-                self._tokens, self._wrong = (), _too_open(self._path, found.st_mode)
+                self._tokens, self._wrong = (), too_open(self._path, found.st_mode)
                 if not self._wrong:
                     self._read()
                 self._seen = seen
@@ -148,7 +157,8 @@ class TokensFile:
             self._wrong = f"{self._path}: " + "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in told[:3])
 
 
-def _too_open(path: Path, mode: int) -> str:
+def too_open(path: Path, mode: int) -> str:
+    """What is wrong with the permissions of a file of secrets; empty if nothing is."""
     if mode & _OPEN_TO_OTHERS:
         return f"{path} is readable by everybody, or writable by others than its owner: chmod 640 {path}, or 600"
     return ""
@@ -175,7 +185,9 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
 
 
-def new(name: str, scopes: Iterable[str], user: str | None, expires: datetime | None) -> tuple[str, Token]:
+def new(
+    name: str, scopes: Iterable[str], user: str | None, expires: datetime | None, rate: float | None = None
+) -> tuple[str, Token]:
     """A new token, and its entry for the tokens file.
 
     Raises:
@@ -183,7 +195,7 @@ def new(name: str, scopes: Iterable[str], user: str | None, expires: datetime | 
     """
     secret = f"sager_{secrets.token_urlsafe(RANDOM_BYTES)}"
     known: dict[str, Any] = {"name": name, "sha256": hash_of(secret), "scopes": list(scopes), "user": user}
-    return secret, Token.model_validate({**known, "expires": expires})
+    return secret, Token.model_validate({**known, "expires": expires, "rate": rate})
 
 
 def as_toml(token: Token) -> str:
@@ -196,6 +208,8 @@ def as_toml(token: Token) -> str:
     ]
     if token.user is not None:
         lines.append(f"user = {_quoted(token.user)}")
+    if token.rate is not None:
+        lines.append(f"rate = {token.rate:g}")
     if token.expires is not None:
         lines.append(f"expires = {token.expires.isoformat(timespec='seconds')}")
     return "\n".join(lines) + "\n"

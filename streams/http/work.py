@@ -1,9 +1,10 @@
-"""Runs blocking work in a bounded thread pool, of which nobody gets more than a share."""
+"""Bounds what goes on at once: places for what waits, threads for what blocks, and of both nobody more than a share."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -30,32 +31,28 @@ class Share:
     part: int
 
 
-class Threads:
-    """A thread pool with a bounded queue.
+class Places:
+    """A number of places for work that is going on, of which nobody gets more than a share.
 
     A share shrinks as places run out: whoever takes all they can leaves as many places free as they hold, and the next
-    one finds room. A share that is used up answers 429, a full queue 503.
+    one finds room. A share that is used up answers 429, no place at all 503.
 
     Args:
-        name: prefix of the threads' names.
-        threads: number of threads.
-        waiting: size of the queue.
+        room: how many there are.
     """
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, name)
-        self._room = threads + waiting
+    def __init__(self, room: int) -> None:
+        self._room = room
         self._held = Counter[Share]()
 
-    async def run(self, do: Callable[[], _Result], *shares: Share) -> _Result:
-        """The result of `do`, run in a thread.
+    def take(self, *shares: Share) -> Callable[[], None]:
+        """Takes a place, and returns what gives it back.
 
         Args:
-            do: blocks.
             shares: all of them must have room.
 
         Raises:
-            Problem: a share is used up, or the queue is full.
+            Problem: a share is used up, or there is no place.
         """
         if not self._room:
             raise Problem(503, "the server is busy: try again", {"Retry-After": BUSY_SECONDS})
@@ -69,17 +66,57 @@ class Threads:
                 )
         self._room -= 1
         self._held.update(shares)
-        work = asyncio.wrap_future(self._pool.submit(do))
 
-        def is_done(_: object) -> None:
+        def give_back() -> None:
             self._room += 1
             self._held.subtract(shares)
             for share in shares:
                 if not self._held[share]:
                     del self._held[share]
 
+        return give_back
+
+    @contextmanager
+    def taken(self, *shares: Share) -> Iterator[None]:
+        """Holds a place, as a context manager.
+
+        Raises:
+            Problem: see `take`.
+        """
+        give_back = self.take(*shares)
+        try:
+            yield
+        finally:
+            give_back()
+
+
+class Threads:
+    """A thread pool with a bounded queue; its places are those of the threads and of the queue.
+
+    Args:
+        name: prefix of the threads' names.
+        threads: number of threads.
+        waiting: size of the queue.
+    """
+
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self._pool = ThreadPoolExecutor(threads, name)
+        self._places = Places(threads + waiting)
+
+    async def run(self, do: Callable[[], _Result], *shares: Share) -> _Result:
+        """The result of `do`, run in a thread.
+
+        Args:
+            do: blocks.
+            shares: all of them must have room.
+
+        Raises:
+            Problem: a share is used up, or the queue is full.
+        """
+        give_back = self._places.take(*shares)
+        work = asyncio.wrap_future(self._pool.submit(do))
         # The thread gives its place back, not the caller, who may be cancelled earlier.
-        work.add_done_callback(is_done)
+        work.add_done_callback(lambda _: give_back())
         return await asyncio.shield(work)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from streams.exceptions import StreamsError
 from streams.settings import Settings
@@ -40,6 +40,22 @@ _CLASSES = {
     *(("decimal", "Decimal"), ("uuid", "UUID"), ("uuid", "SafeUUID"), ("pytz", "_p"), ("pytz", "_UTC")),
 }
 """Of DuckDB's values."""
+
+
+class Advice(NamedTuple):
+    """What a person can do about a query that failed, as far as it depends on where they ask; by default `sager sql`.
+
+    Attributes:
+        seconds, memory: where it took too long, or too much.
+        names: where a name is unknown.
+    """
+
+    seconds: str = "ask for less, or allow more with --seconds"
+    memory: str = "ask for less, or allow more with --memory"
+    names: str = "`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
+
+
+SQL = Advice()
 
 
 class QueryFailed(StreamsError, ValueError):
@@ -88,7 +104,7 @@ class Asked:
         """The columns' names; empty for a statement without a result."""
         self._receive("started")
         self._left = self._seconds + GRACE_SECONDS
-        return list(self._receive("columns"))
+        return [name for name, _ in self._receive("columns")]
 
     def rows(self) -> Iterator[Sequence[Any]]:
         """The rows, as they come."""
@@ -117,11 +133,11 @@ class Asked:
         began = time.monotonic()
         if not self._in.poll(max(0.0, self._left)):
             self._end()
-            raise QueryFailed(_too_long(self._seconds))
+            raise QueryFailed(too_long(self._seconds))
         try:
             kind, content = Rows(io.BytesIO(self._in.recv_bytes())).load()
         except EOFError:
-            raise QueryFailed(_died(self._end(DYING_SECONDS), self._memory_bytes)) from None
+            raise QueryFailed(died(self._end(DYING_SECONDS), self._memory_bytes)) from None
         self._left -= time.monotonic() - began
         return kind, content
 
@@ -169,15 +185,13 @@ def _answer(
 
     with contextlib.suppress(BrokenPipeError):  # nobody wants the rest
         try:
-            for kind, content in _results(settings, query, values, seconds, memory_bytes, send):
+            for kind, content in results(settings, query, values, seconds, memory_bytes, send):
                 send(kind, content)
-        except MemoryError:
-            send("failed", _too_much(memory_bytes))
         except Exception as error:  # to be told by the other process, whatever it is
-            send("failed", _told(error, seconds, memory_bytes))
+            send("failed", told(error, seconds, memory_bytes))
 
 
-def _results(
+def results(
     settings: Settings,
     query: str,
     values: Sequence[Any],
@@ -185,6 +199,23 @@ def _results(
     memory_bytes: int,
     send: Callable[[str, Any], None],
 ) -> Iterator[tuple[str, Any]]:
+    """What there is to send of a query.
+
+    That it began; its columns, as names and types; its rows in chunks, the last one empty.
+
+    For a process of its own, which it limits for good, and which has no threads yet.
+
+    Args:
+        settings: which snapshot.
+        query: one reading statement.
+        values: its parameters.
+        seconds: time limit that DuckDB looks at.
+        memory_bytes: most memory.
+        send: receives the progress meanwhile, from another thread; an OSError from it ends the process.
+
+    Raises:
+        StreamsError, MemoryError, duckdb.Error: see `told`.
+    """
     from streams.materializer import read  # noqa: PLC0415 - while the other process prepares to print
     from streams.materializer.statements import reading  # noqa: PLC0415
 
@@ -195,7 +226,7 @@ def _results(
         statement = reading(con, query)
         threading.Thread(target=_tell, args=(con, send), daemon=True).start()
         con.execute(statement, values)
-        yield "columns", [name for name, *_ in con.description or ()]
+        yield "columns", [(name, str(kind)) for name, kind, *_ in con.description or ()]
         while con.description and (chunk := con.fetchmany(CHUNK)):
             yield "rows", chunk
         yield "rows", []
@@ -233,33 +264,34 @@ def _address_space() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _told(error: Exception, seconds: float, memory_bytes: int) -> str:
+def told(error: Exception, seconds: float, memory_bytes: int, advice: Advice = SQL) -> str:
+    """What to tell a person of a query that failed within these limits."""
     if isinstance(error, StreamsError):
         return str(error)
     said = f"DuckDB says: {error}"
     if "maximum execution time" in said:
-        return _too_long(seconds)
-    if any(told in said for told in ("Out of Memory", "bad_alloc", "bad allocation")):
-        return _too_much(memory_bytes)  # DuckDB's own advice is settings that are locked
+        return too_long(seconds, advice)
+    if isinstance(error, MemoryError) or any(told in said for told in ("Out of Memory", "bad_alloc", "bad allocation")):
+        return _too_much(memory_bytes, advice)  # DuckDB's own advice is settings that are locked
     if "does not exist" in said:
-        return f"{said}\n`sager sql --list` lists tables, views and macros; `sager sql --describe NAME` lists columns"
+        return f"{said}\n{advice.names}"
     if "read-only" in said or "disabled by configuration" in said:
         return f"{said}. Only the snapshot can be read; `sager export` writes files"
     return said
 
 
-def _too_long(seconds: float) -> str:
-    return f"the query was stopped after {seconds:g} s: ask for less, or allow more with --seconds"
+def too_long(seconds: float, advice: Advice = SQL) -> str:
+    """What to tell a person of a query that took longer than this."""
+    return f"the query was stopped after {seconds:g} s: {advice.seconds}"
 
 
-def _too_much(memory_bytes: int) -> str:
-    return (
-        f"the query was stopped, because it took more than {memory_bytes / 1024**3:g} GiB of memory: ask for less, or "
-        "allow more with --memory"
-    )
+def _too_much(memory_bytes: int, advice: Advice) -> str:
+    took = f"it took more than {memory_bytes / 1024**3:g} GiB of memory"
+    return f"the query was stopped, because {took}: {advice.memory}"
 
 
-def _died(code: int, memory_bytes: int) -> str:
+def died(code: int, memory_bytes: int, advice: Advice = SQL) -> str:
+    """What to tell a person of a query whose process ended with this code, as os.waitstatus_to_exitcode has it."""
     if code in (-signal.SIGKILL, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS):
-        return f"{_too_much(memory_bytes)} ({signal.Signals(-code).name})"
+        return f"{_too_much(memory_bytes, advice)} ({signal.Signals(-code).name})"
     return f"the process that answers the query ended by itself, with {code}"

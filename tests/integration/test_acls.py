@@ -187,7 +187,7 @@ def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
     reads = {
         Role.APP: ("skill-diffs", "contrasts", "memories", "skills", "selections"),
         Role.ADVOCATE: ("interactions", "contrasts", "profiles"),
-        Role.SERVE: ("skills", "memories"),
+        Role.SERVE: ("contrasts", "memories", "selections"),
         Role.MATERIALIZER: ("profiles", "memories"),
         Role.ANALYST: ("slim-skills",),
     }
@@ -195,7 +195,7 @@ def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:
         Role.APP: ("skills", "skill-diffs", "skill-commands", "slim-skills"),
         Role.MATERIALIZER: ("skills", "skill-diffs"),
         Role.ADVOCATE: ("selections", "skills"),
-        Role.SERVE: ("selections",),
+        Role.SERVE: ("skills", "slim-skills", "skill-diffs", "global-skills"),
         Role.WORKER: ("items", "global-skills"),
     }
 

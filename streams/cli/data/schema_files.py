@@ -1,13 +1,17 @@
-"""`sager schemas export`: JSON Schemas and the AsyncAPI document, for other languages."""
+"""`sager schemas export`: JSON Schemas, the AsyncAPI and the OpenAPI document, for other languages."""
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from streams.cli.options import examples, settings
 from streams.cli.output import json_text, note, print_json
+
+DOCUMENTS = ("asyncapi.json", "openapi.json")
+_OURS = {"$schema", "asyncapi", "openapi"}
+"""Members by which a file that we wrote is known."""
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +20,12 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True, help="The events' schemas.", epilog=examples("sager schemas export --out schemas/")
     )
     group.command(
-        "export", epilog=examples("sager schemas export --out schemas/", "sager schemas export > asyncapi.json")
+        "export",
+        epilog=examples(
+            "sager schemas export --out schemas/",
+            "sager schemas export > asyncapi.json",
+            "sager schemas export --openapi > openapi.json",
+        ),
     )(export)
     app.add_typer(group, name="schemas")
 
@@ -25,18 +34,46 @@ def export(
     out: Annotated[
         Path | None, typer.Option(help="The folder for the files; made if need be.", metavar="DIR", file_okay=False)
     ] = None,
+    openapi: Annotated[bool, typer.Option("--openapi", help="Print the document of the HTTP API instead.")] = False,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Only the two documents, without a schema per topic.")
+    ] = False,
 ) -> None:
-    """Write a JSON Schema per public topic and `asyncapi.json`; without --out print the AsyncAPI document."""
-    from schemas.export import asyncapi, json_schema, public_topics  # noqa: PLC0415
-    from streams import replaced  # noqa: PLC0415
+    """Write a JSON Schema per public topic, `asyncapi.json` and `openapi.json`.
+
+    Without --out it prints the AsyncAPI document.
+    """
+    if out is None:
+        print_json(_openapi() if openapi else _asyncapi())
+        return
+    files = {} if documents else _schemas()
+    files |= dict(zip(DOCUMENTS, (_asyncapi(), _openapi()), strict=True))
+    _write(out, files)
+
+
+def _asyncapi() -> dict[str, Any]:
+    from schemas.asyncapi import asyncapi  # noqa: PLC0415
 
     chosen = settings()
-    document = asyncapi(chosen.prefix, chosen.partitions)
-    if out is None:
-        print_json(document)
-        return
+    return asyncapi(chosen.prefix, chosen.partitions)
+
+
+def _openapi() -> dict[str, Any]:
+    from streams.http.document import document  # noqa: PLC0415
+
+    return document()
+
+
+def _schemas() -> dict[str, dict[str, Any]]:
+    from schemas.export import json_schema, public_topics  # noqa: PLC0415
+
+    return {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()}
+
+
+def _write(out: Path, files: dict[str, dict[str, Any]]) -> None:
+    from streams import replaced  # noqa: PLC0415
+
     out.mkdir(parents=True, exist_ok=True)
-    files = {f"{topic.base}.schema.json": json_schema(topic) for topic in public_topics()} | {"asyncapi.json": document}
     for name in files:
         _check_older(out / name)
     for name, content in files.items():
@@ -56,5 +93,5 @@ def _check_older(file: Path) -> None:
         found = json.loads(raw)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not found.keys() & {"$schema", "asyncapi"}:
+    if not isinstance(found, dict) or not found.keys() & _OURS:
         raise NotOurs(f"{file} is no schema: name another folder with --out, or move it away")

@@ -1,7 +1,6 @@
 """`sager dead-letters`: look at what was refused, and send it again."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,10 +10,7 @@ from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 
 if TYPE_CHECKING:
-    from schemas import DeadLetter
-    from streams.operations.dead_letters.reading import Chosen, Found
     from streams.operations.dead_letters.replay import Plan
-    from streams.settings import Settings
 
 NEWEST = 20
 SHOWN_BYTES = 2_000
@@ -81,12 +77,13 @@ def list_(
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters.reading import listing  # noqa: PLC0415
+    from streams.operations.dead_letters.telling import chosen_of, place_of, summary, text_of  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
         found = listing(
             chosen,
-            _chosen(chosen, (), reason, stage, topic, since, user),
+            chosen_of(chosen, (), reason, stage, topic, moment_ms(since) if since else 0, user),
             limit,
             lambda done, total: stages.at("dead letters", done, total),
         )
@@ -98,7 +95,7 @@ def list_(
                 "by_reason": dict(found.by_reason.most_common()),
                 "replayed": len(found.replayed),
                 "forgotten": found.forgotten,
-                "letters": [_summary(each, each.letter.event_id in found.replayed) for each in found.newest],
+                "letters": [summary(each, each.letter.event_id in found.replayed) for each in found.newest],
             }
         )
         return
@@ -106,8 +103,8 @@ def list_(
     for each in found.newest:
         letter = each.letter
         told = f"{letter.reason}, replayed" if letter.event_id in found.replayed else letter.reason
-        cells = [letter.event_id, f"{each.refused_at:%Y-%m-%d %H:%M:%S}", letter.stage, told, _where(letter)]
-        row(made, [*cells, _text(letter.key, 40), letter.detail[:80]])
+        cells = [letter.event_id, f"{each.refused_at:%Y-%m-%d %H:%M:%S}", letter.stage, told, place_of(letter)]
+        row(made, [*cells, text_of(letter.key, 40), letter.detail[:80]])
     console().print(made)
     counts = ", ".join(f"{count:,} {name}" for name, count in found.by_reason.most_common())
     note(f"{found.total:,} in all: {counts or 'none'}; {len(found.replayed):,} of them replayed")
@@ -137,6 +134,7 @@ def show(
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters.reading import is_clipped, one  # noqa: PLC0415
+    from streams.operations.dead_letters.telling import place_of, text_of  # noqa: PLC0415
 
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
@@ -150,10 +148,10 @@ def show(
         ("reason", letter.reason),
         ("detail", letter.detail),
         ("stage", letter.stage),
-        ("from", _where(letter)),
+        ("from", place_of(letter)),
         ("refused", f"{found.refused_at:%Y-%m-%d %H:%M:%S} UTC"),
         ("replayed to", ", ".join(replayed) or "not replayed"),
-        ("key", _text(letter.key, 200)),
+        ("key", text_of(letter.key, 200)),
         ("value", f"{_size(letter.value)}{', clipped when it was refused' if is_clipped(letter) else ''}"),
     ):
         row(made, [name, told])
@@ -183,12 +181,14 @@ def replay(
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations.dead_letters import replay as replaying  # noqa: PLC0415
+    from streams.operations.dead_letters.telling import chosen_of  # noqa: PLC0415
 
     if not (event_ids or reason or stage or topic or since or user):
         raise typer.BadParameter("name dead letters by their ids, or choose them, as with --reason internal-error")
     chosen = reachable(settings(bootstrap=bootstrap))
+    filters = chosen_of(chosen, event_ids or (), reason, stage, topic, moment_ms(since) if since else 0, user)
     with Stages() as stages:
-        planned = replaying.plan(chosen, _chosen(chosen, event_ids or (), reason, stage, topic, since, user), stages.at)
+        planned = replaying.plan(chosen, filters, stages.at)
         sent = 0 if dry_run else replaying.replay(chosen, planned, stages.at)
     _note_what_there_is(planned.there, reason=reason, stage=stage, topic=topic)
     failed = [name for name, why in planned.hindered.items() if why is not replaying.Hindrance.DONE]
@@ -220,59 +220,8 @@ def _tell(planned: "Plan", sent: int, dry_run: bool) -> None:
         note(f"{name}: no such dead letter, or not one of those chosen")
 
 
-def _chosen(
-    chosen: "Settings",
-    ids: Sequence[str],
-    reason: Sequence[str] | None,
-    stage: Sequence[str] | None,
-    topic: Sequence[str] | None,
-    since: str | None,
-    user: str | None,
-) -> "Chosen":
-    from streams.operations.dead_letters.reading import Chosen  # noqa: PLC0415
-
-    return Chosen(
-        ids=frozenset(ids),
-        reasons=frozenset(reason or ()),
-        stages=frozenset(stage or ()),
-        topics=frozenset(name if name.startswith(chosen.prefix) else chosen.topic(name) for name in topic or ()),
-        since_ms=moment_ms(since) if since else 0,
-        user=user,
-    )
-
-
-def _summary(found: "Found", replayed: bool) -> dict[str, Any]:
-    letter = found.letter
-    return {
-        "event_id": letter.event_id,
-        "refused_at": found.refused_at,
-        "stage": letter.stage,
-        "reason": letter.reason,
-        "detail": letter.detail,
-        "source": letter.source.model_dump(mode="json"),
-        "key": _text(letter.key, 200),
-        "value_bytes": len(letter.value or b""),
-        "replayed": replayed,
-    }
-
-
-def _where(letter: "DeadLetter") -> str:
-    return f"{letter.source.topic}/{letter.source.partition}/{letter.source.offset}"
-
-
 def _size(value: bytes | None) -> str:
     return "none" if value is None else f"{len(value):,} bytes"
-
-
-def _text(value: bytes | None, most: int) -> str:
-    """A key as text; as a Python literal where it is none."""
-    if value is None:
-        return "none"
-    cut = value[:most]
-    try:
-        return cut.decode()
-    except UnicodeDecodeError:
-        return repr(cut)
 
 
 def _original(value: bytes | None) -> str:

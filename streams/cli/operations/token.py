@@ -16,6 +16,9 @@ class ScopeName(StrEnum):
     READ_USER = "read-user"
     READ_ALL = "read-all"
     CHANGE_USER = "change-user"
+    FORGET_USER = "forget-user"
+    PRODUCE = "produce"
+    READ_SLIM = "read-slim"
     OPERATE = "operate"
 
 
@@ -31,6 +34,7 @@ def register(app: typer.Typer) -> None:
 _EXAMPLES = (
     "sager token new --name console --scope read-all >> tokens.toml",
     "sager token new --name ann-app --scope read-user --scope change-user --user ann --days 90 >> tokens.toml",
+    "sager token new --name shop --scope produce --scope read-slim --user '*' --rate 2000 >> tokens.toml",
     "sager token new --name prometheus --scope operate --json",
 )
 
@@ -39,7 +43,11 @@ def new(
     name: Annotated[str, typer.Option(help="Who has it: the actor of every change made with it.", metavar="NAME")],
     scope: Annotated[list[ScopeName], typer.Option(help="What it allows; may be given again.")],
     user: Annotated[
-        str | None, typer.Option(help="The user for read-user and change-user; * is everybody.", metavar="USER")
+        str | None,
+        typer.Option(help="Whom it is about, but for read-all and operate; * is everybody.", metavar="USER"),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0.01, help="Requests a second. [SAGER_HTTP_RATE]", metavar="N")
     ] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,
@@ -51,7 +59,7 @@ def new(
     from streams.http import tokens  # noqa: PLC0415
 
     expires = None if days is None else datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
-    secret, made = tokens.new(name, [each.value for each in scope], user, expires)
+    secret, made = tokens.new(name, [each.value for each in scope], user, expires, rate)
     if as_json:
         print_json({"token": secret, "lines": tokens.as_toml(made)})
         return

@@ -5,8 +5,8 @@ operator get every topic of the registry, the materializer every topic that beco
 closed until it is named here.
 
 >>> from streams.settings import Settings
->>> [str(grant) for grant in grants(Role.SERVE, Settings())]
-['Read topic sager.skill-diffs', 'Write topic sager.skill-commands', 'Describe group sager-commands-unused']
+>>> [str(grant) for grant in grants(Role.ADVOCATE, Settings())][:3]
+['Read topic sager.skill-diffs', 'Read topic sager.receipts', 'Write topic sager.skill-commands']
 """
 
 import shlex
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from schemas.topics import TOPICS
+from schemas.topics import FROM_APPS, TOPICS
 from streams.kafka.clients import unused_group
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
@@ -29,6 +29,8 @@ class Role(StrEnum):
     MATERIALIZER = "materializer"
     ADVOCATE = "advocate"
     SERVE = "serve"
+    RIGHTS = "rights"
+    WEBHOOKS = "webhooks"
     ANALYST = "analyst"
     OPERATOR = "operator"
 
@@ -103,10 +105,7 @@ ROLES: dict[Role, Access] = {
     Role.APP: Access(
         "sends what was shown, taken and said, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
-        writes=(
-            *("items", "interactions", "rank-requests", "rankings", "selections"),
-            *("feedback", "corrections"),
-        ),
+        writes=FROM_APPS,
         joins=(f"{APP_ID}-app",),
         asks=(unused_group("slim-skills"),),
     ),
@@ -145,10 +144,23 @@ ROLES: dict[Role, Access] = {
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
-        "`sager serve`: the same for holders of a token",
-        reads=("skill-diffs",),
-        writes=("skill-commands",),
-        asks=(unused_group("commands"),),
+        "`sager serve` and `sager console`: what apps and advocates do, for holders of a token; reads skills too",
+        reads=("global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
+        writes=(*FROM_APPS, "skill-commands", "forget-requests"),
+        asks=(unused_group("commands"), unused_group("http"), unused_group("scan")),
+    ),
+    Role.RIGHTS: Access(
+        "what `sager serve` needs besides for exports, previews of forgetting, and dead letters: all that there is",
+        reads=ALL,
+        writes=("dead-letters",),
+        asks=(unused_group("scan"),),
+    ),
+    Role.WEBHOOKS: Access(
+        "`sager webhooks`: follows slim skills, and commits how far its endpoints were told",
+        reads=("slim-skills",),
+        writes=("dead-letters",),
+        joins=(f"{APP_ID}-webhooks",),
+        asks=(unused_group("scan"),),
     ),
     Role.ANALYST: Access("reads DuckDB, never Kafka"),
     Role.OPERATOR: Access(

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import count
 
 import orjson
 from confluent_kafka import Message, TopicPartition
@@ -19,6 +18,10 @@ from streams.settings import Settings
 
 REPLAYED = "sager-replayed"
 """Header of a dead letter that is on its topic again because it was replayed: where its original went."""
+
+
+Place = tuple[int, int, int]
+"""When a dead letter was refused, in milliseconds since 1970, its partition and its offset."""
 
 
 class NoSuchLetter(StreamsError, LookupError):
@@ -73,6 +76,11 @@ class Found:
     partition: int
     offset: int
     replayed_to: str | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it stands among all, in the order of time."""
+        return self.refused_ms, self.partition, self.offset
 
     @property
     def refused_at(self) -> datetime:
@@ -156,8 +164,17 @@ class Letters:
             )
 
 
-def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None) -> Listing:
+def listing(
+    settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda *_: None, before: Place | None = None
+) -> Listing:
     """The newest matching dead letters, and counts of all matching ones.
+
+    Args:
+        settings: the deployment.
+        chosen: which ones.
+        limit: how many are returned; all are counted.
+        tell: receives progress.
+        before: only return older ones than the one at this place; all are counted.
 
     Memory: the newest ones, and 100 bytes for each other.
 
@@ -166,8 +183,7 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
     """
     done = Listing()
     seen: set[str] = set()
-    kept: list[tuple[int, int, Found]] = []
-    order = count()
+    kept: list[tuple[Place, Found]] = []
     with Scanner(settings) as scanner:
         letters = Letters(settings, scanner)
         for found in letters.all(chosen.since_ms, tell):
@@ -179,12 +195,14 @@ def listing(settings: Settings, chosen: Chosen, limit: int, tell: Tell = lambda 
                 continue
             seen.add(name)
             done.by_reason[found.letter.reason] += 1
-            heapq.heappush(kept, (found.refused_ms, next(order), found))
+            if before is not None and found.place >= before:
+                continue
+            heapq.heappush(kept, (found.place, found))
             if len(kept) > limit:
                 heapq.heappop(kept)
         done.unreadable, done.forgotten, done.there = letters.unreadable, letters.forgotten, letters.there
     done.replayed &= seen
-    done.newest = [found for _, _, found in sorted(kept, reverse=True)]
+    done.newest = [found for _, found in sorted(kept, reverse=True)]
     return done
 
 

@@ -10,6 +10,7 @@ The original's partition is always right: workers re-route a record on the wrong
 be decoded before an update, like any other.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -27,6 +28,8 @@ from streams.settings import Settings
 
 REPLAY_OF = "sager-replay-of"
 """Header of a replayed record: the id of its dead letter."""
+ONE_AT_A_TIME = threading.Lock()
+"""To be held by a process in which several may ask: two replays of the same letters at once do not see each other."""
 
 FLUSH_SECONDS = 60.0
 BATCH = 100

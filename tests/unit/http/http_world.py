@@ -16,8 +16,10 @@ from operators.merge import merge, resolve_command, start
 from schemas import Action, PolicySkill, SkillDiff, encode, topic_of
 from streams.http import tokens
 from streams.http.api import Api
+from streams.http.app import application
 from streams.http.gate import Gate
-from streams.http.run import connections_of, runner_of, tls_of
+from streams.http.run import connections_of, tls_of
+from streams.http.server import Server
 from streams.local.broker import free_port
 from streams.materializer.batch import Batch
 from streams.materializer.generations import copy_and_rename
@@ -99,7 +101,11 @@ class Reply:
 
     status: int
     headers: dict[str, str]
-    text: str = field(repr=False)
+    raw: bytes = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        return self.raw.decode()
 
     @property
     def body(self) -> Any:
@@ -107,10 +113,11 @@ class Reply:
 
 
 class Served:
-    """The API on a port of its own, as a context manager."""
+    """The API on a port of its own, as a context manager; it follows topics only where there is a broker."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, follows: bool = False, console: bool = False) -> None:
         self.port = free_port()
+        self._follows, self._console = follows, console
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -130,8 +137,12 @@ class Served:
         settings = self._settings
         gate = Gate(tokens.TokensFile(settings.http_tokens or Path()), settings)
         self.api = Api(settings, gate)
-        self._runner = await runner_of(self.api, settings)
-        self._connections = connections_of(self._runner, settings, tls_of(settings))
+        app = application(self.api, console=self._console)
+        self.console = getattr(app.state, "console", None)
+        self._server = Server(app, settings)
+        self._connections = connections_of(self._server, settings, gate, tls_of(settings))
+        self._running = self.api.running(follows=self._follows)
+        await self._running.__aenter__()
         await self._connections.listen("127.0.0.1", self.port)
 
     def shrink_buffers(self) -> None:
@@ -141,7 +152,9 @@ class Served:
 
     async def _end(self) -> None:
         await self._connections.close()
-        await self._runner.cleanup()
+        self.api.slims.end()
+        await self._server.close()
+        await self._running.__aexit__(None, None, None)
 
     def ask(self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str) -> Reply:
         if token:
@@ -152,6 +165,6 @@ class Served:
         try:
             connection.request(method, path, body, headers)
             reply = connection.getresponse()
-            return Reply(reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read().decode())
+            return Reply(reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read())
         finally:
             connection.close()

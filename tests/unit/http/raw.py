@@ -46,7 +46,7 @@ class Raw:
             assert self._more(), "the answer ends before its end"
             rest = self._held.partition(b"\r\n\r\n")[2]
         self._held = rest[size:]
-        return Reply(int(first.split()[1]), headers, rest[:size].decode())
+        return Reply(int(first.split()[1]), headers, rest[:size])
 
     def is_closed(self) -> bool:
         """Waits until the server closes the connection; False if it sends something instead."""

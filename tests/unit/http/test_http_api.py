@@ -13,7 +13,7 @@ from prometheus_client import generate_latest
 from streams.http.commands import command_of
 from streams.http.problems import Problem
 from streams.http.snapshot import Snapshot
-from streams.http.tokens import Scope
+from streams.http.tokens import OF_A_USER, Scope
 from streams.settings import Settings
 from tests.unit.http.http_world import DOMAINS, USERS, VERSIONS, Served, Tokens, history, publish, published
 
@@ -123,7 +123,7 @@ def test_a_snapshot_that_was_replaced_is_closed(settings, tmp_path):
 
 @pytest.mark.parametrize("scope", list(Scope))
 def test_each_scope_is_good_for_its_own_endpoints_and_no_other(api, file, scope):
-    about = {"user": "ann"} if scope in (Scope.READ_USER, Scope.CHANGE_USER) else {}
+    about = {"user": "ann"} if scope in OF_A_USER else {}
     token = file.make(scope, **about)
 
     told = {path: api.ask(path, token).status for path in READ}

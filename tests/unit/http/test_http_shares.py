@@ -43,8 +43,8 @@ def taken(wishes):
         await asyncio.gather(*tasks)
         # All places are free again.
         assert await threads.run(lambda: True, *shares)
-        assert threads._room == PLACES
-        assert not threads._held
+        assert threads._places._room == PLACES
+        assert not threads._places._held
         threads.close()
 
     asyncio.run(run())

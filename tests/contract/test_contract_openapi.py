@@ -1,0 +1,107 @@
+"""The API's document: committed as it is, complete, and true of the routes that there are."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.routing import APIRoute
+from jsonschema import Draft202012Validator
+
+from schemas.asyncapi import asyncapi
+from streams.cli.output import json_text
+from streams.http.document import PROBLEMS, TAGS, document
+from streams.http.examples import ANSWERS, ASKED
+from streams.http.routes import ROUTERS
+from streams.http.tokens import Scope
+from tests.contract.test_contract_docs import ROOT
+
+API = ROOT / "docs" / "api"
+AGAIN = "make api, or without Node: sager schemas export --out docs/api --documents"
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, methods in document()["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+NAMES = [operation["operationId"] for _, _, operation in operations()]
+
+
+@pytest.mark.parametrize(("name", "made"), [("openapi.json", document()), ("asyncapi.json", asyncapi())])
+def test_the_committed_documents_are_current(name: str, made: dict[str, Any]) -> None:
+    committed = (API / name).read_text(encoding="utf-8")
+
+    assert committed == f"{json_text(made, 2)}\n", f"{name} is not what the code says: {AGAIN}"
+
+
+def test_every_route_of_the_api_is_in_it() -> None:
+    routes = {
+        (route.path_format, method.lower())
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    }
+
+    assert {(path, method) for path, method, _ in operations()} == routes
+
+
+def test_every_operation_says_what_it_does_who_may_and_what_goes_wrong() -> None:
+    scopes = {str(scope) for scope in Scope}
+    for path, method, operation in operations():
+        where = f"{method} {path}: see streams/http/document.py"
+        assert operation["summary"], where
+        assert not operation["summary"].endswith("."), where
+        assert "Needs " in operation["description"], where
+        assert len(operation["tags"]) == 1, where
+        assert set(operation["tags"]) <= set(TAGS), where
+        assert operation["responses"].keys() >= {*PROBLEMS, "default"}, where
+        assert {each for group in operation["security"] for each in group["bearer"]} <= scopes, where
+        for parameter in operation.get("parameters", []):
+            assert parameter.get("description"), f"{where}: {parameter['name']}"
+            assert "null" not in json.dumps(parameter["schema"].get("anyOf", [])), f"{where}: {parameter['name']}"
+
+
+def test_operations_have_names_of_their_own_that_a_program_can_have() -> None:
+    assert len(NAMES) == len(set(NAMES))
+    assert [name for name in NAMES if not re.fullmatch(r"[a-z]+(_[a-z]+)*", name)] == []
+
+
+def test_every_answer_in_json_has_a_type() -> None:
+    for path, method, operation in operations():
+        for status, response in operation["responses"].items():
+            for kind, body in response.get("content", {}).items():
+                assert body["schema"] != {}, f"{method} {path} {status} {kind}: give the route a response_model"
+        for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+            assert body["schema"].get("additionalProperties") is not True, f"{method} {path} {kind}: type the body"
+
+
+def test_every_model_has_one_name_and_every_reference_resolves() -> None:
+    schemas, responses = document()["components"]["schemas"], document()["components"]["responses"]
+    known = {
+        *(f"#/components/schemas/{name}" for name in schemas),
+        *(f"#/components/responses/{name}" for name in responses),
+    }
+    found = set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(document())))
+
+    assert [name for name in schemas if not re.fullmatch(r"[A-Z][A-Za-z0-9]+", name)] == []
+    assert found <= known
+    assert known - found <= {"#/components/schemas/Problem"}
+
+
+def test_examples_are_of_routes_that_there_are_and_fit_their_schemas() -> None:
+    assert ASKED.keys() | ANSWERS.keys() <= set(NAMES)
+    for _, _, operation in operations():
+        answers = [
+            body
+            for status, each in operation["responses"].items()
+            if status[0] == "2"
+            for body in each.get("content", {}).values()
+        ]
+        for body in (*operation.get("requestBody", {}).get("content", {}).values(), *answers):
+            if "example" in body:
+                schema = {**document(), **body["schema"]}
+                assert list(Draft202012Validator(schema).iter_errors(body["example"])) == [], operation["operationId"]

@@ -1,0 +1,120 @@
+"""A person's rights over HTTP and webhooks, with real processes: told, taken along, forgotten, told so."""
+
+import io
+import json
+import urllib.request
+import zipfile
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+import pytest
+
+from schemas import SlimSkill, subject_of
+from streams.http import tokens
+from streams.local.broker import free_port
+from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET
+from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
+from tests.webhook_receiver import SECRET, Receiver
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+USER = "https://people.example/ann b"
+PATH = "/v1/users/https%3A%2F%2Fpeople.example%2Fann%20b"
+ZIP = "application/zip"
+
+
+def ask(
+    port: int, token: str, path: str, body: bytes | dict[str, Any] | None = None, kind: str = "application/json"
+) -> tuple[int, bytes]:
+    """Status and body; status 0 where nobody answers yet."""
+    data = json.dumps(body).encode() if isinstance(body, dict) else body
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": kind}
+    asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data, headers)
+    try:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
+            return reply.status, reply.read()
+    except HTTPError as refusal:
+        with refusal:
+            return refusal.code, refusal.read()
+    except URLError:
+        return 0, b""
+
+
+def private(file: Path, text: str) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(text)
+    return file
+
+
+def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
+    token, known = tokens.new("the desk", ["read-user", "change-user", "forget-user"], "*", None)
+    folder, port, dead = harness.settings.data_dir, free_port(), free_port()
+
+    def change(user_path: str, value: str) -> None:
+        line = {"dimension": "genre", "value": value}
+        status, _ = ask(port, token, f"{user_path}/commands", {"domain": "films", "action": "add", "line": line})
+        assert status == 200
+
+    with Receiver() as shop:
+        text = f'[[endpoint]]\nname = "shop"\nurl = "{shop.url}"\nsecret = "{SECRET}"\n'
+        text += f'[[endpoint]]\nname = "down"\nurl = "http://127.0.0.1:{dead}/"\nsecret = "{SECRET}"\n'
+        hooks = private(folder / "webhooks.toml", text)
+        harness.start(
+            "serve", http_tokens=private(folder / "tokens.toml", tokens.as_toml(known)), http_port=port,
+            http_wait_seconds=60, http_rate=1000,
+        )  # fmt: skip
+        webhooks = harness.start("webhooks", "first", webhooks=hooks)
+        harness.worker()
+        harness.has_started("worker")
+        harness.until(lambda _: ask(port, "", PATH)[0] == 401, "the API to answer")
+
+        change(PATH, "film noir")
+        harness.until(lambda _: len(shop.of(CHANGED)) == 1, "the shop to be told")
+        assert shop.messages[0]["type"] == RESET
+        assert shop.of(CHANGED)[0]["user_id"] == USER
+        assert shop.of(CHANGED)[0]["likes"] == ["film noir"]
+
+        # A crash: what changes meanwhile is told after the next start, the newest only.
+        harness.kill(webhooks)
+        for value in ("westerns", "silent films"):
+            change(PATH, value)
+        change("/v1/users/bob", "opera films")
+        harness.until(lambda out: len(out.values(SlimSkill)) >= 4, "slim skills")
+        told = len(shop.messages)
+        harness.start("webhooks", "second", webhooks=hooks)
+        harness.until(lambda _: {each["user_id"] for each in shop.of(CHANGED)} == {USER, "bob"}, "both to be told")
+        own = [each for each in shop.messages[told:] if each["data"].get("user_id") == USER]
+        assert [set(each["data"]["likes"]) for each in own] == [{"film noir", "westerns", "silent films"}]
+
+        # Taken along, to another name.
+        status, packed = ask(port, token, f"{PATH}/export")
+        assert status == 200
+        with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+            assert "topics/skill-diffs.jsonl" in archive.namelist()
+            assert b"bob" not in b"".join(map(archive.read, archive.namelist()))
+        status, preview = ask(port, token, "/v1/users/anna/import", packed, ZIP)
+        assert (status, json.loads(preview)["exported_from"]) == (200, USER)
+        confirmation = json.loads(preview)["confirmation"]
+        for _ in range(2):
+            status, done = ask(port, token, f"/v1/users/anna/import?confirmation={confirmation}", packed, ZIP)
+            assert (status, json.loads(done)["skills"][0]["version"]) == (200, 1)
+        harness.until(lambda _: "anna" in {each["user_id"] for each in shop.of(CHANGED)}, "anna to be told of")
+
+        # Forgotten, and told so.
+        status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
+        told = json.loads(preview)
+        assert (status, told["known"], told["domains"]) == (200, True, ["films"])
+        assert {"topic skill-diffs", "topic slim-skills"} <= {each["store"] for each in told["goes"]}
+        asked = {"everything": True, "confirmation": told["confirmation"]}
+        status, receipt = ask(port, token, f"{PATH}/forget", asked)
+        assert (status, json.loads(receipt)["receipt"]["subject"]) == (200, subject_of(USER))
+        assert ask(port, token, f"{PATH}/forget", asked) == (status, receipt)
+        harness.until(lambda _: shop.of(FORGOTTEN) == [{"user_id": USER, "domain": "films"}], "the shop to be told so")
+        status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
+        held = {each["store"] for each in json.loads(preview)["goes"]}
+        assert held <= {"topic receipts"}, "what is left names nobody"
+    assert USER not in harness.logs()
+    assert SECRET not in harness.logs()

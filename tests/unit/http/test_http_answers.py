@@ -1,0 +1,220 @@
+"""Rankings and corrections over HTTP: a request to Kafka, the answer of a worker, and what happens without one."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from operators.steps import Evolve, State
+from operators.steps.rank import answer as ranked
+from operators.understand import understand
+from schemas import Correction, Event, Fit, Injected, Option, Question, RankedBy, RankRequest, decode, encode
+from streams.http.answers import Answers
+from streams.http.live import Held
+from streams.http.sender import Outgoing, Sender
+from streams.kafka.clients import partition_of
+from streams.settings import Settings
+from tests.builders import a_skill, item_facts
+from tests.unit.http.http_world import Reply, Served, Tokens, published
+
+A = {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"]}}
+B = {"item_id": "up", "title": "Up", "metadata": {"genres": ["Animation"]}}
+RANK = {"user_id": "ann", "domain": "films", "candidates": [A, B]}
+CORRECT = "/v1/users/ann/domains/films/corrections"
+
+
+class Worker(Sender):
+    """In place of the sender: a worker that answers at once, if it is there."""
+
+    def __init__(self, settings: Settings, answers: Answers) -> None:
+        super().__init__(settings)
+        self._answers = answers
+        self.sent: list[Event] = []
+        self.is_there = True
+
+    async def send(self, records: Any) -> None:
+        for record in records:
+            await asyncio.to_thread(self._take, record)
+
+    def _take(self, record: Outgoing) -> None:
+        base = record.topic.removeprefix("sager.")
+        event = decode({"rank-requests": RankRequest, "corrections": Correction}[base], record.value)  # type: ignore[type-var]
+        assert record.partition == partition_of("ann", Settings().partitions)
+        self.sent.append(event)
+        if self.is_there:
+            for answer in self.answers_to(event):
+                self._answers.hear(answer.TOPIC, b"", Held(encode(answer), record.partition, 0, 0))
+
+    def answers_to(self, event: Event) -> list[Event]:
+        if isinstance(event, RankRequest):
+            options = tuple(Option(attribute_id=f"preference:genre:{name}", value=name) for name in ("noir", "sci-fi"))
+            asked = Question(question_id="q1", dimension="genre", text="Which?", options=options)
+            fit = Fit(nothing=0.1, suits=True, question=asked if event.clarify else None)
+            made = ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit))
+            another = made.model_copy(update={"ranking_id": "another's"})
+            apps = made.model_copy(update={"ranked_by": RankedBy.APP, "candidates": event.candidates})
+            return [another, apps, made]
+        assert isinstance(event, Correction)
+        skill = a_skill(user_id="ann", domain="films", version=1)
+        items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]
+        effects = Evolve().correct(State(skill), event, items, understand(event, items, skill))
+        return [effects.diff] if effects.diff is not None else []
+
+
+class World:
+    """The API with such a worker behind it."""
+
+    def __init__(self, served: Served, tokens: Tokens, worker: Worker) -> None:
+        self.served, self.tokens, self.worker = served, tokens, worker
+        self.app = tokens.make("produce", "read-slim", user="*")
+        self.of_ann = tokens.make("produce", "read-slim", user="ann")
+        self.advocate = tokens.make("change-user", user="*")
+        self.reads = tokens.make("change-user", "read-user", user="ann")
+
+    def post(self, path: str, token: str, body: Any) -> Reply:
+        self.worker.sent.clear()
+        return self.served.ask(path, token, "POST", json.dumps(body).encode())
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    tokens = Tokens(tmp_path_factory.mktemp("answers"))
+    known: dict[str, Any] = {"duckdb": published(), "http_tokens": tokens.path, "http_wait_seconds": 0.3}
+    settings = Settings(**known, http_rate=10_000, http_burst=10_000)
+    with Served(settings) as served:
+        served.api.live._ready.set()
+        worker = served.api.sender = Worker(settings, served.api.answers)
+        yield World(served, tokens, worker)
+
+
+def test_a_ranking_is_waited_for_and_brings_its_question(world: World) -> None:
+    reply = world.post("/v1/rank", world.app, {**RANK, "clarify": True, "instruction": "something calm"})
+
+    assert reply.status == 200
+    assert [each["item_id"] for each in reply.body["candidates"]] == ["up", "arrival"]
+    assert reply.body["ranked_by"] == "sager"
+    assert reply.body["injected"]["slim_skill"] == "likes: animation"
+    assert reply.body["injected"]["fit"]["question"]["question_id"] == "q1"
+    [request] = world.worker.sent
+    assert isinstance(request, RankRequest)
+    assert (request.request_id, request.instruction) == (reply.body["ranking_id"], "something calm")
+
+
+def test_a_ranking_that_does_not_come_is_a_504_that_names_the_request(world: World) -> None:
+    world.worker.is_there = False
+    try:
+        reply = world.post("/v1/rank", world.app, {**RANK, "request_id": "mine"})
+    finally:
+        world.worker.is_there = True
+
+    assert (reply.status, reply.body["request_id"]) == (504, "mine")
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert world.served.api.answers._awaited == {}, "who has given up waits no more"
+
+
+def test_a_persons_token_ranks_for_that_person_only(world: World) -> None:
+    produces = world.tokens.make("produce", user="*")
+
+    assert world.post("/v1/rank", world.of_ann, RANK).status == 200
+    assert world.post("/v1/rank", world.of_ann, {**RANK, "user_id": "bob"}).status == 403
+    assert world.post("/v1/rank", produces, RANK).status == 403
+    assert world.worker.sent == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"candidates": []}, {"candidates": [A] * 101}, {"domain": "A B"}, {"actor": "me"}, {"clarify": 1}],
+)
+def test_a_request_that_is_none_is_refused(world: World, wrong: dict[str, Any]) -> None:
+    reply = world.post("/v1/rank", world.app, {**RANK, **wrong})
+
+    assert (reply.status, world.worker.sent) == (422, [])
+    assert reply.body["errors"][0]["field"] in (*wrong, "?")
+
+
+def test_candidates_are_distinct(world: World) -> None:
+    reply = world.post("/v1/rank", world.app, {**RANK, "candidates": [A, A]})
+
+    assert (reply.status, reply.body["errors"][0]["what"]) == (422, "the candidates must have distinct item_ids")
+
+
+def test_a_correction_tells_what_was_understood(world: World) -> None:
+    reply = world.post(CORRECT, world.advocate, {"text": "no animation please", "items": [A, B]})
+
+    assert (reply.status, reply.body["carried_out"], reply.body["understood"]) == (200, True, True)
+    assert [(each["says"], each["scope"]) for each in reply.body["stated"]] == [("avoids animation (genre)", "always")]
+    assert (reply.body["version"], "diff" in reply.body) == (2, False), "who may not read is not told the lines"
+    by_form = {"says": [{"stance": "prefers", "dimension": "genre", "value": "sci-fi"}], "answers": "q1"}
+    reply = world.post(CORRECT, world.reads, by_form)
+    assert reply.body["diff"]["event_id"] == reply.body["event_id"]
+    assert [each["says"] for each in reply.body["stated"]] == ["prefers sci-fi (genre)"]
+
+
+def test_words_that_say_nothing_known_are_told_to(world: World) -> None:
+    reply = world.post(CORRECT, world.advocate, {"text": "bla"})
+    assert (reply.status, reply.body["understood"], reply.body["stated"]) == (200, False, [])
+
+    reply = world.post(CORRECT, world.advocate, {"text": "my wife hates sci-fi"})
+    assert (reply.body["understood"], reply.body["why"]) == (False, "about somebody else")
+
+
+def test_what_is_not_to_be_remembered_is_not_even_sent(world: World) -> None:
+    reply = world.post(CORRECT, world.advocate, {"text": "do not remember this: horror"})
+
+    assert (reply.status, reply.body["why"], reply.body["carried_out"]) == (200, "not-remembered", False)
+    assert world.worker.sent == []
+
+
+def test_a_correction_that_no_worker_answers_is_kept(world: World) -> None:
+    world.worker.is_there = False
+    try:
+        reply = world.post(CORRECT, world.advocate, {"text": "no horror"})
+    finally:
+        world.worker.is_there = True
+
+    assert (reply.status, reply.body) == (202, {"event_id": world.worker.sent[0].event_id, "carried_out": False})
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, ""),
+        ({"suits": ["arrival"]}, ""),
+        ({"text": "a", "user_id": "bob"}, "user_id"),
+        ({"text": "a", "language": "!"}, "language"),
+    ],
+)
+def test_a_correction_that_says_nothing_is_refused(world: World, body: dict[str, Any], field: str) -> None:
+    reply = world.post(CORRECT, world.advocate, body)
+
+    assert (reply.status, reply.body["errors"][0]["field"], world.worker.sent) == (422, field, [])
+    assert world.post("/v1/users/bob/domains/films/corrections", world.reads, {"text": "a"}).status == 403
+
+
+def test_nobody_waits_while_answers_are_not_followed(world: World) -> None:
+    world.served.api.live._ready.clear()
+    try:
+        for path, token, body in (("/v1/rank", world.app, RANK), (CORRECT, world.advocate, {"text": "no horror"})):
+            assert (world.post(path, token, body).status, world.worker.sent) == (503, [])
+    finally:
+        world.served.api.live._ready.set()
+
+
+def test_a_record_without_the_hint_is_not_decoded() -> None:
+    asked: list[str] = []
+
+    def is_it(found: RankRequest) -> bool:
+        asked.append(found.request_id)
+        return False
+
+    async def waits() -> None:
+        answers, envelope = Answers(1), {"event_id": "e", "occurred_at": "2026-01-01T00:00:00Z"}
+        with answers.expect(RankRequest, "ann", is_it, 'a"b'):
+            for name in ('a"b', "other"):
+                event = RankRequest.model_validate({**RANK, **envelope, "request_id": name})
+                answers.hear(RankRequest.TOPIC, b"", Held(encode(event), 0, 0, 0))
+
+    asyncio.run(waits())
+    assert asked == ['a"b']

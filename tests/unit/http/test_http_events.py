@@ -1,0 +1,341 @@
+"""Events over HTTP: what is taken, what is refused, what Kafka gets, and what is told of a batch before it is sent."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas import TOPICS, BadRecord, decode, encode
+from schemas.topics import FROM_APPS
+from streams.http.forms import MAX_EVENTS
+from streams.http.intake import Batch
+from streams.http.problems import Problem
+from streams.http.sender import Outgoing
+from streams.kafka.clients import partition_of
+from streams.settings import Settings
+from tests.unit.http.http_world import Reply, Served, Tokens, published
+from tests.unit.http.raw import Raw
+
+NOW = datetime.now(UTC)
+A = {"item_id": "arrival", "title": "Arrival", "metadata": {"genres": ["Sci-Fi"], "year": 2016}}
+B = {"item_id": "up", "title": "Up", "metadata": {"genres": ["Animation"]}}
+
+
+class Kafka:
+    """In place of the sender: keeps what it is given, or fails."""
+
+    def __init__(self) -> None:
+        self.sent: list[Outgoing] = []
+        self.is_there = True
+
+    async def send(self, records: list[Outgoing]) -> None:
+        if not self.is_there:
+            raise Problem(503, "send the same again")
+        self.sent += records
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+class World:
+    """The API with a Kafka of ours behind it."""
+
+    def __init__(self, served: Served, tokens: Tokens, kafka: Kafka) -> None:
+        self.served, self.kafka, self.tokens = served, kafka, tokens
+        self.token = tokens.make("produce", user="*")
+        self.of_ann = tokens.make("produce", user="ann")
+        self.reader = tokens.make("read-all")
+
+    def send(self, *events: Any, token: str = "", path: str = "/v1/events") -> Reply:
+        self.kafka.sent.clear()
+        body = json.dumps({"events": events}).encode()
+        return self.served.ask(path, token or self.token, "POST", body)
+
+    def lint(self, *events: Any) -> list[dict[str, Any]]:
+        reply = self.send(*events, path="/v1/events/lint")
+        assert (reply.status, self.kafka.sent) == (200, [])
+        results: list[dict[str, Any]] = reply.body["results"]
+        return results
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    folder: Path = tmp_path_factory.mktemp("events")
+    tokens = Tokens(folder)
+    settings = Settings(duckdb=published(), http_tokens=tokens.path, http_rate=10_000, http_burst=10_000)
+    with Served(settings) as served:
+        kafka: Any = Kafka()
+        served.api.sender = kafka
+        yield World(served, tokens, kafka)
+
+
+def an_event(topic: str, event_id: str = "e1", **more: Any) -> dict[str, Any]:
+    known = {"event_id": event_id, "occurred_at": NOW.isoformat(), "user_id": "ann", **more}
+    return {"topic": topic, "event": {name: value for name, value in known.items() if value is not None}}
+
+
+def a_ranking(name: str = "r1", *items: Any, **more: Any) -> dict[str, Any]:
+    shown = list(items) or [A, B]
+    return an_event("rankings", f"of-{name}", domain="films", ranking_id=name, candidates=shown, **more)
+
+
+def a_selection(name: str = "r1", item: str | None = "arrival", **more: Any) -> dict[str, Any]:
+    return an_event("selections", f"from-{name}", ranking_id=name, item_id=item, **more)
+
+
+def test_events_reach_kafka_as_the_pipeline_writes_them(world: World) -> None:
+    item = an_event("items", "i", user_id=None, domain="films", item=A)
+    reply = world.send(a_ranking(), a_selection(user_id="bob"), item)
+
+    assert (reply.status, reply.body["accepted"], reply.body["refused"]) == (200, 3, 0)
+    assert [each["status"] for each in reply.body["results"]] == ["accepted"] * 3
+    ranking, selection, entry = world.kafka.sent
+    for each, base, key in (
+        (ranking, "rankings", "ann"),
+        (selection, "selections", "bob"),
+        (entry, "items", "arrival"),
+    ):
+        event = decode(TOPICS[base].model, each.value)
+        assert (each.topic, each.key) == (f"sager.{base}", key.encode())
+        assert each.value == encode(event), "the same event is the same record, whoever sends it"
+        assert each.partition == partition_of(key, Settings().partitions)
+
+
+def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: World) -> None:
+    ahead = (NOW + timedelta(hours=1)).isoformat()
+    deep = {"item_id": "a", "metadata": {"secret": [[[[[[1]]]]]]}}
+    bad = [
+        a_ranking("r2", {"item_id": "x" * 300, "secret-name": 1}),
+        an_event("rankings", "secret-3", domain="SECRET", ranking_id="r", candidates=[A, A]),
+        an_event("skills", "e4"),
+        {"topic": "selections"},
+        "secret-5",
+        a_selection("r6", occurred_at=ahead),
+        a_selection("r7", schema_version=77),
+        an_event("feedback", "e8", domain="films", item=A, signal="rated", value=99),
+        an_event("feedback", "e9", domain="films", item=deep, signal="liked"),
+    ]  # fmt: skip
+    reply = world.send(a_selection(), *bad)
+
+    results = reply.body["results"]
+    assert (reply.status, reply.body["accepted"], reply.body["refused"]) == (200, 1, len(bad))
+    assert len(world.kafka.sent) == 1
+    told = [[each["field"] for each in result["errors"]] for result in results[1:]]
+    assert told[0][0] == "candidates.0.item_id"
+    assert told[1] == ["domain"]
+    assert told[2:] == [
+        ["topic"],
+        [""],
+        [""],
+        ["occurred_at"],
+        ["schema_version"],
+        ["event"],
+        ["item.metadata"],
+    ]
+    errors = json.dumps([result["errors"] for result in results[1:]])
+    assert "secret" not in errors.lower()
+    assert "99" not in errors
+    assert "77" not in errors
+
+
+def test_an_event_of_a_batch_counts_once_by_its_id(world: World) -> None:
+    other = a_selection(item="up")
+    reply = world.send(a_selection(), a_selection(), other, a_selection(user_id="bob"))
+
+    assert [each["status"] for each in reply.body["results"]] == ["accepted", "accepted", "refused", "accepted"]
+    assert reply.body["results"][2]["errors"] == [
+        {"field": "event_id", "what": "another event of this batch has the same id"}
+    ]
+    assert [each.key for each in world.kafka.sent] == [b"ann", b"bob"]
+
+
+def test_a_persons_token_sends_that_persons_events_and_nobody_elses(world: World) -> None:
+    item = an_event("items", "i", user_id=None, domain="films", item=A)
+    reply = world.send(a_selection(), a_selection("r2", user_id="bob"), item, token=world.of_ann)
+
+    assert [each["status"] for each in reply.body["results"]] == ["accepted", "refused", "refused"]
+    assert [each["errors"][0]["field"] for each in reply.body["results"][1:]] == ["user_id", "topic"]
+    assert [each.key for each in world.kafka.sent] == [b"ann"]
+    assert world.send(a_selection(), token=world.reader).status == 403
+    assert world.send(a_selection(), token=world.reader, path="/v1/events/lint").status == 403
+    assert world.kafka.sent == []
+
+
+def test_an_outage_says_that_the_batch_may_be_sent_again_as_it_is(world: World) -> None:
+    world.kafka.is_there = False
+    try:
+        reply = world.send(a_selection())
+    finally:
+        world.kafka.is_there = True
+
+    assert (reply.status, reply.body["detail"]) == (503, "send the same again")
+    assert world.send(a_selection()).body["accepted"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 400),
+        (b"[]", 422),
+        (b"{}", 422),
+        (b'{"events": []}', 422),
+        (b'{"events": {}}', 422),
+        (b'{"events": [], "more": 1}', 422),
+        (b'{"events": [{"topic": "items", "topic": "selections", "event": {}}]}', 400),
+        (b'{"events": [{"topic": "items", "event": {"event_id": "a", "event_id": "b"}}]}', 400),
+        (b'{"events": [NaN]}', 400),
+        (b'{"events": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", 400),
+        (json.dumps({"events": [0] * (MAX_EVENTS + 1)}).encode(), 422),
+        (b'{"events": [' + b"[]," * 100_000 + b"0]}", 400),
+    ],
+)
+def test_what_is_no_batch_is_refused_whole(world: World, body: bytes, status: int) -> None:
+    for path in ("/v1/events", "/v1/events/lint"):
+        assert world.served.ask(path, world.token, "POST", body).status == status
+
+
+@pytest.mark.parametrize(
+    ("scope", "bytes_", "status"),
+    [("produce", 2**20 + 1, 413), ("produce", 2**20, None), ("read-slim", 2**15, 413), ("", 2**15, 413)],
+)
+def test_a_body_of_a_mebibyte_is_for_those_whose_token_may_send_it(
+    world: World, scope: str, bytes_: int, status: int | None
+) -> None:
+    bearer = f"Authorization: Bearer {world.tokens.make(scope, user='*')}\r\n" if scope else ""
+    with Raw(world.served.port) as raw:
+        raw.send(f"POST /v1/events HTTP/1.1\r\nHost: a\r\n{bearer}Content-Length: {bytes_}\r\n\r\n".encode())
+        if status is None:
+            raw.send(b"x" * bytes_)
+            status = 415
+        reply = raw.reply()
+    assert reply is not None
+    assert reply.status == status
+
+
+def test_a_batch_of_the_most_events_is_taken(world: World) -> None:
+    reply = world.send(*(a_selection(f"r{n}") for n in range(MAX_EVENTS)))
+
+    assert (reply.body["accepted"], len(world.kafka.sent)) == (MAX_EVENTS, MAX_EVENTS)
+
+
+def test_lint_tells_what_a_batch_will_teach_by_the_steps_themselves(world: World) -> None:
+    choice, ranking, late, bare, unknown = world.lint(
+        a_selection(),
+        a_ranking("r1", A, {**B, "genre": "Animation"}, instruction="mail me at ann@example.org"),
+        a_selection("r9"),
+        a_ranking("r3", {"item_id": "x"}),
+        an_event("feedback", "f", domain="films", item=A, signal="shared"),
+    )
+
+    assert choice["teaches"] == [
+        "a choice (1 item taken in place 1, 1 left): speaks for genre sci-fi, era 2010s, year 2016 releases"
+    ]
+    assert (
+        ranking["teaches"][0] == "waits for the selection that names it, which teaches what was taken against 1 other"
+    )
+    assert any("instruction" in each and "e-mail" in each for each in ranking["warnings"])
+    assert any("does not know genre" in each for each in ranking["warnings"])
+    assert late["teaches"][0].startswith("joins with the ranking that it names, which is not here")
+    assert bare["warnings"] == ["the item has no metadata: there is nothing to learn from"]
+    assert "no weight is set" in unknown["warnings"][0]
+
+
+@pytest.mark.parametrize("name", ["items", "candidates"])
+@pytest.mark.parametrize("value", [5, "abc", {"a": 1}, [5]])
+def test_lint_reads_a_list_only_where_the_contract_has_one(world: World, name: str, value: Any) -> None:
+    [told] = world.lint(an_event("selections", ranking_id="r", item_id="up", **{name: value}))
+
+    assert [line for line in told["warnings"] if line.startswith(f"the contract does not know {name}: dropped")]
+
+
+def test_lint_names_dead_letters_repeats_and_people_who_speak(world: World) -> None:
+    not_shown, again, nothing, said, other, forgets = world.lint(
+        a_selection("r1", "nope"),
+        a_ranking("r1"),
+        a_selection("r2", None, none_taken=True),
+        an_event("corrections", "c1", domain="films", text="no animation please", items=[A, B]),
+        an_event("corrections", "c2", domain="films", text="my wife hates sci-fi"),
+        an_event("corrections", "c3", domain="films", text="do not remember this: horror"),
+    )[0:6]
+
+    assert "not-in-ranking" in not_shown["warnings"][0]
+    assert again["teaches"]
+    assert nothing["teaches"][0].startswith("joins with")
+    assert said["teaches"] == ["said by the person: the person avoids animation (genre), always"]
+    assert other["warnings"] == ["tells of somebody else's taste: nothing is learned of this person"]
+    assert forgets["warnings"] == ["the person asks us not to remember this: nothing is learned from it"]
+
+
+def test_lint_tells_which_metadata_no_parser_reads_and_why_an_event_is_refused(world: World) -> None:
+    odd = {"item_id": "a", "metadata": {"genres": ["Drama"], "colour of the box": "red\u202e"}}
+    unread, refused = world.lint(an_event("interactions", domain="films", item=odd), an_event("items"))
+
+    assert unread["warnings"] == ["the parser movietv reads nothing from the metadata key colour of the box"]
+    assert unread["teaches"] == ["a visit, counted in the history that a skill begins with: genre drama"]
+    assert (refused["teaches"], [each["field"] for each in refused["errors"]]) == ([], ["domain", "item"])
+
+
+def test_lint_reads_so_many_words_and_says_when_it_stops(world: World) -> None:
+    said = [
+        an_event(
+            "corrections", f"c{n}", domain="films", text=f"no animation please, {n} " + "and so on " * 150, items=[B]
+        )
+        for n in range(10)
+    ]
+    results = world.lint(*said)
+
+    unread = [any("not read" in warning for warning in each["warnings"]) for each in results]
+    assert unread == [False] * 6 + [True] * 4
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+topics = st.sampled_from((*FROM_APPS, "skills", ""))
+names = st.sampled_from(sorted({name for base in FROM_APPS for name in TOPICS[base].model.model_fields}))
+good = st.sampled_from(
+    [
+        a_ranking(),
+        a_selection(),
+        a_selection(none_taken=True, item=None),
+        an_event("items", user_id=None, domain="films", item=A),
+        an_event("interactions", domain="films", item=B),
+        an_event("rank-requests", domain="films", request_id="q", candidates=[A], clarify=True),
+        an_event("feedback", domain="films", item=A, signal="rated", value=3, scale=[0, 10]),
+        an_event("corrections", domain="films", says=[{"stance": "avoids", "dimension": "genre", "value": "horror"}]),
+    ]
+)
+
+
+def changed(entry: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    return {"topic": entry["topic"], "event": {**entry["event"], **changes}}
+
+
+nearly_good = st.builds(changed, good, st.dictionaries(names, json_values, max_size=2))
+any_entry = json_values | st.fixed_dictionaries({"topic": topics | json_values, "event": json_values}) | nearly_good
+
+
+@given(st.lists(any_entry, max_size=6))
+def test_no_batch_raises_and_each_event_passes_as_at_a_worker(entries: list[Any]) -> None:
+    batch = Batch(lambda user: True, NOW)
+    batch.check(entries)
+
+    taken = [each for each in batch.entries if each.event is not None]
+    assert len(taken) + batch.refused == len(entries) == len(batch.entries)
+    json.dumps([each.result for each in batch.entries])
+    assert len(list(batch.records("sager.", 4))) <= len(taken)
+    for entry, each in zip(entries, batch.entries, strict=True):
+        if each.event is not None:
+            assert each.topic is not None
+            assert decode(each.topic.model, encode(each.event)) == each.event
+            assert decode(each.topic.model, json.dumps(entry["event"]).encode()) == each.event
+        elif each.topic is not None and each.errors[0]["field"] not in ("occurred_at", "event_id"):
+            with pytest.raises(BadRecord):
+                decode(each.topic.model, json.dumps(entry["event"]).encode())

@@ -1,0 +1,406 @@
+"""What people may have, over real HTTP: a line explained, forgetting and importing in two steps, arms, dead letters."""
+
+import io
+import json
+import zipfile
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic_core import to_json
+
+from schemas import DeadLetter, ForgetRequest, Position, Receipt, subject_of
+from streams.exceptions import BrokerUnreachable
+from streams.http.commands import Changes
+from streams.http.confirmations import SECONDS, Confirmations, canonical
+from streams.http.problems import Problem
+from streams.http.routes import letters, rights
+from streams.http.tokens import new
+from streams.operations.dead_letters import replay as replaying
+from streams.operations.dead_letters.reading import Found, Listing
+from streams.operations.dead_letters.replay import Hindrance, Letter, Plan
+from streams.rights import portable
+from streams.rights.holdings import Holdings
+from streams.rights.portable import archive
+from streams.rights.preview import Goes, Going
+from streams.settings import Settings
+from tests import analytics_world
+from tests.builders import NOW
+from tests.unit.http.http_world import Served, Tokens, history
+
+ZIP = {"Content-Type": "application/zip"}
+EVERYTHING = {"everything": True}
+
+
+@pytest.fixture
+def file(tmp_path):
+    return Tokens(tmp_path)
+
+
+@pytest.fixture
+def api(file, tmp_path):
+    settings = Settings(
+        duckdb=analytics_world.published(),
+        http_tokens=file.path,
+        data_dir=tmp_path,
+        http_rate=1_000,
+        http_burst=1_000,
+        bootstrap="127.0.0.1:1",
+    )
+    with Served(settings) as served:
+        yield served
+
+
+def post(api: Served, path: str, token: str, body: dict[str, Any]) -> Any:
+    return api.ask(path, token, "POST", json.dumps(body).encode())
+
+
+# --- who may
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "scope", "body"),
+    [
+        ("/v1/users/ann/domains/books/lines/x", "GET", {"read-user", "read-all"}, None),
+        ("/v1/users/ann/export", "GET", {"read-user"}, None),
+        ("/v1/users/ann/forget", "POST", {"forget-user"}, b"{}"),
+        ("/v1/users/ann/import", "POST", {"change-user"}, b"PK"),
+        ("/v1/dead-letters", "GET", {"operate"}, None),
+        ("/v1/dead-letters/x", "GET", {"operate"}, None),
+        ("/v1/dead-letters/replay", "POST", {"operate"}, b"{}"),
+        ("/v1/arms", "GET", {"operate", "read-all"}, None),
+        ("/v1/webhooks/dead-letters", "GET", {"operate"}, None),
+        ("/v1/webhooks/dead-letters/retry", "POST", {"operate"}, b'{"x": 1}'),
+    ],
+)
+def test_each_takes_its_scope_for_its_user_and_no_other(api, file, monkeypatch, path, method, scope, body):
+    def unreachable(*_: object, **__: object) -> None:
+        raise BrokerUnreachable("no Kafka")
+
+    for module, name in ((rights, "exported"), (letters, "listing"), (letters, "one")):
+        monkeypatch.setattr(module, name, unreachable)
+    for each in ("read-user", "read-all", "change-user", "forget-user", "produce", "read-slim", "operate"):
+        about = None if each in ("read-all", "operate") else "ann"
+        status = api.ask(path, file.make(each, user=about), method, body).status
+        assert (status != 403) is (each in scope), each
+        if about is not None and "/ann/" in path:
+            assert api.ask(path, file.make(each, user="bob"), method, body).status == 403
+    assert api.ask(path, "", method, body).status == 401
+
+
+# --- explaining
+
+
+def test_a_line_is_explained_as_the_command_line_does(api, file):
+    user, domain = "person-003", "books"
+    line = analytics_world.build().skills[user, domain].attributes[0]
+
+    reply = api.ask(f"/v1/users/{user}/domains/{domain}/lines/{line.attribute_id}", file.make("read-all"))
+
+    assert reply.status == 200
+    assert reply.body["now"]["attribute_id"] == line.attribute_id
+    assert line.value in reply.body["words"]
+    assert [step["sentence"] for step in reply.body["steps"] if not step["sentence"]] == []
+    assert {step["version"] for step in reply.body["steps"]}
+
+
+@pytest.mark.parametrize("path", ["person-003/domains/books/lines/nothing", "person-00/domains/books/lines/x"])
+def test_what_is_not_there_is_404_and_names_nobody_else(api, file, path):
+    reply = api.ask(f"/v1/users/{path}", file.make("read-all"))
+
+    assert reply.status == 404
+    assert "person" not in reply.text
+
+
+# --- arms
+
+
+def test_arms_stand_side_by_side(api, file):
+    reply = api.ask("/v1/arms?weeks=520", file.make("read-all"))
+
+    assert reply.status == 200
+    assert reply.body["arms"]
+    assert all(0 <= each["ndcg_at_5"] <= 1 and each["choices"] > 0 for each in reply.body["arms"])
+    assert api.ask("/v1/arms?domain=nowhere", file.make("operate")).body == {"arms": [], "shadows": []}
+    assert api.ask("/v1/arms?weeks=0", file.make("operate")).status == 422
+
+
+# --- forgetting
+
+
+@pytest.fixture
+def forgets(api, monkeypatch) -> list[ForgetRequest]:
+    """What was sent; every request is carried out."""
+    sent: list[ForgetRequest] = []
+
+    def counted(_: object, user: str, domain: str | None, line: str | None) -> Goes:
+        held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
+        return Goes("", held, [Going("topic selections", 2, "goes")])
+
+    def forget(_: Changes, request: ForgetRequest) -> Receipt:
+        sent.append(request)
+        return Receipt(event_id=request.event_id, occurred_at=NOW, subject=subject_of(request.user_id))
+
+    monkeypatch.setattr(rights, "goes", counted)
+    monkeypatch.setattr(Changes, "forget", forget)
+    return sent
+
+
+def test_forgetting_takes_a_preview_and_its_confirmation(api, file, forgets):
+    token = file.make("forget-user", user="ann", name="ann's app")
+
+    preview = post(api, "/v1/users/ann/forget", token, EVERYTHING)
+    assert (preview.status, forgets) == (200, [])
+    assert preview.body["goes"] == [{"store": "topic selections", "records": 2, "fate": "goes"}]
+    assert (preview.body["known"], preview.body["domains"], preview.body["unread"]) == (True, ["books"], ["cards"])
+
+    confirmed = EVERYTHING | {"confirmation": preview.body["confirmation"]}
+    done = post(api, "/v1/users/ann/forget", token, confirmed)
+    again = post(api, "/v1/users/ann/forget", token, confirmed)
+
+    assert (done.status, done.body["carried_out"]) == (200, True)
+    assert done.body["receipt"]["subject"] == subject_of("ann")
+    assert again.body == done.body
+    assert [(each.user_id, each.domain, each.actor) for each in forgets] == [("ann", None, "ann's app")]
+
+
+@pytest.mark.parametrize("changed", [{"everything": False, "domain": "books"}, {"user": "bob"}, {"token": "other"}])
+def test_a_confirmation_is_of_one_request_of_one_token(api, file, forgets, changed):
+    token = file.make("forget-user", user="*")
+    text = post(api, "/v1/users/ann/forget", token, EVERYTHING).body["confirmation"]
+
+    user = changed.pop("user", "ann")
+    token = file.make("forget-user", user="*") if changed.pop("token", "") else token
+    reply = post(api, f"/v1/users/{user}/forget", token, EVERYTHING | changed | {"confirmation": text})
+
+    assert (reply.status, forgets) == (409, [])
+
+
+@pytest.mark.parametrize("body", [{}, {"line": "x"}, {"everything": True, "domain": "books"}, {"everything": "true"},
+                                  {"domain": ""}, {"everything": True, "more": 1}])  # fmt: skip
+def test_what_is_to_be_forgotten_must_be_said(api, file, forgets, body):
+    reply = post(api, "/v1/users/ann/forget", file.make("forget-user", user="ann"), body)
+
+    assert (reply.status, forgets) == (422, [])
+
+
+def test_a_topic_that_cannot_be_read_is_told_without_details(api, file, monkeypatch):
+    def unreachable(*_: object) -> Goes:
+        raise BrokerUnreachable("no Kafka answers at secret-host:9092")
+
+    monkeypatch.setattr(rights, "goes", unreachable)
+
+    reply = post(api, "/v1/users/ann/forget", file.make("forget-user", user="ann"), EVERYTHING)
+
+    assert (reply.status, "secret-host" in reply.text) == (503, False)
+
+
+# --- confirmations
+
+
+def confirmations(now: float = 1_000.0, **settings: Any) -> Confirmations:
+    return Confirmations(Settings(**settings), lambda: now)
+
+
+def test_servers_that_share_a_secret_take_each_others_confirmations():
+    _, token = new("app", ["forget-user"], "ann", None)
+    about, shared = canonical({"b": 1, "a": 2}), {"http_confirmation_key": "k" * 32}
+    text = confirmations(**shared).make(token, "forget ann", about).text
+
+    taken = confirmations(1_000 + SECONDS, **shared).check(text, token, "forget ann", canonical({"a": 2, "b": 1}))
+
+    assert taken.at == datetime.fromtimestamp(1_000, UTC)
+    assert taken.name() == confirmations(**shared).check(text, token, "forget ann", about).name() != taken.name("more")
+    for other in (confirmations(), confirmations(1_001 + SECONDS, **shared), confirmations(999, **shared)):
+        with pytest.raises(Problem):
+            other.check(text, token, "forget ann", about)
+
+
+def test_no_changed_confirmation_is_taken():
+    _, token = new("app", ["forget-user"], "ann", None)
+    ours = confirmations()
+    text = ours.make(token, "forget ann", b"").text
+    other = replace_token(token)
+
+    bad = [text[:-1], "", "é", "====", text[::-1], "A" * 64, text[:8] + ("A" if text[8] != "A" else "B") + text[9:]]
+    for each in bad:
+        with pytest.raises(Problem):
+            ours.check(each, token, "forget ann", b"")
+    for args in ((other, "forget ann", b""), (token, "forget bob", b""), (token, "forget ann", b"x")):
+        with pytest.raises(Problem):
+            ours.check(text, *args)
+
+
+def replace_token(token: Any) -> Any:
+    return token.model_copy(update={"sha256": "0" * 64})
+
+
+# --- importing
+
+
+def an_export(folder: Path) -> bytes:
+    """A zip file as /export answers it."""
+    skill, _ = history("ann", "books")
+    line = to_json({"partition": 0, "offset": 0, "sent_at": None, "key": "k", "value": skill})
+    (folder / "topics").mkdir(parents=True)
+    topic = portable.manifest.topic_file(folder, "skills")
+    topic.write_bytes(line + b"\n")
+    told = {"records": 1, "sha256": portable.manifest.digest_of(topic)}
+    manifest = {"user_id": "ann", "prefix": "sager.", "exported_at": NOW.isoformat(), "topics": {"skills": told}}
+    (folder / "manifest.json").write_text(json.dumps({"schema_version": 1, **manifest}))
+    out = io.BytesIO()
+    portable.pack(folder, out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def nobody_there(monkeypatch):
+    monkeypatch.setattr("streams.rights.preview.skills", lambda _, user: Holdings(user))
+
+
+def test_an_import_takes_a_preview_and_its_confirmation(api, file, tmp_path, monkeypatch, nobody_there):
+    orders = []
+
+    def take_in(_: Changes, bundle: portable.Bundle, user: str, order: portable.Order, **__: object) -> Any:
+        orders.append((bundle.manifest.user_id, user, order.actor, order.name("skill books")))
+        return portable.Imported(diffs={"books": history("ann", "books")[1][0]})
+
+    monkeypatch.setattr(Changes, "take_in", take_in)
+    token, body = file.make("change-user", user="anna", name="helper"), an_export(tmp_path / "x")
+
+    preview = api.ask("/v1/users/anna/import", token, "POST", body, **ZIP)
+    assert (preview.status, orders) == (200, [])
+    assert preview.body["exported_from"] == "ann"
+    assert preview.body["comes"] == [{"domain": "books", "lines": 3, "statements": 0, "replaces": None}]
+
+    path = f"/v1/users/anna/import?confirmation={preview.body['confirmation']}"
+    assert api.ask(path, token, "POST", an_export(tmp_path / "y") + b"\0", **ZIP).status == 409
+    done, again = (api.ask(path, token, "POST", body, **ZIP) for _ in range(2))
+
+    assert (done.status, done.body["carried_out"], done.body["skills"][0]["version"]) == (200, True, 1)
+    assert again.body == done.body
+    [(_, user, actor, name)] = orders
+    assert (user, actor, len(name)) == ("anna", "helper", 16)
+
+
+def zipped(_method: int = zipfile.ZIP_DEFLATED, **files: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", _method) as made:
+        for name, data in files.items():
+            made.writestr(name, data)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"PK\x05\x06" + bytes(18),
+        b"no zip",
+        zipped(**{"../../etc/passwd": b"x"}),
+        zipped(**{"manifest.json": b"{}"}),
+        zipped(**{"manifest.json": b"[]", "topics/skills.jsonl": b"{}"}),
+        zipped(**{f"tables/{n}.jsonl": b"" for n in range(400)}),
+        zipped(zipfile.ZIP_BZIP2, **{"manifest.json": bytes(3_000_000)}),
+        zipped(zipfile.ZIP_LZMA, **{"manifest.json": bytes(3_000_000)}),
+        zipped(**{"manifest.jsön": b""}).replace("ö".encode(), b"\xff\xff"),
+    ],
+)  # fmt: skip
+def test_a_hostile_archive_is_refused_and_leaves_nothing(api, file, body, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+
+    reply = api.ask("/v1/users/ann/import", file.make("change-user", user="ann"), "POST", body, **ZIP)
+
+    assert (reply.status, "zip file" in reply.text or "manifest" in reply.text) == (422, True)
+    assert str(tmp_path) not in reply.text
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert api.ask("/v1/users/ann/import", file.make("change-user", user="ann"), "POST", b"{}").status == 415
+
+
+def test_an_archive_that_unpacks_to_more_than_it_says_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "MAX_UNPACKED_BYTES", 100_000)
+
+    with pytest.raises(portable.NotPortable, match="more than"):
+        portable.unpack(io.BytesIO(zipped(**{"manifest.json": bytes(200_000)})), tmp_path)
+
+
+# --- exporting
+
+
+def test_an_export_comes_as_one_file_and_stays_nowhere(api, file, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+
+    def export(_: object, user: str, folder: Path) -> portable.Manifest:
+        an_export(folder)
+        return portable.Manifest.model_validate_json((folder / "manifest.json").read_text())
+
+    monkeypatch.setattr(portable, "export", export)
+
+    reply = api.ask("/v1/users/ann/export", file.make("read-user", user="ann"))
+
+    assert (reply.status, reply.headers["content-type"]) == (200, "application/zip")
+    assert sorted(zipfile.ZipFile(io.BytesIO(reply.raw)).namelist()) == ["manifest.json", "topics/skills.jsonl"]
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# --- dead letters
+
+LETTER = DeadLetter.of(
+    "evolve", Position(topic="sager.selections", partition=1, offset=7, timestamp_ms=1), "invalid", "no user", b"ann",
+    b"\xff secret", NOW,
+)  # fmt: skip
+
+
+def test_letters_are_listed_without_bytes_and_read_with_them(api, file, monkeypatch):
+    asked = []
+
+    def listing(_: object, chosen: object, limit: int, before: object = None) -> Listing:
+        asked.append((chosen, limit, before))
+        found = Found(LETTER, 1_700_000_000_000, 1, 9)
+        return Listing([found], Counter({"invalid": 3}), {LETTER.event_id}, forgotten=1)
+
+    monkeypatch.setattr(letters, "listing", listing)
+    monkeypatch.setattr(letters, "one", lambda *_: (Found(LETTER, 1, 1, 9), ["sager.selections/1/8"]))
+    token = file.make("operate")
+
+    page = api.ask("/v1/dead-letters?reason=invalid&limit=1&since=2026-01-01T00:00:00Z", token)
+    assert (page.body["total"], page.body["by_reason"], page.body["forgotten"]) == (3, {"invalid": 3}, 1)
+    assert page.body["letters"][0]["value_bytes"] == len(b"\xff secret")
+    assert "secret" not in page.text
+    assert page.body["next"] == "1700000000000-1-9"
+    api.ask(f"/v1/dead-letters?before={page.body['next']}", token)
+    assert asked[-1][2] == (1_700_000_000_000, 1, 9)
+
+    whole = api.ask(f"/v1/dead-letters/{LETTER.event_id}", token).body
+    assert DeadLetter.model_validate_json(json.dumps(whole["letter"])).value == b"\xff secret"
+    assert whole["replayed_to"] == ["sager.selections/1/8"]
+    for bad in ("limit=0", "before=x", "since=yesterday", "reason=", "reason=a&reason=b", "more=1"):
+        assert api.ask(f"/v1/dead-letters?{bad}", token).status == 422, bad
+
+
+def test_a_replay_takes_a_preview_and_its_confirmation(api, file, monkeypatch):
+    replayed = []
+    known = Letter(LETTER.source, 1, 9, b"ann")
+    planned = Plan({LETTER.event_id: known}, {"old": Hindrance.DONE}, unknown=["who"])
+
+    def replay(_: Settings, plan: Plan) -> int:
+        replayed.append(plan)
+        return len(plan.ready)
+
+    monkeypatch.setattr(replaying, "plan", lambda *_: replace(planned))
+    monkeypatch.setattr(replaying, "replay", replay)
+    token, asked = file.make("operate"), {"reasons": ["invalid"], "since": "2026-01-01T00:00:00Z"}
+
+    preview = post(api, "/v1/dead-letters/replay", token, asked)
+    assert (preview.status, preview.body["ready"], preview.body["count"], replayed) == (200, [LETTER.event_id], 1, [])
+    confirmation = {"confirmation": preview.body["confirmation"]}
+    assert post(api, "/v1/dead-letters/replay", token, {"reasons": ["other"]} | confirmation).status == 409
+    done = post(api, "/v1/dead-letters/replay", token, asked | confirmation)
+
+    assert done.body == {"replayed": 1, "hindered": {"old": "already replayed"}, "unknown": ["who"]}
+    assert post(api, "/v1/dead-letters/replay", token, {}).status == 422

@@ -1,0 +1,356 @@
+"""Slim skills over HTTP: for a request and a session, with tags, and as streams that resume where they ended."""
+
+import json
+import time
+from datetime import timedelta
+from http.client import HTTPConnection
+from urllib.parse import quote
+
+import pytest
+from confluent_kafka import Consumer
+
+from operators.merge import merge, resolve_command, start
+from schemas import Action, PolicySkill, SlimSkill, compound_key, encode
+from streams.http.api_health import ApiHealth
+from streams.http.live import Held, Live
+from streams.http.slims import tag_of
+from streams.http.subscribers import GONE_HOURS, MS_PER_HOUR, Place
+from streams.http.tokens import TokensFile
+from streams.kafka.packed import pack
+from streams.settings import Settings
+from tests.builders import NOW, a_command
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.http.http_world import Served, Tokens, published
+
+SLIM = "/v1/users/ann/domains/films/slim"
+AT_MS = int(NOW.timestamp() * 1000)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return Tokens(tmp_path_factory.mktemp("slims"))
+
+
+@pytest.fixture
+def api(file):
+    settings = Settings(duckdb=published(), http_tokens=file.path, http_rate=1_000, http_burst=1_000)
+    with Served(settings) as served:
+        served.api.live._ready.set()
+        yield served
+
+
+class Topic:
+    """What comes on the topic of slim skills."""
+
+    def __init__(self, api):
+        self.live, self.offset = api.api.live, 0
+
+    def put(self, user, text, version=1, domain="films", **more):
+        slim = SlimSkill(
+            event_id=f"{user}-{version}", occurred_at=NOW, user_id=user, domain=domain, skill_version=version,
+            text=text, tokens=len(text.split()), **more,
+        )  # fmt: skip
+        self._take(user, domain, encode(slim))
+
+    def remove(self, user, domain="films"):
+        self._take(user, domain, None)
+
+    def _take(self, user, domain, value):
+        self.live.take(SlimSkill.TOPIC, compound_key(user, domain), Held(value, 0, self.offset, AT_MS))
+        self.offset += 1
+
+
+@pytest.fixture
+def topic(api):
+    return Topic(api)
+
+
+class Stream:
+    """Server-sent events, read one by one."""
+
+    def __init__(self, api, path, token, last=None):
+        self._connection = HTTPConnection("127.0.0.1", api.port, timeout=PATIENCE_SECONDS)
+        headers = {"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {})
+        self._connection.request("GET", path, headers=headers)
+        self.reply = self._connection.getresponse()
+        self.last = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
+    def next(self):
+        """The next event's name and data; a comment is none."""
+        found = {}
+        while line := self.reply.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(": ")
+            found[name] = value
+        self.last = found.get("id", self.last)
+        return (found["event"], json.loads(found["data"])) if "event" in found else self.next()
+
+    def until_position(self):
+        """What comes until it is told where the stream is."""
+        found = []
+        while (event := self.next())[0] != "position":
+            found.append(event)
+        return [(name, data.get("user_id"), data.get("text")) for name, data in found]
+
+
+def test_a_slim_skill_is_that_of_the_topic_with_a_tag_that_spares_it(api, topic, file):
+    token = file.make("read-slim", user="ann")
+    topic.put("ann", "likes: noir")
+
+    first = api.ask(SLIM, token)
+    same = api.ask(SLIM, token, **{"If-None-Match": first.headers["etag"]})
+    topic.put("ann", "likes: noir, heist", version=2)
+    newer = api.ask(SLIM, token, **{"If-None-Match": first.headers["etag"]})
+
+    assert (first.status, same.status, newer.status) == (200, 304, 200)
+    assert first.body == {
+        "user_id": "ann", "domain": "films", "skill_version": 1, "text": "likes: noir", "likes": [], "style": "",
+        "tokens": 2,
+    }  # fmt: skip
+    assert (same.text, same.headers["etag"]) == ("", first.headers["etag"])
+    assert newer.body["text"] == "likes: noir, heist"
+    assert first.headers["cache-control"] == "private, no-cache"
+
+
+def test_nobody_gets_the_slim_skill_of_another_and_nobodys_is_not_found(api, topic, file):
+    topic.put("bob", "likes: noir")
+    ann, everybody = file.make("read-slim", user="ann"), file.make("read-slim", user="*")
+
+    assert api.ask("/v1/users/bob/domains/films/slim", ann).status == 403
+    assert api.ask("/v1/users/nobody/domains/films/slim", ann).status == 403
+    assert api.ask("/v1/slim/stream", ann).status == 403
+    assert api.ask("/v1/users/bob/domains/films/slim", everybody).status == 200
+    assert api.ask("/v1/users/nobody/domains/films/slim", everybody).status == 404
+    topic.remove("bob")
+    assert api.ask("/v1/users/bob/domains/films/slim", everybody).status == 404
+
+
+def test_a_slash_in_an_id_is_part_of_it(api, topic, file):
+    topic.put("a/b c", "likes: noir")
+    token = file.make("read-slim", user="a/b c")
+
+    assert api.ask(f"/v1/users/{quote('a/b c', safe='')}/domains/films/slim", token).body["user_id"] == "a/b c"
+
+
+def test_a_request_puts_first_what_it_is_about(api, topic, file):
+    skill = start("ann", "films", (), a_command(user_id="ann", domain="films"))
+    for genre in ("noir", "heist", "western", "jazz"):
+        command = a_command(Action.ADD, f"genre: {genre}", user_id="ann", domain="films")
+        skill = merge(skill, resolve_command(skill, command))
+    api.api.live.take(PolicySkill.TOPIC, compound_key("ann", "films"), Held(pack(encode(skill)), 0, 0, AT_MS))
+    topic.put("ann", "likes: noir, heist")
+    token = file.make("read-slim", user="ann")
+
+    asked = api.ask(f"{SLIM}?request=some%20jazz%20tonight", token)
+
+    assert asked.body["likes"][0] == "jazz"
+    assert asked.body["skill_version"] == skill.version
+    assert api.ask(f"{SLIM}?request=a&request=b", token).status == 422
+    assert api.ask(f"{SLIM}?requests=a", token).status == 422
+
+
+def test_within_a_session_the_text_has_what_it_adds_and_outside_of_it_nothing_of_it_is_told(api, topic, file):
+    token = file.make("read-slim", user="ann")
+    more = {"session_id": "s1", "session_text": "likes: noir | now: jazz", "now": ("jazz",)}
+    topic.put("ann", "likes: noir", session_until=NOW + timedelta(days=36_500), **more)
+
+    within, other, outside = (
+        api.ask(f"{SLIM}{query}", token).body for query in ("?session_id=s1", "?session_id=s2", "")
+    )
+    topic.put("ann", "likes: noir", version=2, session_until=NOW - timedelta(days=1), **more)
+    over = api.ask(f"{SLIM}?session_id=s1", token).body
+
+    assert (within["text"], within["now"]) == ("likes: noir | now: jazz", ["jazz"])
+    for each in (other, outside, over):
+        assert each["text"] == "likes: noir"
+        assert not {"now", "session_id", "session_until"} & set(each)
+
+
+def test_records_that_are_none_or_under_the_key_of_another_are_nobodys_slim_skill(api, topic, file):
+    token = file.make("read-slim", user="*")
+    live = api.api.live
+    topic.put("bob", "likes: noir")
+    value = live.slims[compound_key("bob", "films")].value
+    for key in (compound_key("ann", "films"), b"no key", b"[1, 2]", b'["ann"]', b"["):
+        live.take(SlimSkill.TOPIC, key, Held(value, 0, 9, AT_MS))
+    live.take(SlimSkill.TOPIC, compound_key("cleo", "films"), Held(b"\xff", 0, 10, AT_MS))
+
+    assert [api.ask(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
+    with Stream(api, "/v1/slim/stream", token) as stream:
+        assert [user for _, user, _ in stream.until_position()] == ["bob"]
+
+
+def test_before_the_topic_is_read_nothing_is_said_about_it(api, topic, file):
+    api.api.live._ready.clear()
+    token = file.make("read-slim", user="*")
+
+    assert [api.ask(path, token).status for path in (SLIM, f"{SLIM}/stream", "/v1/slim/stream")] == [503] * 3
+
+
+def test_a_users_stream_begins_with_what_is_and_tells_each_change(api, topic, file):
+    token = file.make("read-slim", user="ann")
+    topic.put("ann", "likes: noir")
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        assert stream.reply.getheader("content-type").startswith("text/event-stream")
+        assert stream.until_position() == [("slim", "ann", "likes: noir")]
+        topic.put("bob", "likes: jazz")
+        topic.put("ann", "likes: heist", version=2)
+        assert stream.until_position() == [("slim", "ann", "likes: heist")]
+        topic.remove("ann")
+        assert stream.until_position() == [("forgotten", "ann", None)]
+
+
+def test_a_stream_of_all_resumes_where_it_ended_and_misses_no_one_who_was_forgotten(api, topic, file):
+    token = file.make("read-slim", user="*")
+    for user in ("ann", "bob", "cleo"):
+        topic.put(user, "likes: noir")
+    with Stream(api, "/v1/slim/stream", token) as stream:
+        assert {user for _, user, _ in stream.until_position()} == {"ann", "bob", "cleo"}
+        last = stream.last
+
+    topic.put("ann", "likes: heist", version=2)
+    topic.remove("bob")
+    topic.put("dora", "likes: jazz")
+    with Stream(api, "/v1/slim/stream", token, last) as stream:
+        told = stream.until_position()
+
+    assert sorted(told) == [
+        ("forgotten", "bob", None), ("slim", "ann", "likes: heist"), ("slim", "dora", "likes: jazz"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("life", "hours_ago", "offsets"),
+    [
+        ("kafka", 0, "0:"),
+        ("kafka", 0, "1" * 7_000),
+        ("kafka", GONE_HOURS + 1, "0:0"),
+        ("kafka", 0, "0:2"),
+        ("another", 0, "0:0"),
+        ("kafka;" + "1" * 400, 0, "0:0"),
+        ("kafka", 0, "0:" + "1" * 400),
+    ],
+    ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker", "after all time", "no offset"],
+)
+def test_a_stream_that_may_have_missed_somebodys_end_begins_anew(api, topic, file, life, hours_ago, offsets):
+    topic.put("ann", "likes: noir")
+    last = f"{life};{int(time.time() * 1000) - hours_ago * MS_PER_HOUR};{offsets}"
+    with Stream(api, "/v1/slim/stream?from=now", file.make("read-slim", user="*"), last) as stream:
+        assert stream.until_position() == [("reset", None, None), ("slim", "ann", "likes: noir")]
+
+
+def test_a_users_stream_that_cannot_resume_tells_that_there_is_nothing_any_more(api, topic, file):
+    token = file.make("read-slim", user="ann")
+    with Stream(api, f"{SLIM}/stream", token, "nonsense") as stream:
+        assert stream.until_position() == [("forgotten", "ann", None)]
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        assert stream.until_position() == []
+
+
+def test_a_stream_from_now_on_tells_nothing_of_before(api, topic, file):
+    topic.put("ann", "likes: noir")
+    with Stream(api, "/v1/slim/stream?from=now", file.make("read-slim", user="*")) as stream:
+        assert stream.until_position() == []
+        topic.put("bob", "likes: jazz")
+        assert stream.until_position() == [("slim", "bob", "likes: jazz")]
+
+
+def test_a_stream_ends_soon_after_its_token(api, topic, file, monkeypatch):
+    monkeypatch.setattr("streams.http.routes.slim.BEAT_SECONDS", 0.05)
+    token = file.make("read-slim", user="ann")
+    topic.put("ann", "likes: noir")
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        stream.until_position()
+        file.revoke(token)
+        while stream.reply.readline():
+            pass
+
+
+@pytest.mark.parametrize("has_news", [False, True])
+def test_a_stream_ends_with_its_scope_however_much_news_there_is(api, topic, file, monkeypatch, has_news):
+    monkeypatch.setattr("streams.http.routes.slim.BEAT_SECONDS", 0.0 if has_news else 0.05)
+    token = file.make("read-slim", user="*")
+    with Stream(api, "/v1/slim/stream", token) as stream:
+        stream.until_position()
+        file.write(file.path.read_text().replace('scopes = ["read-slim"]\nuser = "*"', 'scopes = ["read-all"]'))
+        if has_news:
+            topic.put("ann", "likes: noir")
+        left = stream.reply.read()
+    assert b"noir" not in left
+
+
+def test_a_stream_of_one_person_that_resumes_looks_at_nobody_else(api, topic, file):
+    token = file.make("read-slim", user="ann")
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        assert stream.until_position() == []
+        before = stream.last
+    topic.put("bob", "likes: jazz")
+    topic.put("ann", "likes: noir")
+    with Stream(api, f"{SLIM}/stream", token, before) as stream:
+        assert stream.until_position() == [("slim", "ann", "likes: noir")]
+        after = stream.last
+    topic.remove("ann")
+    topic.remove("bob")
+    with Stream(api, f"{SLIM}/stream", token, after) as stream:
+        assert stream.until_position() == [("forgotten", "ann", None)]
+    place, api.api.live.slims = Place.of(after), _Counted(api.api.live.slims)
+    assert api.api.slims.subscribers.since(place, compound_key("ann", "films")) == [compound_key("ann", "films")]
+
+
+class _Counted(dict):
+    """Held slim skills that nobody may go through."""
+
+    def items(self):
+        raise AssertionError("it looked at everybody")
+
+
+def test_who_is_forgotten_is_no_longer_remembered_than_streams_resume(api, topic):
+    subscribers = api.api.slims.subscribers
+    topic.remove("ann")
+    subscribers._hear(SlimSkill.TOPIC, b"bob", Held(None, 0, 9, AT_MS + GONE_HOURS * MS_PER_HOUR + 1))
+    assert [key for *_, key in subscribers._gone] == [b"bob"]
+
+
+def test_what_is_forgotten_while_it_is_being_answered_is_kept_nowhere(api, topic, monkeypatch):
+    topic.put("ann", "likes: noir")
+    slims = api.api.slims
+
+    def forgotten_meanwhile(body):
+        topic.remove("ann")
+        return tag_of(body)
+
+    monkeypatch.setattr("streams.http.slims.tag_of", forgotten_meanwhile)
+    slims.answer("ann", "films")
+    assert len(slims._answers) == 0
+
+
+def test_a_place_survives_its_text():
+    place = Place("kafka", AT_MS, {0: 7, 3: 0})
+
+    assert Place.of(str(place)) == place
+    assert Place.of("") is None
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(file, monkeypatch):
+    class Broken(Consumer):
+        def poll(self, *_):
+            raise RuntimeError
+
+    monkeypatch.setattr("streams.http.live.Consumer", Broken)
+    monkeypatch.setattr("streams.http.live.partitions_of", lambda *_: [0])
+    settings = Settings(bootstrap="127.0.0.1:1", duckdb=published(), http_tokens=file.path)
+    live, health = Live(settings), ApiHealth(settings, TokensFile(file.path))
+    health.asks(live)
+    assert health.why_not_live() == []
+
+    live._ready.set()
+    live.start()
+    live._thread.join(PATIENCE_SECONDS)
+
+    assert (health.why_not_live(), live.is_ready) == (["topics are not followed any more"], False)
