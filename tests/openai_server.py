@@ -181,6 +181,8 @@ def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> di
     """The chat completion that answers this request."""
     if body.get("logprobs"):
         return first_token(body, do)
+    if "response_format" not in body:
+        return chat(body, says)
     prompt = body["messages"][-1]["content"]
     schema = body["response_format"]["json_schema"]["schema"]
     answer = fill(schema, schema, "", do)
@@ -211,6 +213,29 @@ def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> di
         "model": body["model"],
         "choices": choices,
         "usage": tokens | {"total_tokens": sum(tokens.values())},
+    }
+
+
+def chat(body: dict[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
+    """The completion that answers who wants no form: `says["text"]`.
+
+    Where tools are offered and none has answered yet, it calls the one of `says["call"]` with `says["arguments"]`.
+    """
+    offered = {tool["function"]["name"] for tool in body.get("tools", ())}
+    answered = any(message["role"] == "tool" for message in body["messages"])
+    message: dict[str, Any] = {"role": "assistant", "content": says.get("text", "Because of its facts.")}
+    finish = "stop"
+    if says.get("call") in offered and not answered:
+        function = {"name": says["call"], "arguments": json.dumps(says.get("arguments", {}))}
+        call = {"id": "call-1", "type": "function", "function": function}
+        message, finish = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_750_000_000,
+        "model": body["model"],
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
     }
 
 

@@ -1,0 +1,109 @@
+"""`sager mcp`: gives an agent a person's skill, as an MCP server on standard input and output."""
+
+import ipaddress
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from streams.cli.errors import Misconfigured
+from streams.cli.extras import need_mcp
+from streams.cli.options import examples, settings
+from streams.cli.output import note
+
+TOKEN_FILE = "token"  # noqa: S105 - its name
+"""What `sager up` writes into the data folder."""
+MOST_BYTES = 1_000
+"""More than any token has."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "mcp",
+        short_help="Give an agent a skill, over MCP.",
+        epilog=examples(
+            "sager mcp --user ann --domain films", "SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp"
+        ),
+    )(mcp)
+
+
+def mcp(
+    url: Annotated[
+        str, typer.Option(help="Where the HTTP API is.", envvar="SAGER_URL", metavar="URL")
+    ] = "http://127.0.0.1:8088",
+    user: Annotated[
+        str | None,
+        typer.Option(help="The only user to act for. [the token's]", envvar="SAGER_MCP_USER", metavar="USER"),
+    ] = None,
+    domain: Annotated[
+        str | None, typer.Option(help="The only domain to act in.", envvar="SAGER_MCP_DOMAIN", metavar="DOMAIN")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="A file with the token. [SAGER_TOKEN, or what sager up wrote]", metavar="FILE")
+    ] = None,
+) -> None:
+    """Serve the Model Context Protocol on standard input and output: an agent's host starts it, and ends it.
+
+    Tools read a slim skill for a request, rank, record what was shown and taken and what a person says, and explain and
+    correct lines; all of them call the HTTP API with one token, which says for whom it may act. The same is at /mcp of
+    the API itself. Nothing but the protocol is written to standard output.
+    """
+    need_mcp()
+    from streams.logs import configure  # noqa: PLC0415
+
+    chosen = settings()
+    configure("WARNING", chosen.log_format)
+    target = _checked(url)
+    token = _token(token_file, chosen.data_dir)
+    from streams.mcp.stdio import Target, run  # noqa: PLC0415
+
+    run(Target(target, token, user or None, domain or None))
+
+
+def _checked(url: str) -> str:
+    """The API's address.
+
+    Raises:
+        Misconfigured: it is none.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise Misconfigured("SAGER_URL must be the address of the HTTP API, such as http://127.0.0.1:8088")
+    if parts.scheme == "http" and not _is_loopback(parts.hostname):
+        note("warning: the token and what it reads cross the network unencrypted: use https")
+    return url.rstrip("/")
+
+
+def _token(file: Path | None, data_dir: Path) -> str:
+    """The token: of the file that was named, else SAGER_TOKEN, else what `sager up` wrote.
+
+    Raises:
+        Misconfigured: there is none.
+    """
+    if file is None and (given := os.environ.get("SAGER_TOKEN", "").strip()):
+        found, where = given, "SAGER_TOKEN"
+    else:
+        path = file or data_dir / TOKEN_FILE
+        where = str(path)
+        try:
+            with path.open(encoding="ascii") as opened:
+                found = opened.read(MOST_BYTES).strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise Misconfigured(
+                f"no token can be read from {path}: `sager up` writes one there; else set SAGER_TOKEN, or name a file "
+                "with --token-file. `sager token new` makes tokens"
+            ) from error
+    if not re.fullmatch(r"sager_[A-Za-z0-9_-]{43}", found):
+        raise Misconfigured(f"{where} holds no token: it begins with sager_, and `sager token new` makes one")
+    return found
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

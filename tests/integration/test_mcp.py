@@ -1,0 +1,121 @@
+"""An agent by MCP on the real pipeline: what it records changes the skill that it reads, for its own person alone."""
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+
+from schemas import Ranking, Selection, SkillDiff
+from streams.http import tokens
+from streams.local.broker import free_port
+from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
+from tests.probes import ask
+from tests.unit.mcp.mcp_world import SCOPES, over_stdio
+from tests.worlds import film
+
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+
+WESTERN = "Western"
+ROUNDS = 6
+
+
+def list_of(number: int) -> list[dict[str, Any]]:
+    """Six films, one of each first genre."""
+    return [film(6 * number + place) for place in range(6)]
+
+
+def western_of(films: list[dict[str, Any]]) -> str:
+    return next(each["item_id"] for each in films if each["metadata"]["genres"][0] == WESTERN)
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """A tool's structured answer."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def until(client: Client, tool: str, done: Any, **arguments: Any) -> dict[str, Any]:
+    """A tool's answer once it is as it should be; the snapshot is some seconds old, and empty at first."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        result = await client.call_tool(tool, arguments)
+        found = result.structured_content or {}
+        if not result.is_error and done(found):
+            return found
+        assert time.monotonic() < give_up, result.content
+        await asyncio.sleep(0.3)
+
+
+async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> None:
+    own, of_ann = tokens.new("ann's agent", SCOPES, "ann", None)
+    file = harness.settings.data_dir / "tokens.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(mode=0o600)
+    file.write_text(tokens.as_toml(of_ann))
+    port, health = free_port(), free_port()
+    harness.worker()
+    harness.materializer()
+    more = {"http_tokens": file, "http_port": port, "http_wait_seconds": 60, "metrics_port": health, "http_rate": 1e3}
+    harness.start("serve", **more)
+    harness.until(lambda _: ask(health, "/ready")[0] == 200, "the API to be ready")
+
+    async with over_stdio(f"http://127.0.0.1:{port}", own, "--domain", "films") as agent:
+        before = await called(agent, "get_slim_skill", request="something for tonight")
+        assert not before["known"]
+
+        for number in range(ROUNDS):
+            shown = list_of(number)
+            choice: dict[str, Any] = {"shown": shown, "taken": [western_of(shown)], "key": f"choice {number}"}
+            first = await called(agent, "record_shown_and_taken", **choice)
+        again = await called(agent, "record_shown_and_taken", **choice)
+        assert (first["ranking_id"], first["accepted"]) == (again["ranking_id"], 2)
+
+        slim = await until(agent, "get_slim_skill", lambda told: "western" in told.get("text", ""))
+        assert slim["skill_version"] >= 1
+
+        shown = list_of(ROUNDS)
+        ranked = await called(agent, "rank_candidates", candidates=shown, request="something for tonight")
+        assert ranked["order"][0] == western_of(shown)
+        assert ranked["slim_skill"] == slim["text"]
+        taken = {"ranking_id": ranked["ranking_id"], "taken": [ranked["order"][0]], "key": "the ranked one"}
+        assert (await called(agent, "record_shown_and_taken", **taken))["accepted"] == 1
+        asked = await called(agent, "ask_clarifying_question", candidates=list_of(ROUNDS + 1))
+        assert len(asked["order"]) == 6
+
+        said = await called(agent, "record_correction", text="no horror, please")
+        assert (said["carried_out"], said["understood"]) == (True, True)
+        told = await until(agent, "list_lines", lambda found: bool(found.get("said")))
+        assert [(each["stance"], each["value"].casefold()) for each in told["said"]] == [("avoids", "horror")]
+
+        line = next(each for each in told["lines"] if each["value"].casefold() == "western")
+        pinned = await called(agent, "correct_line", line_id=line["line_id"], edit="pin", reason="she said so")
+        assert pinned["carried_out"]
+        told = await until(agent, "list_lines", lambda found: any(each["pinned"] for each in found["lines"]))
+        why = await until(agent, "explain_line", lambda found: len(found["steps"]) > 2, line_id=line["line_id"])
+        assert why["steps"][0]["sentence"].startswith("You took something and left five others")
+        log = await agent.read_resource("sager://users/ann/domains/films/log")
+        assert "western (genre): discovered" in log.contents[0].text.casefold()  # type: ignore[union-attr]
+
+        for tool, arguments in (
+            ("get_slim_skill", {}),
+            ("list_lines", {}),
+            ("explain_line", {"line_id": line["line_id"]}),
+            ("rank_candidates", {"candidates": shown}),
+            ("record_correction", {"text": "no western"}),
+            ("record_shown_and_taken", {"shown": shown, "taken": [shown[0]["item_id"]]}),
+            ("correct_line", {"line_id": line["line_id"], "edit": "remove"}),
+        ):
+            assert (await agent.call_tool(tool, {**arguments, "user": "bob"})).is_error, tool
+        with pytest.raises(MCPError):
+            await agent.read_resource("sager://users/bob/domains/films/log")
+
+    out = harness.quiet()
+    assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}
+    assert len({each.ranking_id for each in out.values(Selection)}) == ROUNDS + 1
+    assert not out.dead_letters
+    assert "ann" not in (harness.settings.data_dir / "serve.log").read_text()
