@@ -1,0 +1,27 @@
+"""Links that sign in to the console: made for whoever has a token, and good once."""
+
+from typing import TYPE_CHECKING, cast
+
+from fastapi import Request
+from pydantic import BaseModel, Field
+
+from streams.http.auth import TheToken
+from streams.http.strict import router as strict_router
+
+if TYPE_CHECKING:
+    from streams.console.app import Console
+
+router = strict_router("console")
+
+
+class Link(BaseModel):
+    """A link to the console."""
+
+    path: str = Field(description="Where it leads, on this server; whoever opens it first within an hour is signed in.")
+
+
+@router.post("/v1/console/links")
+async def link_to_the_console(request: Request, token: TheToken) -> Link:
+    """A link that signs in to the console with the request's token, once, within an hour."""
+    console = cast("Console", request.app.state.console)
+    return Link(path=console.code(token.sha256))

@@ -1,0 +1,188 @@
+"""What a person's page tells, read from the snapshot and from what is followed live."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from duckdb import DuckDBPyConnection
+
+from operators.evidence import is_counted, number_of
+from operators.stated import is_doubtful, is_over
+from operators.vouch import Vouching
+from schemas import ONE, Attribute, Kind, PolicySkill, Session, Statement, Tier
+from streams.http.api import Api
+from streams.materializer import read
+from streams.rights.said import holds, what
+from streams.rights.unvouched import told as why_unvouched
+
+SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
+"""A tier in the words of a person."""
+GROUPS = {
+    Kind.PREFERENCE: ("Likes", "What draws them, from what they took and left."),
+    Kind.PATTERN: ("Habits", "How they choose."),
+    Kind.CRITERION: ("What decides", "What they go by between things that are alike."),
+}
+SOURCES = {
+    "prior": "from before the first choice",
+    "global": "from what most people share",
+    "discovered": "learned from choices",
+    "stated": "somebody wrote it",
+}
+BAR = 100
+"""The width of a bar of evidence, in its own units."""
+
+_SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a skill, to be shown.
+
+    Attributes:
+        line: the line.
+        sure: its tier in words.
+        source: where it came from, in words.
+        taken, expected: its counts in choices; empty where it is not counted.
+        taken_bar, expected_bar: the same as lengths of a bar, of at most BAR.
+        held_back: why no app and no model is told it; empty: they are.
+    """
+
+    line: Attribute
+    sure: str
+    source: str
+    taken: str
+    expected: str
+    taken_bar: int
+    expected_bar: int
+    held_back: str
+
+
+@dataclass(frozen=True)
+class Wish:
+    """Something that the person said, to be shown; `over`: it says nothing any more."""
+
+    said: Statement
+    says: str
+    holds: str
+    doubtful: bool
+    over: bool
+
+
+@dataclass(frozen=True)
+class Group:
+    """Lines of one kind, the surest first."""
+
+    title: str
+    about: str
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Person:
+    """All that is shown of one skill of a person.
+
+    Attributes:
+        skill: the skill.
+        domains: all domains in which they have one.
+        groups: its lines that say something, by kind.
+        silent: those that are counted and say nothing yet.
+        wishes: what the person said.
+        sessions: what the newest sessions add.
+        slim: what apps are told; in the newest session, `slim_now`.
+        logged: the newest version that the log has; it may be some seconds behind.
+    """
+
+    skill: PolicySkill
+    domains: list[str]
+    groups: list[Group]
+    silent: list[Line]
+    wishes: list[Wish]
+    sessions: list[Session]
+    slim: str
+    slim_now: str
+    logged: int
+
+
+def person(
+    con: DuckDBPyConnection, api: Api, user: str, domain: str | None, vouching: Vouching, now: datetime
+) -> Person | None:
+    """The page of a person in one domain, the first one where none is named; None if they have no skill there.
+
+    Args:
+        con: the snapshot.
+        api: what is followed live: a change is seen as soon as a worker has made it.
+        user: who.
+        domain: which of their skills.
+        vouching: decides what apps and models are told.
+        now: by which statements and sessions are over or not.
+    """
+    skills: dict[str, PolicySkill] = {skill.domain: skill for skill in read.skill(con, user)}
+    logged: dict[str, int] = {name: skill.version for name, skill in skills.items()}
+    if domain is not None and domain not in skills and (fresh := api.live.skill(user, domain)):
+        skills[domain] = fresh
+    chosen = domain or next(iter(sorted(skills)), None)
+    if chosen is None or chosen not in skills:
+        return None
+    skill = newest(api, skills[chosen])
+    slim, slim_now = _slim(con, api, user, chosen, now)
+    lines = shown(skill.attributes, vouching)
+    return Person(
+        skill=skill,
+        domains=sorted(skills),
+        groups=[
+            Group(title, about, found)
+            for kind, (title, about) in GROUPS.items()
+            if (found := [each for each in lines if each.line.kind is kind and each.line.tier])
+        ],
+        silent=[each for each in lines if not each.line.tier],
+        wishes=[wish(skill, said, now) for said in skill.stated],
+        sessions=[each for each in skill.sessions if each.until > now and each.lines],
+        slim=slim,
+        slim_now=slim_now,
+        logged=logged.get(chosen, 0),
+    )
+
+
+def newest(api: Api, skill: PolicySkill) -> PolicySkill:
+    """The skill as the worker has it now, where that is newer than the snapshot's."""
+    fresh = api.live.skill(skill.user_id, skill.domain)
+    return fresh if fresh is not None and fresh.version > skill.version else skill
+
+
+def shown(lines: Sequence[Attribute], vouching: Vouching) -> list[Line]:
+    """Lines as they are shown, the surest first; their bars are to one scale."""
+    most = max([ONE, *(max(line.taken, line.expected) for line in lines)])
+    ordered = sorted(lines, key=lambda line: (-line.tier, not line.pinned, -line.taken, line.attribute_id))
+    return [_line(line, most, vouching) for line in ordered]
+
+
+def _line(line: Attribute, most: int, vouching: Vouching) -> Line:
+    counts = is_counted(line)
+    held = vouching.of_line(line)
+    return Line(
+        line=line,
+        sure=SURE[line.tier],
+        source=SOURCES[line.source.value],
+        taken=number_of(line.taken) if counts else "",
+        expected=number_of(line.expected) if counts else "",
+        taken_bar=round(BAR * line.taken / most),
+        expected_bar=round(BAR * line.expected / most),
+        held_back=why_unvouched(held) if held else "",
+    )
+
+
+def wish(skill: PolicySkill, said: Statement, now: datetime) -> Wish:
+    """Something that the person said, as it is shown."""
+    return Wish(said, what(said), holds(said, skill.shifted, now), is_doubtful(skill, said), is_over(skill, said, now))
+
+
+def _slim(con: DuckDBPyConnection, api: Api, user: str, domain: str, now: datetime) -> tuple[str, str]:
+    slim = api.live.slim(user, domain)
+    if slim is not None:
+        on = slim.session_until is not None and slim.session_until > now
+        return slim.text, slim.session_text if on else ""
+    rows = con.execute(_SLIM, [user, domain]).fetchall()
+    for text, session_text, until in rows:
+        on = until is not None and until > now.replace(tzinfo=None)
+        return text, session_text if on and session_text else ""
+    return "", ""

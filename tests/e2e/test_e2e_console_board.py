@@ -1,0 +1,226 @@
+"""The console as operators and analysts use it: a real Chromium, over weeks of a small deployment."""
+
+import csv
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from schemas import Ranking
+from streams.http import tokens
+from streams.kafka.clients import producer_config
+from streams.settings import Settings
+from tests.analytics_world import published
+from tests.browser import PHONE, Browser, accessible, drawn, fits, screenshot
+from tests.console_metrics import Processes
+from tests.patience import PATIENCE_SECONDS, until
+from tests.unit.http.http_world import Served
+
+pytestmark = pytest.mark.broker
+
+expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+
+PAGES = ("live", "shifts", "costs", "learning", "lines", "arms", "calibration", "query")
+
+
+@dataclass
+class Board:
+    """A console over the analysts' world, beside processes that tell made-up metrics, and a browser that is signed in.
+
+    Attributes:
+        url: of the console.
+        browser: the browser.
+        processes: what the console asks.
+    """
+
+    url: str
+    browser: Browser
+    processes: Processes
+
+
+@pytest.fixture(scope="module")
+def board(browser, tmp_path_factory) -> Iterator[Board]:
+    folder = tmp_path_factory.mktemp("board")
+    shutil.copy(published(), folder / "sager.duckdb")
+    _, token = tokens.new("operator", ["operate", "read-all"], None, None)
+    (folder / "tokens.toml").write_text(tokens.as_toml(token))
+    (folder / "tokens.toml").chmod(0o600)
+    with Processes() as processes:
+        settings = Settings(
+            data_dir=folder, http_tokens=folder / "tokens.toml", http_rate=1_000, http_burst=1_000,
+            console_metrics=processes.urls,
+        )  # fmt: skip
+        with Served(settings, console=True) as served:
+            # Another name than the shared deployment's: cookies do not tell ports apart.
+            url = f"http://127.0.0.1:{served.port}"
+            browser.page().goto(f"{url}{served.console.code(token.sha256)}")
+            yield Board(f"{url}/console", browser, processes)
+
+
+@pytest.fixture
+def page(board) -> Iterator[Page]:
+    """The browser's page on a desk; at the end, nothing was complained about."""
+    opened = board.browser.page()
+    opened.set_viewport_size({"width": 1280, "height": 860})
+    opened.emulate_media(color_scheme="light", media="screen")
+    yield opened
+    board.browser.is_content()
+
+
+def open_(page: Page, board: Board, path: str) -> None:
+    page.goto(f"{board.url}/{path}")
+    drawn(page)
+
+
+def test_live_rates_come_by_themselves_and_stand_still_when_asked_to(page, board):
+    open_(page, board, "live")
+    table = page.locator("#taken-table")
+    expect(table).to_be_attached()
+    table.locator("summary").click()
+    expect(table.locator("tbody tr")).to_have_count(4)  # a look every three seconds, and it stays open
+    expect(page.get_by_role("cell", name="nothing listens there")).to_be_visible()
+    drawn(page)
+    table.locator("summary").click()
+    screenshot(page, "live")
+    page.get_by_role("link", name="Stand still").click()
+    page.wait_for_url("**/live?still=1")
+    asked = board.processes.asked["worker"]
+    page.wait_for_timeout(3_500)  # longer than between two looks
+    assert board.processes.asked["worker"] == asked
+
+
+def test_a_tab_that_nobody_sees_asks_for_nothing(page, board):
+    open_(page, board, "live")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true})")
+    asked = board.processes.asked["worker"]
+    page.wait_for_timeout(3_500)
+    assert board.processes.asked["worker"] == asked
+    page.goto(f"{board.url}/learning")
+
+
+def test_an_analyst_goes_through_what_was_learned(page, board):
+    open_(page, board, "learning")
+    page.get_by_role("link", name="films").click()
+    expect(page.locator(".domains [aria-current]")).to_have_text("films")
+    drawn(page)
+    page.get_by_role("link", name="Lines and tiers").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Lines and tiers")
+    drawn(page)
+    screenshot(page, "lines")
+    page.get_by_label("Moves in").select_option(index=2)
+    page.get_by_role("button", name="Show").click()
+    expect(page.get_by_text("in the week from 20")).to_be_visible()
+    page.locator("#tier-flow-summary").click()
+    expect(page.locator("#tier-flow-table tbody tr").first).to_be_visible()
+    for name in ("Calibration", "LLM cost", "Arms"):
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        drawn(page)
+    screenshot(page, "arms")
+
+
+def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
+    open_(page, board, "query")
+    page.get_by_role("button", name="attribute_adoption").click()
+    box = page.get_by_label("SQL")
+    expect(box).to_have_value("FROM attribute_adoption LIMIT 100")
+    box.fill(
+        "SELECT week, domain, avg(hit_at_3) AS hits FROM arm_results WHERE arm <> 'prior' GROUP BY ALL ORDER BY ALL"
+    )
+    box.press("Control+Enter")
+    expect(page.get_by_text("hits along week, a line for each domain")).to_be_visible()
+    drawn(page)
+    assert page.locator(".result tbody tr").count() > 5
+    assert box.input_value().startswith("SELECT week")
+    assert "query=" not in page.url
+    screenshot(page, "query")
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Download as CSV").click()
+    coming.value.save_as(tmp_path / "it.csv")
+    rows = list(csv.reader((tmp_path / "it.csv").read_text().splitlines()))
+    assert rows[0] == ["week", "domain", "hits"]
+    assert len(rows) == page.locator(".result tbody tr").count() + 1
+    box.fill("SELECT length(repeat('x', 4000000000))")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("alert")).to_contain_text("memory")
+    assert board.browser.complaints == [
+        "error: Failed to load resource: the server responded with a status of 400 (Bad Request)"
+    ]
+    board.browser.complaints.clear()
+
+
+def test_values_that_are_pages_are_text(page, board):
+    open_(page, board, "query")
+    page.get_by_label("SQL").fill(
+        'SELECT \'<img src=x onerror="document.title = 1">\' AS "<b>a</b>", n FROM range(3) t(n)'
+    )
+    page.get_by_role("button", name="Run").click()
+    expect(page.locator(".result tbody tr")).to_have_count(3)
+    drawn(page)
+    assert page.locator(".result img, .result b").count() == 0
+    assert "Query" in page.title()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_for_everybody_on_a_desk_and_on_a_phone(page, board, scheme):
+    page.emulate_media(color_scheme=scheme)
+    for path in PAGES:
+        open_(page, board, f"{path}?still=1" if path == "live" else path)
+        if path == "query":
+            page.get_by_role("button", name="Run").click()
+            expect(page.locator(".result tbody tr").first).to_be_visible()
+            drawn(page)
+        page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+        accessible(page)
+        page.set_viewport_size(PHONE)
+        fits(page)
+        accessible(page)
+        page.set_viewport_size({"width": 1280, "height": 860})
+
+
+def test_all_of_it_is_done_by_keyboard(page, board):
+    open_(page, board, "learning")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator(".domains [aria-current]")).to_have_text("films")
+
+
+def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):
+    """Before a real pipeline: a ranking that no stage can read is refused, and is refused again."""
+    from confluent_kafka import Producer  # noqa: PLC0415 - where there is a broker
+
+    producer = Producer(producer_config(world.local.settings))
+    topic = world.local.settings.topic(Ranking.TOPIC)
+    producer.produce(topic, key=b"zoe", value=b'{"event_id": "<script>alert(1)</script>", \x1b')
+    assert producer.flush(PATIENCE_SECONDS) == 0
+    page = browser.page()
+    page.set_viewport_size({"width": 1280, "height": 860})
+
+    def refused() -> int:
+        page.goto(f"{world.url}/console/letters")
+        return page.locator(".letters tbody tr").count()
+
+    until(lambda: refused() >= 1, "the record to be refused")
+    before = refused()
+    screenshot(page, "letters")
+    accessible(page)
+    page.locator(".letters tbody a").first.click()
+    expect(page.get_by_label("Value as text")).to_contain_text("<script>alert(1)</script>")
+    page.get_by_text("As bytes").last.click()
+    accessible(page)
+    page.get_by_role("button", name="Send it again").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Send 1 record again?")
+    accessible(page)
+    page.get_by_role("button", name="Send 1 again").click()
+    expect(page.locator(".said")).to_contain_text("1 record was sent again.")
+    until(lambda: refused() > before, "it to be refused once more")
+    expect(page.get_by_text("sent again", exact=True).first).to_be_visible()
+    assert re.search(r"\b1 of them sent again", page.locator("main").inner_text())
+    browser.is_content()

@@ -1,0 +1,109 @@
+"""A snapshot of people, items and words that are all meant to harm whoever looks at them in a browser."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+from operators.merge import merge, start
+from schemas import (
+    Attribute,
+    Change,
+    ChangeKind,
+    Contrast,
+    Kind,
+    PolicySkill,
+    SkillDiff,
+    Source,
+    Tier,
+    encode,
+    topic_of,
+)
+from schemas.skills import Evidence
+from schemas.statements import Said, Stance, Statement, StatementChange
+from streams.materializer.batch import Batch
+from streams.materializer.generations import copy_and_rename
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.store import Store
+from tests.builders import NOW, a_contrast
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' autofocus onfocus=alert(1) x='",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(1)",
+    "../../../etc/passwd?user=bob&x=#",
+    "*<b>stars</b>*",
+    "\u202eevil\u202c",
+    "Ünïcödé 漢字 🎬 " + "x" * 60,
+)
+"""Texts in several scripts; none has a control character, which no schema lets through."""
+DOMAIN = "films"
+USERS = (*HOSTILE, "..", ".", "%2e%2e", "a/b", "a?b=c&d#e", " ", "ann")
+
+
+def _line(text: str, number: int) -> Attribute:
+    return Attribute(
+        attribute_id=f"preference:x:{number}{text[:40]}",
+        kind=Kind.PREFERENCE,
+        dimension=text[:40],
+        value=text,
+        tier=Tier.HIGH,
+        source=Source.DISCOVERED,
+        taken=4_000,
+        expected=1_000,
+        support=3,
+    )
+
+
+def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contrast]:
+    """A skill whose every word is hostile, its log, and the choice that it came of."""
+    lines = [_line(text, number) for number, text in enumerate(HOSTILE)]
+    contrast = a_contrast(user_id=user, domain=domain)
+    said = Statement(
+        statement_id="avoids:x:" + HOSTILE[0],
+        stance=Stance.AVOIDS,
+        attribute_id="preference:x:" + HOSTILE[0],
+        dimension="genre",
+        value=HOSTILE[1],
+        words=HOSTILE[0],
+        said_at=NOW,
+        evidence=Evidence(event_id="e"),
+    )
+    diff = SkillDiff(
+        event_id=contrast.event_id,
+        occurred_at=NOW,
+        user_id=user,
+        domain=domain,
+        base_version=0,
+        version=1,
+        seed=(),
+        changes=tuple(
+            Change(kind=ChangeKind.DISCOVERED, attribute_id=line.attribute_id, after=line.tier, discovered=line,
+                   reason=HOSTILE[0])
+            for line in lines
+        ),
+        stated=(StatementChange(kind=Said.STATED, statement_id=said.statement_id, statement=said, reason=HOSTILE[1]),),
+        evidence=Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id),
+        analysis=HOSTILE[0],
+    )  # fmt: skip
+    skill = merge(start(user, domain, (), diff), diff)
+    return skill, [diff], contrast
+
+
+@cache
+def published() -> Path:
+    """The snapshot, the same at every call."""
+    file = Path(mkdtemp(prefix="sager-hostile-")) / "sager.duckdb"
+    batch = Batch()
+    for user in USERS:
+        skill, diffs, contrast = person(user, DOMAIN)
+        for offset, event in enumerate((contrast, skill, *diffs)):
+            topic = topic_of(type(event))
+            batch.add(read(Record(topic, 0, offset, int(NOW.timestamp() * 1000), topic.key_of(event), encode(event))))
+    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", "sager.") as store:
+        store.write(batch, {})
+        store.checkpoint(NOW.replace(tzinfo=None), None)
+        copy_and_rename(store.path, file)
+    return file

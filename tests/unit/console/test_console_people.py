@@ -1,0 +1,248 @@
+"""The pages of people: who may see what, and that nothing in them is ever more than text."""
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from streams.http.tokens import Scope
+from streams.settings import Settings
+from tests.unit.console.browserless import Visitor
+from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, published
+from tests.unit.http.http_world import Served, Tokens
+
+ALLOWED = {"script": {"src", "defer", "data-charts"}}
+URLS = ("href", "src", "action")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return Tokens(tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="module")
+def served(file):
+    settings = Settings(
+        duckdb=published(),
+        http_tokens=file.path,
+        data_dir=file.path.parent,
+        http_rate=10_000,
+        http_burst=10_000,
+    )
+    with Served(settings, console=True) as api:
+        yield api
+
+
+@pytest.fixture
+def sent(served, monkeypatch):
+    """The commands that would go to Kafka; no worker answers them."""
+    found = []
+    monkeypatch.setattr(served.api.changes, "carry_out", found.append)
+    return found
+
+
+def signed_in(served, file, *scopes, user=None) -> Visitor:
+    visitor = Visitor(served)
+    assert visitor.sign_in(file.make(*scopes, user=user)).status == 303
+    return visitor
+
+
+@pytest.fixture(scope="module")
+def advocate(served, file):
+    return signed_in(served, file, "read-all", "change-user", user="*")
+
+
+def page(path: str, **query: object) -> str:
+    return f"/console{path}?{urlencode(query)}"
+
+
+class Parts(HTMLParser):
+    """What a page has that could run or lead elsewhere."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.wrong: list[str] = []
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name.startswith("on") or name in ("style", "srcdoc", "autofocus" if tag != "input" else ""):
+                self.wrong.append(f"{tag} {name}")
+            if name in URLS and not (value or "").startswith(("/console", "#")):
+                self.wrong.append(f"{tag} {name}={value}")
+            if name == "href":
+                self.links.append(value or "")
+        if tag in ("img", "iframe", "object", "embed", "base", "b", "style"):
+            self.wrong.append(tag)
+        if tag == "script" and {name for name, _ in attrs} - ALLOWED["script"]:
+            self.wrong.append(f"script {attrs}")
+
+
+def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
+    """The pages of people that are reached from one, each kind a few times."""
+    waiting, seen = [start], set[str]()
+    while waiting:
+        path = waiting.pop()
+        if path in seen or not re.match(r"/console/(person|line|log|version)\?", path):
+            continue
+        seen.add(path)
+        reply = visitor.get(path)
+        assert reply.status == 200, (path, reply.text[-600:])
+        yield path, reply.text
+        waiting += Parts(reply.text).links
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_whatever_people_and_things_are_called_it_is_text_and_every_link_leads_there(advocate, user):
+    pages = dict(visited(advocate, page("/person", user=user)))
+
+    assert {path.partition("?")[0].rpartition("/")[2] for path in pages} == {"person", "line", "log", "version"}
+    for path, text in pages.items():
+        assert Parts(text).wrong == [], path
+    lines = [text for path, text in pages.items() if "/line?" in path]
+    assert len(lines) == len(HOSTILE) + 1
+
+
+def test_a_list_of_people_leads_to_each_of_them(advocate):
+    listed = Parts(advocate.get("/console/people").text)
+
+    assert listed.wrong == []
+    people = [link for link in listed.links if "/person?" in link]
+    assert len(people) == len(USERS)
+    assert {advocate.get(link).status for link in people} == {200}
+
+
+def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
+    for text in HOSTILE:
+        for path in (page("/people", user=text), page("/person", user=f"no {text}"),
+                     page("/person", user="ann", domain=f"x{text[:30]}"),
+                     page("/line", user="ann", domain=DOMAIN, line=f"no{text[:20]}"),
+                     page("/version", user="ann", domain=DOMAIN, version=text)):  # fmt: skip
+            reply = advocate.get(path)
+            assert reply.status in (200, 400, 404), path
+            assert Parts(reply.text).wrong == [], path
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "user=",
+        "user=a&user=b",
+        "user=%00",
+        "user=" + "a" * 2_000,
+        "user=ann&domain=%0a",
+        "user=%ff",
+    ],
+)
+def test_an_address_that_can_be_read_in_two_ways_or_not_at_all_is_refused(advocate, query):
+    assert advocate.get(f"/console/person?{query}").status == 400
+
+
+# --- scopes
+
+
+@pytest.mark.parametrize(
+    ("scopes", "user", "own", "others"),
+    [
+        ({"read-all"}, None, 200, 200),
+        ({"read-user"}, "ann", 200, 403),
+        ({"read-user"}, "*", 200, 200),
+        ({"operate"}, None, 403, 403),
+        ({"change-user"}, "ann", 403, 403),
+        ({"read-slim", "produce"}, "*", 403, 403),
+    ],
+)
+def test_a_token_opens_the_pages_of_its_scopes_and_of_its_person(served, file, scopes, user, own, others):
+    visitor = signed_in(served, file, *scopes, user=user)
+
+    for who, status in (("ann", own), ("..", others)):
+        about = {"user": who, "domain": DOMAIN}
+        assert visitor.get(page("/person", user=who)).status == status
+        for path in ("/log", "/line", "/version"):
+            more = {"line": f"preference:x:0{HOSTILE[0][:40]}", "version": 1} if path != "/log" else {}
+            asked = about | {k: v for k, v in more.items() if path[1:] == k}
+            assert visitor.get(page(path, **asked)).status == status, path
+    # Whether somebody is there is told to nobody who may not read them.
+    assert others != 403 or visitor.get(page("/person", user="nobody")).status == 403
+
+
+def test_a_person_with_a_token_of_their_own_goes_to_their_page_and_gets_no_list(served, file):
+    visitor = signed_in(served, file, "read-user", user="ann")
+
+    reply = visitor.get("/console/people?user=")
+    assert (reply.status, reply.headers["location"]) == (303, "/console/person?user=ann")
+    everybodys_app = signed_in(served, file, "read-user", user="*")
+    assert [link for link in Parts(everybodys_app.get("/console/people").text).links if "/person?" in link] == []
+
+
+FORMS = {
+    "/console/change": {"user": "ann", "domain": DOMAIN, "action": "freeze"},
+    "/console/say": {"user": "ann", "domain": DOMAIN, "text": "no horror"},
+}
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_changes_need_their_scope_for_that_person_and_the_sessions_own_proof(served, file, sent, path):
+    fields = FORMS[path]
+    may = signed_in(served, file, "read-all", "change-user", user="ann")
+    reads = signed_in(served, file, "read-all")
+    csrf = may.csrf(page("/person", user="ann"))
+
+    assert may.post(path, fields).status == 403
+    assert may.post(path, {**fields, "csrf": reads.csrf(page("/person", user="ann"))}).status == 403
+    assert may.post(path, {**fields, "csrf": csrf}, Origin="https://evil.example").status == 403
+    assert may.post(path, {**fields, "user": "..", "csrf": csrf}).status == 403
+    assert reads.post(path, {**fields, "csrf": reads.csrf(page("/person", user="ann"))}).status == 403
+    assert may.get(f"{path}?{urlencode(fields)}").status == 405
+    assert sent == []
+
+    assert may.post(path, {**fields, "csrf": csrf}).headers["location"] == page("/person", user="ann", domain=DOMAIN)
+    assert "on its way" in may.get(page("/person", user="ann")).text
+    assert may.post(path, fields, **{"X-CSRF-Token": csrf}).status == 303
+    assert [each.user_id for each in sent] == ["ann", "ann"]
+    assert {getattr(each, "actor", "console") for each in sent} == {"console"}
+
+
+def test_only_the_forms_that_a_token_may_send_are_there(served, file):
+    reads = signed_in(served, file, "read-all").get(page("/person", user="ann")).text
+    changes = signed_in(served, file, "read-all", "change-user", user="ann")
+
+    assert re.findall(r'action="([^"]+)"', reads) == ["/console/logout"]
+    assert 'action="/console/say"' in changes.get(page("/person", user="ann")).text
+    assert 'action="/console/say"' not in changes.get(page("/person", user="..")).text
+    assert Scope.FORGET_USER.value not in reads
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"action": "add"},
+        {"action": "import"},
+        {"action": "remove"},
+        {"action": ""},
+        {"action": "roll-back", "to_version": "x"},
+        {"action": "roll-back", "to_version": "99"},
+        {"action": "set-tier", "attribute_id": "a", "tier": "silent"},
+        {"action": "reword", "attribute_id": "a", "value": "\x00"},
+        {"action": "pin", "attribute_id": "a" * 999},
+    ],
+)
+def test_a_form_that_is_not_one_of_ours_changes_nothing(advocate, sent, fields):
+    form = {"user": "ann", "domain": DOMAIN, "csrf": advocate.csrf(page("/person", user="ann")), **fields}
+
+    assert advocate.post("/console/change", form).status in (400, 409, 422)
+    assert sent == []
+
+
+def test_no_log_names_a_person(served, file, sent, caplog):
+    visitor = signed_in(served, file, "read-all", "change-user", user="*")
+    visitor.get(page("/person", user="whom-no-log-may-name"))
+    csrf = visitor.csrf(page("/person", user="ann"))
+    visitor.post("/console/say", {"user": "whom-no-log-may-name", "domain": "d", "text": "x", "csrf": csrf})
+
+    assert "whom-no-log-may-name" not in caplog.text
+    assert quote("whom-no-log-may-name") not in caplog.text

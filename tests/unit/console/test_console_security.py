@@ -1,0 +1,286 @@
+"""Who comes in to the console, with what, and what is kept out."""
+
+import hashlib
+import re
+
+import pytest
+
+from streams.console import session
+from streams.console.rendering import ECHARTS, HTMX, STATIC
+from streams.console.security import POLICY
+from streams.console.session import Sessions
+from streams.http.gate import Gate
+from streams.http.tokens import TokensFile, find
+from streams.settings import Settings
+from tests.unit.console.browserless import Visitor
+from tests.unit.http.http_world import Served, Tokens, published
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return Tokens(tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="module")
+def settings(file):
+    return Settings(
+        duckdb=published(),
+        http_tokens=file.path,
+        data_dir=file.path.parent,
+        http_rate=1_000,
+        http_burst=1_000,
+        http_failures=10_000,
+        console_hosts="console.example",
+    )
+
+
+@pytest.fixture(scope="module")
+def served(settings):
+    with Served(settings, console=True) as api:
+        yield api
+
+
+@pytest.fixture
+def visitor(served):
+    return Visitor(served)
+
+
+def made(file):
+    secret = file.make("read-all")
+    return find(TokensFile(file.path).all(), secret)
+
+
+def at(reply):
+    return reply.status, reply.headers.get("location")
+
+
+# --- signing in and out
+
+
+def test_a_token_begins_a_session_whose_cookie_no_script_and_no_other_page_gets(visitor, file):
+    reply = visitor.sign_in(file.make("read-all"))
+
+    assert at(reply) == (303, "/console/")
+    cookie = reply.headers["set-cookie"]
+    assert {"HttpOnly", "SameSite=strict", "Path=/console"} <= {part.strip() for part in cookie.split(";")}
+    assert at(visitor.get("/console/")) == (303, "/console/people")
+    assert "ann" in visitor.get("/console/people").text
+
+
+def test_a_cookie_is_for_tls_alone_where_a_network_is_between(visitor, file):
+    reply = visitor.post(
+        "/console/login",
+        {"token": file.make("read-all")},
+        Host="console.example",
+        Origin="https://console.example",
+    )
+
+    assert "; Secure" in reply.headers["set-cookie"]
+
+
+@pytest.mark.parametrize("token", ["", "sager_" + "a" * 43, "Bearer x", "sager_\r\nX: y", "é" * 50])
+def test_a_wrong_token_begins_nothing_and_is_not_repeated(visitor, token):
+    reply = visitor.sign_in(token)
+
+    assert reply.status == 401
+    assert "set-cookie" not in reply.headers
+    assert not token or token not in reply.text
+
+
+def test_without_a_session_every_page_leads_to_the_form(visitor, served):
+    pages = [page for section in served.console.sections for page in section.pages]
+
+    assert pages
+    for page in pages:
+        reply = (
+            visitor.get(f"/console{page.path}") if page.method == "GET" else visitor.post(f"/console{page.path}", {})
+        )
+        assert at(reply) == (303, "/console/login"), page.path
+    scripted = visitor.get("/console/people", **{"HX-Request": "true"})
+    assert (scripted.status, scripted.headers["hx-redirect"]) == (204, "/console/login")
+
+
+def test_a_session_ends_when_its_token_is_removed(visitor, file):
+    token = file.make("read-all")
+    visitor.sign_in(token)
+    assert visitor.get("/console/people").status == 200
+
+    file.revoke(token)
+
+    assert at(visitor.get("/console/people")) == (303, "/console/login")
+
+
+def test_a_session_ends_with_signing_out_for_whoever_has_its_cookie(visitor, served, file):
+    visitor.sign_in(file.make("read-all"))
+    stolen = Visitor(served, visitor.cookie)
+
+    assert visitor.post("/console/logout", {"csrf": "wrong"}).status == 403
+    assert stolen.get("/console/people").status == 200
+    assert at(visitor.post("/console/logout", {"csrf": visitor.csrf()})) == (303, "/console/login")
+
+    assert at(stolen.get("/console/people")) == (303, "/console/login")
+
+
+def test_a_link_signs_in_once(visitor, served, file):
+    link = served.ask("/v1/console/links", file.make("read-all"), "POST").body["path"]
+
+    assert served.ask(link, method="HEAD").status == 405, "a scanner of links uses none up"
+    assert at(visitor.get(link)) == (303, "/console/")
+    assert visitor.get("/console/people").status == 200
+    again = Visitor(served)
+    assert again.get(link).status == 401
+    assert again.cookie == ""
+
+
+def test_sessions_and_links_end_by_themselves(settings, file):
+    now = 0.0
+    sessions = Sessions(Gate(TokensFile(file.path), settings), lambda: now)
+    token = made(file)
+    idle, used, code = sessions.begin(token), sessions.begin(token), sessions.code(token.sha256)
+
+    for _ in range(int(session.LONGEST_SECONDS / session.IDLE_SECONDS)):
+        assert sessions.find(used)
+        sessions.find(idle, used=False)
+        now += session.IDLE_SECONDS
+    assert sessions.find(idle) is None
+    assert sessions.find(used)
+    assert sessions.redeem(code) is None
+
+    now += 1
+    assert sessions.find(used) is None
+
+
+def test_memory_is_bounded(settings, file):
+    sessions = Sessions(Gate(TokensFile(file.path), settings))
+    token = made(file)
+    first = sessions.begin(token)
+    last = [sessions.begin(token) for _ in range(session.MOST_SESSIONS)][-1]
+
+    assert sessions.find(first) is None
+    assert sessions.find(last)
+
+
+def test_guesses_are_limited(file):
+    few = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_failures=2)
+    with Served(few, console=True) as api:
+        visitor = Visitor(api)
+        told = [visitor.sign_in("sager_" + "a" * 43).status for _ in range(3)]
+        told.append(visitor.get("/console/enter?code=guessed").status)
+
+    assert told == [401, 401, 429, 429]
+
+
+def test_a_session_has_the_rate_of_its_token(file):
+    slow = Settings(duckdb=published(), http_tokens=file.path, data_dir=file.path.parent, http_rate=0.01, http_burst=2)
+    with Served(slow, console=True) as api:
+        visitor = Visitor(api)
+        visitor.sign_in(file.make("read-all"))
+
+        assert [visitor.get("/console/people").status for _ in range(2)] == [200, 429]
+
+
+# --- forms
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://["},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+        {"Origin": "", "Sec-Fetch-Site": "cross-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/console/login", "/console/logout"])
+def test_a_form_of_another_page_is_refused(visitor, file, path, headers):
+    visitor.sign_in(file.make("read-all"))
+    csrf = visitor.csrf()
+
+    assert visitor.post(path, {"token": file.make("read-all"), "csrf": csrf}, **headers).status == 403
+    assert visitor.get("/console/people").status == 200
+
+
+def test_what_is_no_form_or_is_read_in_two_ways_is_refused(visitor):
+    def told(body, kind="application/x-www-form-urlencoded"):
+        sent = {"Origin": visitor.origin, "Content-Type": kind}
+        return visitor.served.ask("/console/login", method="POST", body=body, **sent).status
+
+    assert told(b"token=a&token=b") == 400
+    assert told(b"token=%ff") == 400
+    assert told("token=é".encode()) == 400
+    assert told(b"&".join(b"f%d=1" % number for number in range(65))) == 400
+    assert told(b"token=a", "text/plain") == 415
+    assert told(b"token=a", "multipart/form-data; boundary=x") == 415
+    assert told(b"token=" + b"a" * 20_000) == 413
+
+
+# --- names, headers, files
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:8088", 200),
+        ("localhost", 200),
+        ("LOCALHOST:1", 200),
+        ("[::1]:8088", 200),
+        ("console.example", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("192.168.1.9", 421),
+        ("0x7f000001", 421),
+    ],
+)
+def test_it_answers_to_its_own_names_only(visitor, host, status):
+    assert visitor.get("/console/login", Host=host).status == status
+    assert visitor.get("/console/static/console.css", Host=host).status == status
+
+
+def test_every_answer_carries_the_policy(visitor, file):
+    visitor.sign_in(file.make("read-user", user="ann"))
+    for path in ("/console/login", "/console/people?user=x", "/console/nowhere", "/console/static/console.js"):
+        reply = visitor.get(path)
+        assert reply.headers["content-security-policy"] == POLICY, path
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["referrer-policy"] == "same-origin"
+        assert ("no-store" in reply.headers["cache-control"]) is ("static" not in path)
+    assert "unsafe" not in POLICY
+    assert "*" not in POLICY
+
+
+def test_templates_bring_no_style_and_no_script_of_their_own():
+    for template in (STATIC.parent / "templates").rglob("*.html"):
+        text = template.read_text()
+        assert not re.search(r"\sstyle=|<style|\son[a-z]+=|<script(?! src=)|javascript:|https?:|\|\s*safe\b", text), (
+            template
+        )
+
+
+def test_the_libraries_are_those_of_their_makers():
+    told = (STATIC / "vendor" / "README.md").read_text()
+
+    for name in (HTMX, ECHARTS):
+        assert hashlib.sha256((STATIC / name).read_bytes()).hexdigest() in told
+
+
+@pytest.mark.parametrize(
+    "path", ["..%2fapp.py", "%2e%2e/%2e%2e/session.py", "vendor/../../session.py", "x\\..\\app.py"]
+)
+def test_files_are_those_of_the_folder(visitor, path):
+    assert visitor.get(f"/console/static/{path}").status in (400, 404)
+
+
+def test_the_servers_own_address_leads_to_it(visitor):
+    assert [at(visitor.get(path))[1] for path in ("/", "/console")] == ["/console/", "/console/"]
+
+
+def test_without_the_console_there_is_none(file, settings):
+    with Served(settings) as api:
+        assert api.ask("/console/login").status == 401
+        assert api.ask("/console/login", file.make("read-all")).status == 404
+        assert api.ask("/v1/console/links", file.make("read-all"), "POST").status == 404
