@@ -1,0 +1,67 @@
+import { Unreachable } from "./errors.js";
+
+/** One server-sent event. */
+export interface ServerSent {
+  event: string;
+  data: string;
+  /** The newest id; it stays until another one comes. */
+  id: string;
+  /** What the server asks for before a new connection, in milliseconds. */
+  retryMs: number | undefined;
+}
+
+const LONGEST = 4 * 1024 * 1024;
+const LINE_END = /\r\n|\n|\r/;
+
+/**
+ * Reads `text/event-stream` as the HTML standard has it; an event without its empty line at the end counts as none.
+ *
+ * It ends with the signal, which cancels the body itself: Node forgets the signal of a `fetch` whose `Response` nobody
+ * holds any more, and would read on for ever.
+ */
+export async function* serverSent(
+  body: ReadableStream<Uint8Array>,
+  lastId = "",
+  signal?: AbortSignal,
+): AsyncGenerator<ServerSent, void> {
+  const reader = body.getReader();
+  const end = () => void reader.cancel().catch(() => undefined);
+  if (signal?.aborted) end();
+  signal?.addEventListener("abort", end);
+  const decoder = new TextDecoder();
+  let [text, size] = ["", 0];
+  let [event, data, id, retryMs] = ["", [] as string[], lastId, undefined as number | undefined];
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      text += decoder.decode(value, { stream: true });
+      if (text.length > LONGEST) throw new Unreachable("the stream has a line that never ends");
+      for (;;) {
+        const stop = LINE_END.exec(text);
+        // A carriage return at the very end may be half of a pair.
+        if (!stop || (stop[0] === "\r" && stop.index === text.length - 1)) break;
+        const line = text.slice(0, stop.index);
+        text = text.slice(stop.index + stop[0].length);
+        if (line === "") {
+          if (data.length || retryMs !== undefined) yield { event: event || "message", data: data.join("\n"), id, retryMs };
+          [event, data, retryMs, size] = ["", [], undefined, 0];
+          continue;
+        }
+        const [, name = "", content = ""] = /^([^:]*)(?:: ?)?([^]*)$/.exec(line) ?? [];
+        if (name === "event") event = content;
+        else if (name === "data") {
+          data.push(content);
+          size += content.length;
+          if (size > LONGEST) throw new Unreachable("the stream has an event that never ends");
+        }
+        else if (name === "id" && !content.includes("\0")) id = content;
+        else if (name === "retry" && /^\d{1,9}$/.test(content)) retryMs = Number(content);
+      }
+    }
+  } finally {
+    signal?.removeEventListener("abort", end);
+    // Also where the reader of this generator has gone: that ends the connection.
+    await reader.cancel().catch(() => undefined);
+  }
+}
