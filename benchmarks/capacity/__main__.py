@@ -2,6 +2,7 @@
 
     python -m benchmarks.capacity --json
     python -m benchmarks.capacity --users 250000 --choices-per-day 2e6
+    python -m benchmarks.capacity --users 1000000 --values > size.yaml    # for `helm install --values size.yaml`
     python -m benchmarks.capacity --measure --write
 
 Without measuring it takes a second. `--measure` measures the constants anew on this machine, in some minutes, and
@@ -12,7 +13,9 @@ import argparse
 import json
 from dataclasses import asdict
 
-from benchmarks.capacity import constants, measure, tables
+import yaml
+
+from benchmarks.capacity import chart, constants, measure, tables
 from benchmarks.capacity.model import Size, needs
 from benchmarks.processes import end_in_order
 
@@ -28,6 +31,7 @@ def main() -> None:
     parser.add_argument("--replication", type=int, default=Size.replication, help="copies (default: %(default)s)")
     parser.add_argument("--measure", action="store_true", help="measure the constants anew first")
     parser.add_argument("--write", action="store_true", help="make the tables of docs/capacity.md anew")
+    parser.add_argument("--values", action="store_true", help="with --users: values of the Helm chart, as YAML")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
     args = parser.parse_args()
     end_in_order()
@@ -40,6 +44,9 @@ def main() -> None:
         tables.DOC.write_text(tables.written(tables.DOC.read_text(encoding="utf-8"), known), encoding="utf-8")
     if args.users is not None:
         size = Size(args.users, args.choices_per_day or float(args.users), args.items, args.replication)
+        if args.values:
+            print(yaml.safe_dump(chart.values(size, known), sort_keys=False), end="")
+            return
         print(json.dumps({**asdict(size), **asdict(needs(size, known))}))
     elif args.json:
         print(tables.as_json(known))

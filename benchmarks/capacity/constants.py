@@ -43,6 +43,8 @@ class Constants(BaseModel):
         broker_cpu_ms: per choice; the embedded broker, with one copy.
         worker_mib: resident memory of a worker before it has users.
         materializer_mib: resident memory of the materializer at the end.
+        api_mib: resident memory of the API with the console before it has users.
+        held_bytes: what a record that the API holds costs beside its key and value.
         duckdb_bytes_per_choice: from `benchmarks.analytics`: a file of a million diffs with what belongs to them.
         topics: by the registry's names.
     """
@@ -60,6 +62,8 @@ class Constants(BaseModel):
     broker_cpu_ms: float
     worker_mib: float
     materializer_mib: float
+    api_mib: float
+    held_bytes: float
     duckdb_bytes_per_choice: float = 780.0
     topics: dict[str, TopicSize]
 

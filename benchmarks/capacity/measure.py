@@ -2,24 +2,29 @@
 
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.capacity.constants import Constants, TopicSize
+from benchmarks.capacity.held import held_bytes
 from benchmarks.processes import cpu_seconds
 from benchmarks.running import Running
 from benchmarks.surroundings import endpoint, rss_mib
 from benchmarks.traffic import Counted, Traffic
 from streams.demo import catalogue
-from streams.local.broker import EmbeddedBroker
+from streams.http.tokens import as_toml, new
+from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.launch import child
+from streams.local.probes import why_not_ready
 from streams.settings import Settings
 
 USERS, EACH = 60, 30
 """After thirty choices a skill is about full."""
 WARM = 60
+READY_SECONDS, LOOK_SECONDS = 120.0, 0.2
 LLM_CHOICES, LLM_USERS, LLM_SECONDS = 400, 80, 0.25
 
 
@@ -67,12 +72,38 @@ def _all(broker: EmbeddedBroker, folder: Path, total: int) -> dict[str, Any]:
                 "materializer_cpu_ms": _ms(rows, total),
                 "broker_cpu_ms": _ms(brokers, total),
                 "worker_mib": round(empty),
+                "api_mib": round(_api_mib(settings)),
+                "held_bytes": round(held_bytes()),
                 "materializer_mib": round(rss_mib(materializer.pid)),
                 "topics": sizes(counted, running.traffic, total),
             }
         finally:
             materializer.terminate()
             materializer.wait(60)
+
+
+def _api_mib(settings: Settings) -> float:
+    """Resident memory of the API with the console, once it is ready; this few users are nothing in it."""
+    file = settings.data_dir / "tokens.toml"
+    file.write_text(as_toml(new("benchmark", ["operate"], None, None)[1]), encoding="utf-8")
+    file.chmod(0o600)
+    port = free_port()
+    own = settings.model_dump(exclude_unset=True) | {
+        "http_tokens": file,
+        "http_port": free_port(),
+        "metrics_port": port,
+    }
+    process = child(["console"], Settings(**own), settings.data_dir / "console.log")
+    try:
+        give_up = time.monotonic() + READY_SECONDS
+        while why := why_not_ready(f"http://127.0.0.1:{port}"):
+            if time.monotonic() > give_up:
+                raise SystemExit(f"the API is not ready: {why}")
+            time.sleep(LOOK_SECONDS)
+        return rss_mib(process.pid)
+    finally:
+        process.terminate()
+        process.wait(60)
 
 
 def _run(broker: EmbeddedBroker, folder: Path, total: int, users: int, **more: Any) -> float:

@@ -10,6 +10,8 @@ from schemas.topics import Key, Topic
 DAY = 86_400.0
 YEAR_DAYS = 365
 OF_ITEMS = (Key.ITEM, Key.ITEM_AND_DOMAIN)
+HELD = ("skills", "slim-skills")
+"""What the API follows, to answer within milliseconds."""
 ENTRY_BYTES = 250
 """What an entry of a table costs in memory beside its key and value: two objects and a place in a dictionary."""
 
@@ -59,6 +61,7 @@ class Needs:
         tables: bytes of the workers' tables, on their disks with RocksDB.
         tables_memory: bytes of memory that the same tables take without RocksDB.
         items_each: bytes of the graph's items, which every worker has whole: on disk, or so much more in memory.
+        api: bytes of memory of users' skills and slim skills, all of which an API holds.
         duckdb: bytes that the analysts' file grows by in a year; the live one and the published one are two.
     """
 
@@ -76,6 +79,7 @@ class Needs:
     tables: float
     tables_memory: float
     items_each: float
+    api: float
     duckdb: float
 
 
@@ -117,6 +121,11 @@ def needs(size: Size, constants: Constants) -> Needs:
             _keys(topic, each, size, constants) * (each.bytes_per_key + ENTRY_BYTES)
             for topic, each in found
             if _is_shared(topic)
+        ),
+        api=sum(
+            _keys(topic, each, size, constants) * (each.bytes_per_key + constants.held_bytes)
+            for topic, each in found
+            if topic.base in HELD
         ),
         duckdb=size.choices_per_day * YEAR_DAYS * constants.duckdb_bytes_per_choice,
     )

@@ -96,6 +96,8 @@ def _constants(constants: Constants) -> Iterator[str]:
         yield f"| of which {base} | {each.bytes_per_choice:,.0f}, stored {each.stored_per_choice:,.0f} |"
     yield f"| memory of a worker without users | {constants.worker_mib:.0f} MiB |"
     yield f"| memory of the materializer | {constants.materializer_mib:.0f} MiB |"
+    yield f"| memory of the API and the console without users | {constants.api_mib:.0f} MiB |"
+    yield f"| bytes that the API holds of a record beside it | {constants.held_bytes:.0f} |"
     yield f"| bytes in DuckDB per choice | {constants.duckdb_bytes_per_choice:,.0f} |"
 
 
@@ -120,6 +122,7 @@ def _needs(rows: Sequence[Size], found: Sequence[Needs]) -> Iterator[str]:
     yield row("workers' tables on disk (RocksDB)", (_bytes(each.tables) for each in found))
     yield row("or in memory", (_bytes(each.tables_memory) for each in found))
     yield row("the graph's items, in each worker", (_bytes(each.items_each) for each in found))
+    yield row("users in memory, in each API and console", (_bytes(each.api) for each in found))
     yield row("DuckDB file, per year", (_bytes(each.duckdb) for each in found))
 
 

@@ -1,6 +1,12 @@
 """docs/capacity.md says what the model says, and the model knows every topic that a choice writes to."""
 
-from benchmarks.capacity import constants, tables
+from typing import Any
+
+import yaml
+
+from benchmarks.capacity import chart, constants, tables
+from benchmarks.capacity.model import Size
+from infra.chart import VALUES
 from schemas import TOPICS
 
 
@@ -15,3 +21,15 @@ def test_the_constants_are_of_topics_that_there_are() -> None:
 
     assert set(known) <= set(TOPICS), "measure anew: python -m benchmarks.capacity --measure --write"
     assert {"rankings", "selections", "contrasts", "skills", "skill-diffs", "slim-skills"} <= set(known)
+
+
+def test_the_charts_own_sizes_are_for_a_hundred_thousand_users_with_a_choice_a_day() -> None:
+    defaults = yaml.safe_load(VALUES.read_text(encoding="utf-8"))
+
+    def agrees(wanted: Any, has: Any) -> bool:
+        if isinstance(wanted, dict):
+            return all(agrees(each, has[name]) for name, each in wanted.items())
+        return bool(wanted == has)
+
+    wanted = chart.values(Size(100_000, 100_000), constants.load())
+    assert agrees(wanted, defaults), f"python -m benchmarks.capacity --users 100000 --values says {wanted}"

@@ -21,6 +21,8 @@ KNOWN = Constants(
     broker_cpu_ms=0.5,
     worker_mib=200,
     materializer_mib=300,
+    api_mib=100,
+    held_bytes=200,
     topics={
         "selections": TopicSize(bytes_per_choice=200, stored_per_choice=100, keys=10, bytes_per_key=200),
         "skills": TopicSize(bytes_per_choice=4_000, stored_per_choice=1_000, keys=10, bytes_per_key=4_000),
@@ -54,6 +56,12 @@ def test_states_follow_users_and_items_and_cores_follow_choices() -> None:
     assert ten.worker_cores == one.worker_cores
     assert one.items_each == pytest.approx(1_000 * (750 + 250)), "items are every worker's, and in no partition's table"
     assert needs(replace(SIZE, items=2_000), KNOWN).items_each == pytest.approx(2 * one.items_each)
+
+
+def test_an_api_holds_the_skills_of_all_users() -> None:
+    found = needs(SIZE, KNOWN)
+
+    assert found.api == pytest.approx(1_000_000 * (4_000 + 200)), "skills; in this run there are no slim skills"
 
 
 def test_the_same_seed_gives_the_same_waits() -> None:

@@ -1,0 +1,483 @@
+"""The Helm chart: lint, Kubernetes' own schemas, and what it says of our processes, settings, alerts and dashboards."""
+
+import functools
+import json
+import math
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import jsonschema
+import kubernetes_validate
+import pytest
+import typer
+import yaml
+from pydantic import SecretStr
+
+from infra import chart, dockerfile
+from infra.chart import CHART, FILES, FIXED, STRINGS
+from infra.compose import ROOT
+from infra.monitoring.__main__ import DASHBOARDS
+from schemas import TOPICS
+from streams.cli import app
+from streams.settings import Settings
+from tests.chart_kinds import SPECS
+
+EXAMPLES = sorted((CHART.parent / "examples").glob("*.yaml"))
+VERSIONS = ("1.27.0", kubernetes_validate.latest_version())
+"""The oldest that the chart takes, and the newest whose schemas there are."""
+LASTING = ("worker", "materializer", "api", "webhooks")
+HELM = chart.helm() or ""
+
+needs_helm = pytest.mark.skipif(
+    not HELM and not os.environ.get("SAGER_TEST_REQUIRE_HELM"), reason="helm is not installed: `make helm` makes it"
+)
+every_example = pytest.mark.parametrize("values", EXAMPLES, ids=lambda path: path.stem)
+every_version = pytest.mark.parametrize("version", VERSIONS)
+
+
+class Container(NamedTuple):
+    """A container, with what is around it."""
+
+    owner: dict[str, Any]
+    pod: dict[str, Any]
+    raw: dict[str, Any]
+    settings: dict[str, str]
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Variable by name, with those of the ConfigMap; None for one that comes out of a Secret."""
+        own = {each["name"]: each.get("value") for each in self.raw["env"]}
+        return {**(self.settings if self.raw.get("envFrom") else {}), **own}
+
+    @property
+    def ports(self) -> dict[str, int]:
+        return {each["name"]: each["containerPort"] for each in self.raw.get("ports", [])}
+
+
+@functools.cache
+def documents(values: Path, version: str = VERSIONS[0]) -> list[dict[str, Any]]:
+    assert HELM, "SAGER_TEST_REQUIRE_HELM is set, and there is no helm: `make helm` makes it"
+    return chart.rendered(HELM, values, version=version)
+
+
+def named(values: Path, kind: str, name: str) -> dict[str, Any]:
+    (found,) = [each for each in of_kind(values, kind) if each["metadata"]["name"] == f"trial-sager-{name}"]
+    return found
+
+
+def of_kind(values: Path, kind: str) -> list[dict[str, Any]]:
+    return [each for each in documents(values) if each["kind"] == kind]
+
+
+def pods(values: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for each in documents(values):
+        if each["kind"] == "Pod":
+            yield each, each
+        elif "template" in each.get("spec", {}):
+            yield each, each["spec"]["template"]
+
+
+def containers(values: Path) -> dict[str, Container]:
+    settings = named(values, "ConfigMap", "settings")["data"]
+    return {
+        raw["name"]: Container(owner, pod, raw, settings)
+        for owner, pod in pods(values)
+        for raw in pod["spec"]["containers"]
+    }
+
+
+def example(name: str) -> Path:
+    return next(each for each in EXAMPLES if each.stem == name)
+
+
+# --- what Kubernetes and helm say
+
+
+@needs_helm
+@every_example
+def test_helm_finds_nothing_to_say(values: Path) -> None:
+    command = [HELM, "lint", "--strict", str(CHART), "--values", str(values), "--kube-version", chart.KUBERNETES]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_helm
+@every_example
+@every_version
+def test_every_document_is_what_kubernetes_takes(values: Path, version: str) -> None:
+    for document in documents(values, version):
+        ours = SPECS.get((document["apiVersion"], document["kind"]))
+        if ours is None:
+            kubernetes_validate.validate(document, version, strict=True)
+        else:
+            jsonschema.validate(document["spec"], ours)
+
+
+@needs_helm
+def test_the_examples_make_every_kind_of_object() -> None:
+    templates = "".join(path.read_text(encoding="utf-8") for path in CHART.glob("templates/**/*.yaml"))
+    kinds = set(re.findall(r"^kind: (\w+)$", templates, re.MULTILINE))
+
+    assert kinds == {each["kind"] for values in EXAMPLES for each in documents(values)}
+
+
+@needs_helm
+def test_an_object_is_made_once() -> None:
+    for values in EXAMPLES:
+        names = [(each["kind"], each["metadata"]["name"]) for each in documents(values)]
+        assert len(names) == len(set(names))
+
+
+# --- the form of pods
+
+
+@needs_helm
+@every_example
+def test_a_pod_has_no_more_rights_than_it_needs(values: Path) -> None:
+    (user,) = dockerfile.stages(dockerfile.FILE.read_text(encoding="utf-8"))[-1].of("USER")
+    for _, pod in pods(values):
+        spec = pod["spec"]
+        assert spec["automountServiceAccountToken"] is False
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+        told = spec["securityContext"]
+        assert told["runAsNonRoot"] is True
+        assert f"{told['runAsUser']}:{told['runAsGroup']}" == user
+        assert told["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            }
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+            assert "memory" in container["resources"]["limits"]
+
+
+@needs_helm
+@every_example
+def test_a_pod_has_time_to_finish_what_it_began(values: Path) -> None:
+    for name in {*LASTING} & {*containers(values)}:
+        container = containers(values)[name]
+        least = float(container.environment["SAGER_SHUTDOWN_SECONDS"])
+        assert container.pod["spec"]["terminationGracePeriodSeconds"] >= math.ceil(least) + 10
+
+
+@needs_helm
+@every_example
+def test_probes_ask_what_the_process_serves(values: Path) -> None:
+    served = (ROOT / "streams" / "http" / "process_health.py").read_text(encoding="utf-8")
+    for name in {*LASTING} & {*containers(values)}:
+        container = containers(values)[name]
+        probes = {kind: container.raw[f"{kind}Probe"]["httpGet"] for kind in ("liveness", "readiness", "startup")}
+        assert {kind: probe["path"] for kind, probe in probes.items()} == {
+            "liveness": "/live",
+            "readiness": "/ready",
+            "startup": "/live",
+        }
+        assert all(f'"{probe["path"]}"' in served for probe in probes.values())
+        assert {container.ports[probe["port"]] for probe in probes.values()} == {
+            int(container.environment["SAGER_METRICS_PORT"])
+        }
+        assert container.environment["SAGER_METRICS_HOST"] == "0.0.0.0"
+
+
+@needs_helm
+@every_example
+def test_a_command_is_one_of_ours(values: Path) -> None:
+    command: Any = typer.main.get_command(app)
+    for container in containers(values).values():
+        verb, *options = container.raw["args"]
+        assert verb in command.commands
+        assert set(options) <= {option for each in command.commands[verb].params for option in each.opts}
+
+
+@needs_helm
+@every_example
+def test_what_is_written_goes_into_a_volume(values: Path) -> None:
+    for name, container in containers(values).items():
+        mounts = {each["mountPath"]: each for each in container.raw["volumeMounts"]}
+        spec = container.owner["spec"]
+        volumes = {each["name"] for each in container.pod["spec"]["volumes"]}
+        claims = {each["metadata"]["name"] for each in spec.get("volumeClaimTemplates", [])}
+        assert {each["name"] for each in mounts.values()} <= volumes | claims
+        assert len({each["name"] for each in container.pod["spec"]["volumes"]}) == len(container.pod["spec"]["volumes"])
+        assert "/tmp" in mounts
+        data = container.environment.get("SAGER_DATA_DIR")
+        if name in LASTING and name != "webhooks":
+            # The volume's root belongs to the node: a folder in it is the process' own, and can be closed to others.
+            assert data == "/var/lib/sager/data"
+            assert mounts["/var/lib/sager"].get("readOnly", False) is (name == "api")
+
+
+@needs_helm
+@every_example
+def test_the_file_of_duckdb_has_one_writer(values: Path) -> None:
+    owner = containers(values)["materializer"].owner
+
+    assert (owner["kind"], owner["spec"]["replicas"]) == ("StatefulSet", 1)
+    assert owner["spec"]["persistentVolumeClaimRetentionPolicy"]["whenDeleted"] == "Retain"
+
+
+@needs_helm
+@every_example
+def test_services_policies_and_budgets_find_their_pods(values: Path) -> None:
+    labels = [(pod["metadata"]["labels"], pod) for _, pod in pods(values)]
+    for each in documents(values):
+        spec = each.get("spec", {})
+        selector = spec.get("podSelector", spec.get("selector"))
+        if selector is None or each["kind"] == "Job":
+            continue
+        wanted = selector.get("matchLabels", selector)
+        found = [pod for has, pod in labels if wanted.items() <= has.items()]
+        assert len(found) == 1, f"{each['kind']} {each['metadata']['name']}"
+        served = {port["name"] for container in found[0]["spec"]["containers"] for port in container.get("ports", [])}
+        asked = [port.get("targetPort") for port in spec.get("ports", [])]
+        asked += [port["port"] for rule in spec.get("ingress", []) for port in rule["ports"]]
+        asked += [point["port"] for point in spec.get("podMetricsEndpoints", [])]
+        assert set(asked) <= served
+
+
+# --- settings and secrets
+
+
+def test_the_lists_of_the_chart_are_those_of_the_settings() -> None:
+    def kinds(name: str) -> set[Any]:
+        told = Settings.model_fields[name].annotation
+        return {told, *get_args(told)}
+
+    secret = {name for name in Settings.model_fields if SecretStr in kinds(name)}
+    of_files = {name for name in Settings.model_fields if any("Path" in repr(each) for each in kinds(name))}
+    helpers = (CHART / "templates" / "_helpers.tpl").read_text(encoding="utf-8")
+    found = re.search(r'define "sager.files" -}}\n(.+)\n', helpers)
+
+    assert secret == STRINGS
+    assert of_files - FIXED == FILES
+    assert found is not None
+    assert set(found[1].split()) == FILES
+
+
+@needs_helm
+@every_example
+def test_every_variable_of_ours_is_a_setting(values: Path) -> None:
+    known = {f"SAGER_{name.upper()}" for name in Settings.model_fields}
+    for container in containers(values).values():
+        assert {name for name in container.environment if name.startswith("SAGER_")} <= known
+
+
+@needs_helm
+@every_example
+def test_the_processes_read_what_they_are_given(values: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(("SAGER_", "OPENAI_"))]:
+        monkeypatch.delenv(name)
+    for container in containers(values).values():
+        with monkeypatch.context() as patched:
+            for name, value in container.environment.items():
+                if value is not None and value.startswith("/run/secrets/"):
+                    (tmp_path / Path(value).name).touch()
+                    patched.setenv(name, str(tmp_path / Path(value).name))
+                else:
+                    patched.setenv(name, "a secret of more than thirty-two characters" if value is None else value)
+            read = Settings()
+        assert read.bootstrap == container.environment["SAGER_BOOTSTRAP"]
+        assert read.partitions == int(container.environment["SAGER_PARTITIONS"])
+
+
+@needs_helm
+def test_numbers_and_mappings_arrive_as_they_were_written() -> None:
+    settings = named(example("everything"), "ConfigMap", "settings")["data"]
+
+    assert settings["SAGER_GRAPH_ITEMS"] == "2000000", "not 2e+06"
+    assert json.loads(settings["SAGER_PARSERS"]) == {"films": "movietv"}
+    assert settings["SAGER_GATE"] == "true"
+
+
+OF_THE_API = {"http_tokens", "http_certificate", "http_key", "http_confirmation_key", "console_metrics_token"}
+OWN = {
+    "worker": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
+    "materializer": set[str](),
+    "api": {"chain_key", "vouched", *OF_THE_API},
+    "topics": set[str](),
+    "webhooks": {"webhooks"},
+    "doctor": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
+}
+
+
+@needs_helm
+@every_example
+def test_a_process_gets_no_secret_that_is_not_its_own(values: Path) -> None:
+    for name, container in containers(values).items():
+        secret = {each.removeprefix("SAGER_").lower() for each in container.environment} & (STRINGS | FILES)
+        protected = {"http_tokens"} if values.stem == "everything" and name != "topics" else set()
+        assert {each for each in secret if not each.startswith("kafka_")} <= OWN[name] | protected
+        assert not {f"SAGER_{each.upper()}" for each in STRINGS | FILES} & set(container.settings)
+
+
+@needs_helm
+@every_example
+def test_a_secret_that_is_a_file_is_mounted_where_its_variable_says(values: Path) -> None:
+    for container in containers(values).values():
+        volumes = {each["name"]: each for each in container.pod["spec"]["volumes"]}
+        there = set()
+        for mount in container.raw["volumeMounts"]:
+            projected = volumes.get(mount["name"], {}).get("projected", {})
+            assert projected.get("defaultMode", 0o440) == 0o440
+            for source in projected.get("sources", []):
+                there |= {f"{mount['mountPath']}/{item['path']}" for item in source["secret"]["items"]}
+        files = {value for value in container.environment.values() if str(value).startswith("/run/secrets/")}
+        assert files == there
+
+
+@needs_helm
+def test_the_job_that_makes_topics_has_a_user_of_its_own_and_needs_nothing_of_the_release() -> None:
+    everything = containers(example("everything"))
+    job, worker = everything["topics"], everything["worker"]
+    password = {each["name"]: each for each in job.raw["env"]}["SAGER_KAFKA_SASL_PASSWORD"]
+    workers = {each["name"]: each for each in worker.raw["env"]}["SAGER_KAFKA_SASL_PASSWORD"]
+
+    assert job.environment["SAGER_KAFKA_SASL_USERNAME"] == "sager-operator"
+    assert password["valueFrom"]["secretKeyRef"]["name"] == "sager-operator"
+    assert worker.environment["SAGER_KAFKA_SASL_USERNAME"] == "sager-worker"
+    assert workers["valueFrom"]["secretKeyRef"]["name"] == "sager-worker"
+    assert "envFrom" not in job.raw
+    assert "serviceAccountName" not in job.pod["spec"]
+
+
+# --- what is refused
+
+
+REFUSED = {
+    "no broker": (("--set", "settings.bootstrap="), "name Kafka's bootstrap servers"),
+    "a setting that is none": (("--set", "settings.calls_at_once=3"), "calls_at_once"),
+    "a setting with a wrong value": (("--set", "settings.reasoner=magic"), "'rules', 'llm'"),
+    "a value that is none": (("--set", "worker.replica=3"), "replica"),
+    "a secret among the settings": (("--set", "settings.chain_key=abc"), "chain_key"),
+    "more workers than partitions": (("--set", "worker.replicas=33"), "33 workers share 32 partitions"),
+    "a secret of nowhere": (("--set", "existingSecret="), "name the Secret"),
+    "a console without an API": (("--set", "api.enabled=false,api.console=true"), "api.console needs api.enabled"),
+}
+
+
+MISSING = {
+    "workers without a common key": ("settings.bootstrap=kafka:9092", "openssl rand -hex 32"),
+    "an API without tokens": ("settings.bootstrap=kafka:9092,worker.replicas=1", "api.enabled=false"),
+}
+
+
+@needs_helm
+@pytest.mark.parametrize(("values", "says"), MISSING.values(), ids=MISSING)
+def test_what_is_missing_is_told_with_what_makes_it(values: str, says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        chart.rendered(HELM, more=("--set", values))
+
+
+@needs_helm
+@pytest.mark.parametrize(("more", "says"), REFUSED.values(), ids=REFUSED)
+def test_a_mistake_is_refused_before_anything_is_installed(more: tuple[str, ...], says: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(says)):
+        chart.rendered(HELM, example("minimal"), more=more)
+
+
+# --- alerts, dashboards, autoscaling
+
+
+@needs_helm
+def test_alerts_are_those_of_the_repository() -> None:
+    rule = named(example("everything"), "PrometheusRule", "rules")
+    files = [
+        yaml.safe_load(path.read_text(encoding="utf-8")) for path in (ROOT / "infra/prometheus/rules").glob("*.yml")
+    ]
+
+    def by_name(groups: list[dict[str, Any]]) -> dict[str, Any]:
+        return {group["name"]: group for group in groups}
+
+    assert by_name(rule["spec"]["groups"]) == by_name([group for file in files for group in file["groups"]])
+
+
+@needs_helm
+def test_dashboards_are_those_of_the_repository() -> None:
+    found = [each for each in of_kind(example("everything"), "ConfigMap") if "-dashboard-" in each["metadata"]["name"]]
+    texts = {name: json.loads(text) for each in found for name, text in each["data"].items()}
+
+    assert {text["uid"] for text in texts.values()} >= {each.uid for each in DASHBOARDS}
+    assert texts == {
+        f"sager-{path.name}": json.loads(path.read_text(encoding="utf-8"))
+        for path in (ROOT / "infra/grafana/dashboards").glob("*.json")
+    }
+
+
+@needs_helm
+def test_prometheus_calls_the_processes_as_the_alerts_do() -> None:
+    monitors = of_kind(example("everything"), "PodMonitor")
+    points = [point for each in monitors for point in each["spec"]["podMetricsEndpoints"]]
+    jobs = {rule["replacement"] for point in points for rule in point["relabelings"] if rule["targetLabel"] == "job"}
+
+    assert jobs == {"sager-worker", "sager-materializer", "sager-api", "sager-webhooks"}
+
+
+@needs_helm
+def test_the_console_asks_the_processes_for_their_metrics_and_may() -> None:
+    api = containers(example("everything"))["api"]
+    asked = api.environment["SAGER_CONSOLE_METRICS"].split(",")
+    worker = named(example("everything"), "StatefulSet", "worker")
+    host = f"{{name}}-{{number}}.{worker['spec']['serviceName']}".format
+    of = worker["metadata"]["name"]
+    ways_out = named(example("everything"), "NetworkPolicy", "materializer")["spec"]["egress"]
+    ways_in = named(example("everything"), "NetworkPolicy", "worker")["spec"]["ingress"]
+
+    assert asked == [
+        "http://127.0.0.1:9102/metrics",
+        *(f"http://{host(name=of, number=number)}:9101/metrics" for number in range(3)),
+    ]
+    assert "sager.example.org" in api.environment["SAGER_CONSOLE_HOSTS"].split(",")
+    assert [{"protocol": "TCP", "port": "metrics"}] in [rule["ports"] for rule in ways_out]
+    assert any("podSelector" in peer for rule in ways_in for peer in rule["from"])
+
+
+@needs_helm
+def test_keda_counts_the_lag_of_the_workers_group_and_starts_no_idle_worker() -> None:
+    spec = named(example("everything"), "ScaledObject", "worker")["spec"]
+    settings = named(example("everything"), "ConfigMap", "settings")["data"]
+    counted = [trigger["metadata"] for trigger in spec["triggers"]]
+
+    assert spec["scaleTargetRef"]["name"] == named(example("everything"), "StatefulSet", "worker")["metadata"]["name"]
+    assert "replicas" not in named(example("everything"), "StatefulSet", "worker")["spec"]
+    assert spec["maxReplicaCount"] == int(settings["SAGER_PARTITIONS"])
+    assert {each["topic"] for each in counted} <= {
+        f"sager.{base}" for base, topic in TOPICS.items() if topic.worked_off
+    }
+    assert {each["consumerGroup"] for each in counted} == {Settings.model_fields["app_id"].default}
+    assert {each["lagThreshold"] for each in counted} == {"1000000"}
+
+
+# --- what is generated, and what is told
+
+
+@pytest.mark.parametrize("path", chart.files(), ids=lambda path: path.name)
+def test_what_is_generated_is_up_to_date(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == chart.files()[path], "make it anew: python -m infra.chart"
+
+
+def test_the_chart_has_the_version_of_the_release() -> None:
+    told = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert told["appVersion"] == told["version"] == project["version"]
+
+
+def test_every_value_is_described() -> None:
+    def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+        if isinstance(value, dict) and value and path[-1:] not in (("labels",), ("resources",)):
+            for name, each in value.items():
+                yield from leaves(each, (*path, name))
+        else:
+            yield path
+
+    told = chart.table()
+    for path in leaves(yaml.safe_load(chart.VALUES.read_text(encoding="utf-8"))):
+        assert f"| `{'.'.join(path)}` |" in told or f"| `{'.'.join(path[:-1])}` |" in told

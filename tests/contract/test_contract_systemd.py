@@ -1,0 +1,108 @@
+"""The systemd units: what systemd itself says of them, and what they say of our processes and settings."""
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from infra.compose import ROOT
+from streams.cli import app
+from streams.settings import Settings
+
+FOLDER = ROOT / "infra" / "systemd"
+UNITS = sorted(FOLDER.glob("*.service"))
+ANALYZE = shutil.which("systemd-analyze")
+MOST_EXPOSED = 1.5
+"""Of 10, as systemd-analyze counts; it calls up to 4.9 OK."""
+
+every_unit = pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+needs_systemd = pytest.mark.skipif(ANALYZE is None, reason="there is no systemd on this machine")
+
+
+def told(unit: Path) -> dict[str, list[str]]:
+    """What a unit's lines say, by name."""
+    found = defaultdict[str, list[str]](list)
+    for line in unit.read_text(encoding="utf-8").splitlines():
+        if "=" in line and not line.startswith(("#", "[")):
+            name, value = line.split("=", 1)
+            found[name].append(value)
+    return found
+
+
+def environment(unit: Path) -> dict[str, str]:
+    return dict(pair.split("=", 1) for pair in told(unit)["Environment"])
+
+
+@needs_systemd
+@every_unit
+def test_systemd_finds_nothing_to_say(unit: Path, tmp_path: Path) -> None:
+    """It looks for the program, which is not on this machine: another stands in."""
+    for each in [*UNITS, FOLDER / "sager.target"]:
+        text = each.read_text(encoding="utf-8").replace("/opt/sager/bin/sager", "/bin/true")
+        (tmp_path / each.name).write_text(text, encoding="utf-8")
+    name = unit.name.replace("@", "@1")
+    env = {"SYSTEMD_UNIT_PATH": f"{tmp_path}:", "PATH": "/usr/bin:/bin"}
+    command = [str(ANALYZE), "verify", "--man=no", str(tmp_path / name)]
+    checked = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+
+    assert (checked.returncode, checked.stderr) == (0, "")
+
+    command = [str(ANALYZE), "security", "--offline=true", "--no-pager", str(tmp_path / unit.name)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    exposure = re.search(r"exposure level.*: ([\d.]+)", done.stdout)
+    assert exposure is not None, done.stderr
+    assert float(exposure[1]) <= MOST_EXPOSED
+
+
+@every_unit
+def test_a_unit_runs_one_of_our_commands_as_a_user_of_its_own(unit: Path) -> None:
+    command: Any = typer.main.get_command(app)
+    (start,) = told(unit)["ExecStart"]
+    program, verb, *rest = start.split()
+
+    assert (program, rest) == ("/opt/sager/bin/sager", [])
+    assert verb in command.commands
+    assert told(unit)["User"] == ["sager"]
+    assert "u sager " in (FOLDER / "sager.sysusers").read_text(encoding="utf-8")
+
+
+@every_unit
+def test_a_unit_says_nothing_but_settings(unit: Path) -> None:
+    known = {f"SAGER_{name.upper()}" for name in Settings.model_fields} | {"SAGER_CONFIG"}
+    lines = (FOLDER / "sager.env").read_text(encoding="utf-8").splitlines()
+    common = {line.split("=", 1)[0] for line in lines if line and not line.startswith("#")}
+
+    assert {*environment(unit), *common} <= known
+
+
+def test_processes_of_one_machine_share_no_port_and_no_folder() -> None:
+    ports = [environment(unit)["SAGER_METRICS_PORT"] for unit in UNITS if unit.stem != "sager-console"]
+    folders = [folder for unit in UNITS for folder in told(unit)["StateDirectory"]]
+
+    assert len(set(ports)) == len(ports)
+    assert len(set(folders)) == len(folders)
+    assert (
+        environment(FOLDER / "sager-serve.service")["SAGER_DATA_DIR"]
+        in (environment(FOLDER / "sager-materializer.service")["SAGER_DATA_DIR"])
+    )
+
+
+@every_unit
+def test_there_is_time_to_finish_what_was_begun(unit: Path) -> None:
+    (seconds,) = told(unit)["TimeoutStopSec"]
+
+    assert float(seconds) > Settings.model_fields["shutdown_seconds"].default + 10
+    assert told(unit)["Restart"] == ["on-failure"]
+
+
+@every_unit
+def test_secrets_come_as_credentials(unit: Path) -> None:
+    given = {line.split(":")[0] for line in told(unit)["LoadCredential"]}
+    read = {value.removeprefix("%d/") for value in environment(unit).values() if value.startswith("%d/")}
+
+    assert given == read

@@ -1,0 +1,170 @@
+"""The Helm chart's containers as processes of this machine: their commands and variables, their probes, their end.
+
+The place of a cluster is taken by folders for volumes and Secrets, the embedded broker, and free ports for the fixed
+ones. Nothing else of what the chart says is changed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.surroundings import reached_as
+from infra import chart
+from infra.compose import ROOT
+from sager_client import EventProducer
+from streams.demo import catalogue
+from streams.http import tokens
+from streams.local.broker import free_port
+from streams.settings import Settings
+from tests.patience import PATIENCE_SECONDS, until
+
+pytestmark = [pytest.mark.broker, pytest.mark.on("embedded"), pytest.mark.thorough]
+HELM = chart.helm() or ""
+EXAMPLE = chart.CHART.parent / "examples" / "minimal.yaml"
+SECRET_FILES, VOLUME = "/run/secrets/sager", "/var/lib/sager"
+
+
+class Cluster:
+    """What the chart renders, run here.
+
+    Args:
+        documents: the rendered chart.
+        settings: the broker and the tenant, in place of the chart's.
+        folder: for volumes, Secrets and logs.
+    """
+
+    def __init__(self, documents: list[dict[str, Any]], settings: Settings, folder: Path) -> None:
+        self.folder, self.ports = folder, dict[str, int]()
+        kinds = {each["metadata"]["name"]: each for each in documents if each["kind"] == "ConfigMap"}
+        self._common = kinds["trial-sager-settings"]["data"]
+        templates = [each["spec"]["template"] for each in documents if each["kind"] in ("StatefulSet", "Job")]
+        self.containers = {raw["name"]: raw for template in templates for raw in template["spec"]["containers"]}
+        self._instead = {
+            "SAGER_BOOTSTRAP": settings.bootstrap,
+            "SAGER_EMBEDDED": "true",
+            "SAGER_PREFIX": settings.prefix,
+            "SAGER_APP_ID": settings.app_id,
+            # The embedded broker is one, and few partitions start faster.
+            "SAGER_REPLICATION": "1",
+            "SAGER_STANDBY_REPLICAS": "0",
+            "SAGER_PARTITIONS": str(settings.partitions),
+            "SAGER_SESSION_SECONDS": "6",
+        }
+
+    def start(self, name: str, volume: str, secrets: dict[str, str]) -> "subprocess.Popen[bytes]":
+        """Starts a container's own command with its own variables.
+
+        Args:
+            name: the container's.
+            volume: the folder in place of its volume.
+            secrets: variables and files that come out of Secrets, by the setting's name.
+        """
+        raw, data = self.containers[name], self.folder / volume
+        data.mkdir(exist_ok=True)
+        told = {**(self._common if raw.get("envFrom") else {}), **{one["name"]: one.get("value") for one in raw["env"]}}
+        told = {
+            key: secrets[key.removeprefix("SAGER_").lower()] if value is None else value for key, value in told.items()
+        }
+        told |= self._instead
+        for key, value in told.items():
+            told[key] = value.replace(VOLUME, str(data)).replace(SECRET_FILES, str(self.folder / "secrets"))
+            if key.endswith("_PORT"):
+                self.ports[f"{name} {value}"] = free_port()
+                told[key] = str(self.ports[f"{name} {value}"])
+        machine = {key: value for key, value in os.environ.items() if not key.startswith(("SAGER_", "OPENAI_"))}
+        tmp = self.folder / f"tmp-{name}"
+        tmp.mkdir()
+        with (self.folder / f"{name}.log").open("wb") as log:
+            return subprocess.Popen(
+                [sys.executable, "-P", "-m", "streams.cli", *raw["args"]],
+                env={**machine, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp), **told},
+                cwd=data,
+                stdout=log,
+                stderr=log,
+            )
+
+    def passes(self, name: str, probe: str) -> bool:
+        """Whether a container passes a probe of its own, asked as a kubelet does."""
+        told = self.containers[name][f"{probe}Probe"]["httpGet"]
+        (port,) = [each["containerPort"] for each in self.containers[name]["ports"] if each["name"] == told["port"]]
+        try:
+            with urllib.request.urlopen(
+                f"http://127.0.0.1:{self.ports[f'{name} {port}']}{told['path']}", timeout=5
+            ) as answer:
+                return 200 <= answer.status < 400
+        except (urllib.error.HTTPError, OSError):
+            return False
+
+    def log(self, name: str) -> str:
+        return "\n".join((self.folder / f"{name}.log").read_text(errors="replace").splitlines()[-20:])
+
+
+@contextmanager
+def running(cluster: Cluster, secrets: dict[str, str]) -> Iterator[dict[str, "subprocess.Popen[bytes]"]]:
+    """The Job first, then all that lasts, each until it is ready."""
+    assert cluster.start("topics", "topics", secrets).wait(PATIENCE_SECONDS) == 0, cluster.log("topics")
+    with ExitStack() as stack:
+        processes = {}
+        for name, volume in (("worker", "worker-0"), ("materializer", "materializer-0"), ("api", "materializer-0")):
+            processes[name] = cluster.start(name, volume, secrets)
+            stack.callback(processes[name].kill)
+        for name, process in processes.items():
+            for probe in ("startup", "liveness", "readiness"):
+
+                def passed(name: str = name, probe: str = probe, process: "subprocess.Popen[bytes]" = process) -> bool:
+                    assert process.poll() is None, cluster.log(name)
+                    return cluster.passes(name, probe)
+
+                until(passed, f"{name} to pass its {probe} probe", lambda name=name: cluster.log(name))
+        yield processes
+
+
+@pytest.mark.skipif(not HELM and not os.environ.get("SAGER_TEST_REQUIRE_HELM"), reason="helm is not installed")
+def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: Settings, tmp_path: Path) -> None:
+    documents = chart.rendered(HELM, EXAMPLE, more=("--set", "worker.replicas=1,api.console=true"))
+    token, entry = tokens.new("reader", ["read-all"], None, None)
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    (secrets / "http_tokens").write_text(tokens.as_toml(entry), encoding="utf-8")
+    (secrets / "http_tokens").chmod(0o440)
+    cluster = Cluster(documents, settings, tmp_path)
+    films = catalogue.load()["films"]
+
+    with running(cluster, {"pseudonym_key": "shared by all workers"}) as processes:
+        with EventProducer(connection=reached_as(settings)) as events:
+            events.selection(events.ranking("ann", "films", films[:10]), films[3].item_id)
+        http = cluster.ports["api 8088"]
+
+        def skill() -> Any:
+            request = urllib.request.Request(
+                f"http://127.0.0.1:{http}/v1/users/ann/skills/films", headers={"Authorization": f"Bearer {token}"}
+            )
+            try:
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError:
+                return None
+
+        assert until(skill, "the skill over HTTP", lambda: cluster.log("worker"))["version"] >= 1
+        with urllib.request.urlopen(f"http://127.0.0.1:{http}/console/login", timeout=5) as page:
+            assert page.status == 200
+        assert (tmp_path / "materializer-0" / "data" / "sager.duckdb").is_file()
+        assert any((tmp_path / "worker-0" / "data" / "worker").rglob("*.sst")) or any(
+            (tmp_path / "worker-0" / "data" / "worker").rglob("CURRENT")
+        ), "the tables are on the volume"
+        for process in processes.values():
+            process.terminate()
+        assert {name: process.wait(PATIENCE_SECONDS) for name, process in processes.items()} == {
+            "worker": 0,
+            "materializer": 0,
+            "api": 0,
+        }
