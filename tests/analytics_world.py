@@ -4,14 +4,12 @@ Two domains and people with hidden policies. A quarter of the rankings are made 
 arms compare; an LLM stands behind some of the diffs and rankings. A few say more than what they take.
 """
 
-import atexit
+import pickle
 import random
-import shutil
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
 from operators import whatif
 from operators.contrast import contrast_id, on_ranking, on_selection, slot_of
@@ -79,6 +77,7 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from tests.once import once
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 SUNDAY = datetime(2026, 2, 15)  # noqa: DTZ001 - as the file has it
@@ -122,19 +121,27 @@ class AnalyticsWorld:
 @cache
 def build() -> AnalyticsWorld:
     """The world; the same at every call, and to be left as it is."""
-    return _Builder().run()
+
+    def make(file: Path) -> None:
+        file.write_bytes(pickle.dumps(_Builder().run(), pickle.HIGHEST_PROTOCOL))
+
+    made: AnalyticsWorld = pickle.loads(once("analytics.pickle", make).read_bytes())
+    return made
 
 
 @cache
 def published() -> Path:
-    """The world as `sager materialize` publishes it; one file per process."""
-    folder = Path(mkdtemp(prefix="sager-analytics-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with Store(folder / "live.duckdb", "sager.") as store:
-        build().fill(store)
-        store.checkpoint(SUNDAY, SUNDAY)
-        copy_and_rename(store.path, folder / "sager.duckdb")
-    return folder / "sager.duckdb"
+    """The world as `sager materialize` publishes it; one file for all processes."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        with Store(folder / "live.duckdb", "sager.") as store:
+            build().fill(store)
+            store.checkpoint(SUNDAY, SUNDAY)
+            copy_and_rename(store.path, folder / "sager.duckdb")
+        (folder / "live.duckdb").unlink()
+
+    return once("analytics", make) / "sager.duckdb"
 
 
 class _Builder:

@@ -7,6 +7,7 @@ from infra.monitoring.feedback import FEEDBACK
 from infra.monitoring.llm import LLM
 from infra.monitoring.panels import encoded
 from infra.monitoring.pipeline import PIPELINE
+from infra.monitoring.policy import policy
 from infra.monitoring.quality import QUALITY
 from infra.monitoring.rules import rules
 from infra.monitoring.worker import WORKER
@@ -20,6 +21,7 @@ def files() -> dict[Path, str]:
     folder = INFRA / "grafana" / "dashboards"
     return {
         **{folder / f"{told.uid.removeprefix('sager-')}.json": encoded(told) for told in DASHBOARDS},
+        INFRA / "grafana" / "people" / "dashboards" / "policy.json": policy(),
         **{INFRA / "prometheus" / "rules" / f"{group}.yml": rules(group) for group in GROUPS},
     }
 

@@ -16,6 +16,13 @@ HTTP = (
         stack=True,
     ),
     Panel(
+        "Events in, by topic",
+        "Of `POST /v1/events`. Refused: the answer tells the app which field is wrong; `sager lint` explains more.",
+        PER_SECOND,
+        [Query(per_second("sager_http_events_total", "topic", "status"), "{{topic}} {{status}}")],
+        stack=True,
+    ),
+    Panel(
         "Time of an answer, p95",
         "Changes wait for a worker, up to SAGER_HTTP_WAIT_SECONDS; reads take some 10 ms.",
         SECONDS,

@@ -111,7 +111,7 @@ def encoded(told: Dashboard) -> str:
         .time("now-6h", "now")
         .refresh("30s")
         .version(1)
-        .link(_link())
+        .link(link())
         .annotation(_annotation("restarts", "blue", f"process_start_time_seconds{{{OF}}} * 1000", at_value=True))
         .annotation(
             _annotation("rebalances", "purple", f"increase(sager_rebalances_total{{{OF}}}[$__rate_interval]) > 0")
@@ -134,16 +134,22 @@ def encoded(told: Dashboard) -> str:
             x += panel.width
         y += HEIGHT
     whole = built.build()
-    for each in (*(whole.links or ()), *(whole.annotations.list_val or ())):
-        each.placement = None  # otherwise the package's default hides it in a menu
+    in_the_open(whole)
     return json.dumps(whole, cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
+
+
+def in_the_open(whole: Any) -> None:
+    """Takes links and marks out of the menu in which the package's default would hide them."""
+    for each in (*(whole.links or ()), *(whole.annotations.list_val or ())):
+        each.placement = None
 
 
 def _datasource() -> build.DatasourceVariable:
     return build.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
 
 
-def _link() -> build.DashboardLink:
+def link() -> build.DashboardLink:
+    """The menu of all our dashboards."""
     return (
         build.DashboardLink("All of sager-streams")
         .type(dashboard.DashboardLinkType.DASHBOARDS)

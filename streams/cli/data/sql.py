@@ -1,32 +1,13 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import sys
-import time
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated
 
 import typer
 
+from streams.cli.data.query import GIB, Mode, Progress, mode_of, print_answer
 from streams.cli.options import AsJson, examples, settings
-
-if TYPE_CHECKING:
-    from streams.cli.progress import Stages
-
-QUIET_SECONDS = 2.0
-GIB = 1024**3
-
-_LISTED = """
-    SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
-    UNION ALL
-    SELECT view_name, 'view', comment FROM duckdb_views() WHERE database_name = 'snapshot' AND NOT internal
-    UNION ALL
-    SELECT function_name || '(' || list_aggregate(parameters, 'string_agg', ', ') || ')', 'macro', comment
-    FROM duckdb_functions() WHERE database_name = 'snapshot' AND NOT internal
-    ORDER BY kind = 'table', kind = 'view', name
-"""
-_DESCRIBED = """
-    SELECT column_name AS column, data_type AS type, comment FROM duckdb_columns()
-    WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
-"""
+from streams.cli.shell.catalogue import DESCRIBED, LISTED
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +15,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         "sql",
         epilog=examples(
+            "sager sql",
             "sager sql --list",
             'sager sql "FROM learning_curve ORDER BY domain, nth"',
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
@@ -61,19 +43,27 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind. A query is one reading statement, such as SELECT, FROM or DESCRIBE: it can
-    neither change nor slow down the pipeline, nor open another file. A table that is too wide for the terminal is
-    printed vertically, one value per line. Tables show the first 1,000 rows and the beginning of long values; --json
-    and --csv print everything.
+    Without a QUERY it is a prompt, which completes and helps. The snapshot is some seconds behind. A query is one
+    reading statement, such as SELECT, FROM or DESCRIBE: it can neither change nor slow down the pipeline, nor open
+    another file. A table that is too wide for the terminal is printed vertically, one value per line. Tables show the
+    first 1,000 rows and the beginning of long values; --json and --csv print everything.
     """
-    if sum([query is not None, list_all, describe is not None]) != 1:
-        raise typer.BadParameter("give one of QUERY, --list and --describe")
+    asked_for = sum([query is not None, list_all, describe is not None])
+    if asked_for > 1 or not (asked_for or _at_a_terminal()):
+        raise typer.BadParameter("give one of QUERY, --list and --describe; none of them at a terminal, for a prompt")
     if sum([as_json, as_csv, vertical, as_table]) > 1:
         raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
+    mode = mode_of(as_json=as_json, as_csv=as_csv, vertical=vertical, as_table=as_table)
+    memory_bytes = int(memory * GIB)
+    if not asked_for:
+        from streams.cli.shell.shell import Shell  # noqa: PLC0415 - a single query needs no prompt
+
+        Shell(settings(), mode=mode, full=full, seconds=seconds, memory_bytes=memory_bytes).run()
+        return
     if list_all:
-        query = _LISTED
+        query = LISTED
     elif describe is not None:
-        query = _DESCRIBED
+        query = DESCRIBED
     elif query == "-":
         query = sys.stdin.read()
     if query and any("\ud800" <= sign <= "\udfff" for sign in query):
@@ -83,47 +73,16 @@ def sql(
     if not (query or "").strip():
         raise QueryFailed("the query is empty; `sager sql --list` lists tables, views and macros")
     values = [describe] if describe is not None else []
+    if mode is Mode.AUTO and (list_all or describe is not None):
+        mode = Mode.WRAPPED
     with (
-        _Progress() as progress,
-        Asked(
-            settings(), query or "", values, seconds=seconds, memory_bytes=int(memory * GIB), tell=progress.at
-        ) as asked,
+        Progress() as progress,
+        Asked(settings(), query or "", values, seconds=seconds, memory_bytes=memory_bytes, tell=progress.at) as asked,
     ):
-        from streams.cli.data import rows as printing  # noqa: PLC0415 - while the query is under way
-
-        layout = printing.Layout.VERTICAL if vertical else printing.Layout.TABLE if as_table else printing.Layout.AUTO
-        if layout is printing.Layout.AUTO and (list_all or describe is not None):
-            layout = printing.Layout.WRAPPED
-        columns, rows = asked.columns(), asked.rows()
-        if as_json:
-            printing.print_json(columns, rows)
-        elif as_csv:
-            printing.print_csv(columns, rows)
-        elif printing.print_rows(columns, rows, layout, full=full) == 0 and describe is not None:
+        count = print_answer(asked.columns(), asked.rows(), mode, full=full)
+        if not count and describe is not None and mode not in (Mode.JSON, Mode.CSV):
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
 
 
-class _Progress:
-    """A bar for a query that takes long, until its rows come. A context manager."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._stages: Stages | None = None
-
-    def at(self, percent: int | None) -> None:
-        if percent is None:
-            self.__exit__()
-        elif self._stages is not None or time.monotonic() - self._began > QUIET_SECONDS:
-            if self._stages is None:
-                from streams.cli.progress import Stages  # noqa: PLC0415
-
-                self._stages = Stages().__enter__()
-            self._stages.at("query", percent, 100)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._stages is not None:
-            self._stages.__exit__()
-        self._stages, self._began = None, time.monotonic()
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -1,0 +1,1 @@
+"""`sager sql` without a query: a prompt that completes, keeps Ctrl-C to the query, and follows newer snapshots."""
