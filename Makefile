@@ -4,7 +4,7 @@ VENV   ?= .venv
 RUN    := $(VENV)/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-fast test-kafka faults image-check lint format lock
-.PHONY: dashboards panels prometheus docs audit sbom release-check bench clean
+.PHONY: api lint-api typescript chart helm dashboards panels prometheus docs agents audit sbom release-check bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,26 @@ lint: $(VENV)/ready ## style, types, formatting, spelling and secrets, changing 
 	@$(RUN)/typos --format brief
 	@git ls-files -z | xargs -0 $(SECRETS)
 
+# What is written in JavaScript needs Node 20 and npm, and nothing else in here does.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel error
+%/node_modules/ready: %/package-lock.json
+	@cd $* && $(NPM_CI)
+	@touch $@
+
+TYPESCRIPT := clients/typescript
+api: $(VENV)/ready $(TYPESCRIPT)/node_modules/ready ## write docs/api and the TypeScript client's types anew, after a change of routes or models
+	@$(RUN)/sager schemas export --out docs/api --documents
+	@cd $(TYPESCRIPT) && npm run --silent types
+
+API_LINT := infra/api-lint
+lint-api: $(API_LINT)/node_modules/ready ## lint docs/api: the OpenAPI and the AsyncAPI document, without a warning
+	@REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(API_LINT)/node_modules/.bin/redocly lint \
+		--config $(API_LINT)/redocly.yaml docs/api/openapi.json docs/api/asyncapi.json
+
+KAFKAJS := docs/examples/kafkajs
+typescript: $(TYPESCRIPT)/node_modules/ready $(KAFKAJS)/node_modules/ready ## build, check and try the TypeScript client; its types are those of docs/api
+	@cd $(TYPESCRIPT) && npm run --silent types:check && npm run --silent build && npm run --silent check && npm test --silent
+
 format: $(VENV)/ready ## put the code into its format
 	@$(RUN)/ruff check --fix .
 	@$(RUN)/ruff format .
@@ -69,12 +89,13 @@ format: $(VENV)/ready ## put the code into its format
 COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock"
 lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
-	@$(COMPILE) --extra embedded --extra eval --extra llm --extra rocksdb --group dev \
+	@$(COMPILE) --extra embedded --extra eval --extra llm --extra mcp --extra notebook --extra rocksdb --group dev \
 		-o requirements.lock pyproject.toml
-	@$(COMPILE) --no-annotate --extra llm --extra rocksdb --constraint requirements.lock \
+	@$(COMPILE) --no-annotate --extra llm --extra mcp --extra rocksdb --constraint requirements.lock \
 		-o infra/requirements.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 	@$(COMPILE) -o docs/requirements.lock docs/requirements.in
+	@$(COMPILE) -o docs/examples/agents/requirements.lock docs/examples/agents/requirements.in
 	@printf 'cyclonedx-bom\npip-audit\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/audit.lock -
 
 # The site's generator and the workflows' linters have an environment of their own: nothing else needs them.
@@ -90,9 +111,19 @@ docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub 
 	@$(DOCS)/bin/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	@$(DOCS)/bin/zizmor --offline --quiet --no-progress .github
 
+# The agent frameworks of docs/examples/agents have an environment of their own too, and only their tests need it.
+AGENTS := .venv-agents
+$(AGENTS)/ready: docs/examples/agents/requirements.lock
+	@$(PYTHON) -m venv $(AGENTS)
+	@$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+agents: $(AGENTS)/ready ## install the agent frameworks that docs/examples/agents shows, for its tests
+
 # What asks for known vulnerabilities, and lists what is in a release, has an environment of its own too.
 AUDIT := .venv-audit
-LOCKS := requirements.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock
+LOCKS := requirements.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock \
+	docs/examples/agents/requirements.lock
 $(AUDIT)/ready: infra/audit.lock
 	@$(PYTHON) -m venv $(AUDIT)
 	@$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
@@ -109,6 +140,16 @@ sbom: $(AUDIT)/ready ## list what the image and a release install, as CycloneDX:
 
 release-check: $(VENV)/ready ## from the tag TAG, in a fresh clone: check, build, install and run what would be released
 	@$(RUN)/python -m infra.release --tag "$(TAG)"
+
+chart: $(VENV)/ready ## make the Helm chart's schema of values and its README's table anew
+	@$(RUN)/python -m infra.chart
+
+# Its maker's own release, checked by Go's checksum database. A minute, once.
+HELM_VERSION := v3.22.0
+helm: .helm/helm ## build helm for the chart's tests (needs Go)
+
+.helm/helm:
+	@GOBIN="$(CURDIR)/.helm" go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION)
 
 dashboards: $(VENV)/ready ## make the Grafana dashboards and Prometheus' alert rules anew
 	@$(RUN)/python -m infra.monitoring
@@ -127,5 +168,5 @@ bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls ove
 	@$(RUN)/python -m benchmarks.throughput llm
 
 clean: ## remove what the others made
-	rm -rf $(VENV) $(DOCS) $(AUDIT) site .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
+	rm -rf $(VENV) $(DOCS) $(AGENTS) $(AUDIT) site .helm .kafka .prometheus .sager .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,9 +7,22 @@ def need_eval(*packages: str) -> None:
     Raises:
         MissingExtra: one is not; the message names the extra that brings it.
     """
+    _need("an evaluation", "eval", packages)
+
+
+def need_mcp() -> None:
+    """Do nothing where the SDK of the Model Context Protocol is installed.
+
+    Raises:
+        MissingExtra: it is not; the message names the extra that brings it.
+    """
+    _need("MCP", "mcp", ("mcp",))
+
+
+def _need(what: str, extra: str, packages: tuple[str, ...]) -> None:
     from importlib.util import find_spec  # noqa: PLC0415
 
     from streams.exceptions import MissingExtra  # noqa: PLC0415
 
     if missing := [name for name in packages if find_spec(name) is None]:
-        raise MissingExtra(f'an evaluation needs {" and ".join(missing)}: pip install "sager-streams[eval]"')
+        raise MissingExtra(f'{what} needs {" and ".join(missing)}: pip install "sager-streams[{extra}]"')

@@ -1,11 +1,11 @@
-"""`sager worker`, `sager materialize` and `sager serve`: the long-running processes of a deployment."""
+"""`sager worker`, `sager materialize`, `sager serve`, `sager webhooks`: the long-running processes of a deployment."""
 
 import signal
 import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -42,6 +42,19 @@ def register(app: typer.Typer) -> None:
         short_help="Serve the HTTP API.",
         epilog=examples("SAGER_HTTP_TOKENS=tokens.toml sager serve", "sager token new --name console --scope read-all"),
     )(serve)
+    app.command(
+        "webhooks",
+        short_help="Post slim skills to endpoints as they change.",
+        epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks", "sager webhooks --new-secret"),
+    )(webhooks)
+    app.command(
+        "console",
+        short_help="Serve the console in the browser, and the HTTP API.",
+        epilog=examples(
+            "SAGER_HTTP_TOKENS=tokens.toml sager console",
+            "sager token new --name ops --scope operate --scope read-all",
+        ),
+    )(console)
 
 
 def worker(bootstrap: Bootstrap = None) -> None:
@@ -97,6 +110,45 @@ def serve(bootstrap: Bootstrap = None) -> None:
     from streams.http.run import run  # noqa: PLC0415
 
     run(chosen)
+
+
+def console(bootstrap: Bootstrap = None) -> None:
+    """Serve the console, pages for people with a browser, beside a deployment; and the HTTP API with it.
+
+    Sign in with a token of the file that SAGER_HTTP_TOKENS names; what it may do there is what its scopes allow. It
+    needs to read the DuckDB snapshot, so run it where the materializer's data folder is.
+    """
+    chosen = _prepare(settings(bootstrap=bootstrap))
+    from streams.http.run import run  # noqa: PLC0415
+
+    run(chosen, console=True)
+
+
+def webhooks(
+    new_secret: Annotated[bool, typer.Option("--new-secret", help="Print a secret for an endpoint, and end.")] = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Post slim skills to the endpoints of the file that SAGER_WEBHOOKS names, signed, whenever they change.
+
+    Run one. After a restart each endpoint goes on where it was. docs/webhooks.md has the file, the messages and a
+    receiver.
+    """
+    from streams.webhooks.endpoints import WebhooksUnusable, fresh_secret, read  # noqa: PLC0415
+
+    if new_secret:
+        print(fresh_secret())
+        return
+    chosen = _prepare(settings(bootstrap=bootstrap))
+    if chosen.webhooks is None:
+        raise WebhooksUnusable("nobody is to be told: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
+    endpoints = read(chosen.webhooks)
+    from streams.http.process_health import serve  # noqa: PLC0415
+    from streams.webhooks.health import WebhooksHealth  # noqa: PLC0415
+    from streams.webhooks.run import run  # noqa: PLC0415
+
+    health = WebhooksHealth()
+    serve(chosen, health)
+    run(chosen, endpoints, health)
 
 
 def writable(folder: Path, group: str | None = None) -> Path:

@@ -23,11 +23,12 @@ from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.journal import Lock, partitions_of
 from streams.local.load import Loaded, load
 from streams.local.outputs import appending, rotate
-from streams.local.probes import committed_records, why_not_ready
+from streams.local.own_token import OwnToken, own_token
+from streams.local.probes import answers, committed_records, console_link, why_not_ready
 from streams.local.wire import Wire
 from streams.settings import Settings, Store
 
-WORKER, MATERIALIZER, JOURNAL = "worker", "materializer", "journal"
+WORKER, MATERIALIZER, JOURNAL, SERVER = "worker", "materializer", "journal", "console"
 DRAIN_SECONDS = 30.0
 JOURNAL_SECONDS = 10.0
 SPARE_SECONDS = 5.0
@@ -114,10 +115,17 @@ class Local:
         keep: whether a journal is loaded first and kept from then on; without, all is gone when this ends.
         prepare: called with the settings where no journal was loaded, once the topics exist and before the worker
             and the materializer start.
+        http_port: where the HTTP API and the console listen; None for neither.
     """
 
     def __init__(
-        self, settings: Settings, *, port: int = 0, keep: bool = False, prepare: Prepare | None = None
+        self,
+        settings: Settings,
+        *,
+        port: int = 0,
+        keep: bool = False,
+        prepare: Prepare | None = None,
+        http_port: int | None = None,
     ) -> None:
         given = settings.model_fields_set
         self._prepare = prepare
@@ -125,7 +133,8 @@ class Local:
         self._lock: Lock | None = None
         self.loaded = Loaded()
         folder = settings.data_dir / "logs"
-        self.logs = {name: folder / f"{name}.log" for name in ("broker", JOURNAL, WORKER, MATERIALIZER)}
+        served = () if http_port is None else (SERVER,)
+        self.logs = {name: folder / f"{name}.log" for name in ("broker", JOURNAL, WORKER, MATERIALIZER, *served)}
         self._broker = EmbeddedBroker(self.logs["broker"], port)
         self._guard: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
@@ -144,6 +153,8 @@ class Local:
         )
         first = settings.metrics_port
         self._ports = {WORKER: first or free_port(), MATERIALIZER: first + 1 if first else free_port()}
+        self._http_port, self._tokens = http_port, settings.http_tokens
+        self.token: OwnToken | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -159,6 +170,18 @@ class Local:
     def metrics(self) -> Mapping[str, str]:
         """The metrics address of each process."""
         return {name: f"{self._address(name)}/metrics" for name in self._ports}
+
+    @property
+    def url(self) -> str | None:
+        """Where the HTTP API and the console are; None where there are none."""
+        return None if self._http_port is None else f"http://{self.settings.http_host}:{self._http_port}"
+
+    def link(self) -> str | None:
+        """The address that signs in to the console once, asked for anew each time; None where nobody could use one."""
+        if self.url is None or self.token is None:
+            return None
+        path = console_link(self.url, self.token.secret)
+        return path and self.url + path
 
     def _address(self, name: str) -> str:
         return f"http://{self.settings.metrics_host}:{self._ports[name]}"
@@ -177,10 +200,24 @@ class Local:
             for name, verb in ((WORKER, "worker"), (MATERIALIZER, "materialize")):
                 own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
                 self._children[name] = child([verb], own, self.logs[name])
+            if self._http_port is not None:
+                self._children[SERVER] = child(["console"], self._served(self._http_port), self.logs[SERVER])
         except BaseException:
             self.stop()
             raise
         return self
+
+    def _served(self, port: int) -> Settings:
+        """The settings of the API's process: with tokens of the deployment's own, or with one that we make."""
+        if self._tokens is None:
+            self.token = own_token(self.settings.data_dir)
+        return self.settings.model_copy(
+            update={
+                "http_port": port,
+                "http_tokens": self._tokens or (self.token.tokens if self.token else None),
+                "console_metrics": ",".join(self.metrics.values()),
+            }
+        )
 
     def _start_broker(self) -> None:
         # A Ctrl-C goes to the broker too, which is in our process group, and would end it before the worker has
@@ -242,6 +279,11 @@ class Local:
                         f"the {name} was not ready within {seconds:.0f} s: {why_not}; its log is {self.logs[name]}"
                     )
                 time.sleep(0.1)
+        while self.url is not None and not answers(self.url):
+            self.check()
+            if time.monotonic() > give_up:
+                raise StreamsError(f"the console was not ready within {seconds:.0f} s; its log is {self.logs[SERVER]}")
+            time.sleep(0.1)
 
     def backlog(self) -> Backlog:
         """Asks what the worker has still to do."""
@@ -256,6 +298,7 @@ class Local:
         try:
             if at_once:
                 return
+            _end(self._children.get(SERVER), SPARE_SECONDS)
             _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
             if self._broker.alive and MATERIALIZER in self._children:
                 self._drain()

@@ -38,3 +38,30 @@ def committed_records(address: str) -> float | None:
         for sample in family.samples
         if sample.name == "sager_materializer_records_total"
     )
+
+
+def answers(url: str) -> bool:
+    """Whether the HTTP API answers at this address."""
+    try:
+        with urllib.request.urlopen(f"{url}/openapi.json", timeout=SECONDS):  # noqa: S310 - our own child's address  # nosec B310
+            return True
+    except OSError:
+        return False
+
+
+def console_link(url: str, token: str) -> str | None:
+    """The path that signs in to the console once; None if the server gives none.
+
+    Args:
+        url: the server's address.
+        token: whose holder signs in.
+    """
+    asked = urllib.request.Request(f"{url}/v1/console/links", b"{}", method="POST")  # noqa: S310 - our own child's address
+    asked.add_header("Authorization", f"Bearer {token}")
+    asked.add_header("Content-Type", "application/json")
+    try:
+        with urllib.request.urlopen(asked, timeout=SECONDS) as answer:  # noqa: S310 - our own child's address  # nosec B310
+            path: str = json.load(answer)["path"]
+    except OSError:
+        return None
+    return path

@@ -66,7 +66,10 @@ def test_choices_are_those_of_the_schemas() -> None:
         (["replay", "--reasoner", "bogus"], "'rules', 'llm'"),
         (["policy", "set-tier", "ann", "a:b:c", "huge", "--domain", "films"], "'low', 'medium', 'high'"),
         (["policy", "add", "ann", "genre", "noir", "--kind", "bogus", "--domain", "films"], "'preference', 'pattern'"),
-        (["token", "new", "--name", "me", "--scope", "bogus"], "'read-user', 'read-all', 'change-user', 'operate'"),
+        (
+            ["token", "new", "--name", "me", "--scope", "bogus"],
+            "'read-user', 'read-all', 'change-user', 'forget-user', 'produce', 'read-slim', 'operate'",
+        ),
         (["acls", "bogus"], "there are app, importer"),
         (["import", ".", "--as", "bogus"], "'interactions', 'replay'"),
     ],

@@ -18,22 +18,30 @@ from streams import metrics as common_metrics
 from streams.cli import app
 from streams.http import metrics as http_metrics
 from streams.materializer import metrics as materializer_metrics
-from streams.settings import Settings
+from streams.settings import CLIENT_VARIABLES, Settings
+from streams.webhooks import metrics as webhook_metrics
 from streams.worker import metrics as worker_metrics
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     *(
         ROOT / page
-        for page in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "clients/python/README.md")
+        for page in (
+            "README.md",
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "SECURITY.md",
+            "clients/python/README.md",
+            "clients/typescript/README.md",
+        )
     ),
-    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if "node_modules" not in page.parts),
 ]
 DEPLOYMENT = [ROOT / name for name in ("docker-compose.yml", ".env.example", "infra/Dockerfile", "Makefile")]
 OPERATING = ROOT / "docs" / "operating.md"
 COMMANDS = ROOT / "docs" / "commands.md"
-NOT_SETTINGS = {"SAGER_CONFIG"}
-"""Read by the settings themselves: the file that holds the others."""
+NOT_SETTINGS = {"SAGER_CONFIG", *CLIENT_VARIABLES}
+"""Read by the settings themselves, the file that holds the others; and what clients of the HTTP API read."""
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -101,7 +109,7 @@ def test_every_variable_that_is_named_is_a_setting(file: Path) -> None:
 def exported() -> dict[str, tuple[str, str, str]]:
     """Type, labels and description by the name under which Prometheus finds a metric."""
     found: dict[str, tuple[str, str, str]] = {}
-    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics):
+    for module in (common_metrics, worker_metrics, materializer_metrics, http_metrics, webhook_metrics):
         for metric in vars(module).values():
             if isinstance(metric, MetricWrapperBase):
                 (family,) = metric.describe()

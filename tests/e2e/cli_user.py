@@ -62,6 +62,8 @@ class Up:
                     str(self.data),
                     "--port",
                     str(free_port()),
+                    "--http-port",
+                    str(free_port()),
                 ],
                 env=env,
                 stdin=subprocess.DEVNULL,
@@ -72,6 +74,12 @@ class Up:
             )
         until(lambda: "Ctrl-C ends it" in self.out.read_text() or self.process.poll() is not None, "sager up")
         assert self.process.poll() is None, self.told()
+
+    @property
+    def url(self) -> str:
+        """Where it says that the HTTP API is."""
+        (line,) = (line for line in self.out.read_text().splitlines() if "HTTP API" in line)
+        return line.split()[2]
 
     def told(self) -> str:
         return self.out.read_text() + self.err.read_text()

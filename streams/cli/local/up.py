@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from streams.local.launch import Local
     from streams.settings import Settings
 
-USUAL_PORT = 9092
+USUAL_PORT, USUAL_HTTP_PORT = 9092, 8088
 CHECK_SECONDS = 0.5
 PROGRESS_SECONDS = 2.0
 READY_SECONDS = 300.0
@@ -57,20 +57,35 @@ def up(
     data_dir: Annotated[
         Path | None, typer.Option(help="Where DuckDB files and logs go, instead of SAGER_DATA_DIR.", metavar="DIR")
     ] = None,
+    http_port: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=65_535,
+            help=f"The port of the HTTP API and the console. [default: {USUAL_HTTP_PORT}, or a free one]",
+        ),
+    ] = None,
+    with_console: Annotated[
+        bool, typer.Option("--console/--no-console", help="Whether to serve the HTTP API and the console.")
+    ] = True,
 ) -> None:
-    """Run a broker, a worker and the materializer on this machine, until Ctrl-C.
+    """Run a broker, a worker, the materializer, the HTTP API and the console on this machine, until Ctrl-C.
 
     The broker is in memory, and a journal in the data folder keeps what it holds: the next start goes on where this
-    one ended, however it ended. For one machine: a production set-up has a Kafka, and `sager worker` and
-    `sager materialize` beside it.
+    one ended, however it ended. The link to the console signs in once, within an hour; the file `token` in the data
+    folder has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
+    `sager materialize` and `sager console` beside it.
     """
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
     writable(chosen.data_dir, chosen.group)
     listen = _port(port)
+    served = None
+    if with_console:
+        served = _port(http_port, chosen.http_port, "--http-port")
     before = [(name, signal.signal(name, _ask)) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
     try:
-        _run(chosen, listen, asked=port is not None)
+        _run(chosen, listen, served, asked=port is not None)
     except _Asked:
         note("ended: what was accepted is kept, and the next start goes on from there")
     finally:
@@ -82,15 +97,17 @@ def _ask(number: int, frame: FrameType | None) -> None:
     raise _Asked
 
 
-def _run(chosen: "Settings", port: int, *, asked: bool) -> None:
+def _run(chosen: "Settings", port: int, served: int | None, *, asked: bool) -> None:
     from streams.cli.local.restore import restore  # noqa: PLC0415
+    from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
     note("starting ...")
     if not port:
         note(f"port {USUAL_PORT} is taken by another process: this broker listens on another one, told below")
     # A data folder from before there was a journal: what DuckDB holds is all that is left of its events.
-    local = Local(chosen, port=port, keep=True, prepare=restore)
+    http_port = (served or free_port()) if served is not None else None
+    local = Local(chosen, port=port, keep=True, prepare=restore, http_port=http_port)
     is_up, in_order = False, True
     try:
         local.start()
@@ -142,20 +159,25 @@ def _finish(local: "Local") -> None:
         note(f"{left} records are not done after {seconds:.0f} s; they are kept, and come first at the next start")
 
 
-def _port(asked: int | None) -> int:
-    """The broker's port; 0 for any.
+def _port(asked: int | None, usual: int = USUAL_PORT, option: str = "--port") -> int:
+    """The port to listen on; 0 for any.
+
+    Args:
+        asked: the one that somebody asked for.
+        usual: else this one, if it is free.
+        option: how to ask for another.
 
     Raises:
         PortTaken: the one that was asked for is.
     """
-    port = asked or USUAL_PORT
+    port = asked or usual
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             if asked:
-                raise PortTaken(f"port {port} is taken ({error.strerror}): name another with --port") from error
+                raise PortTaken(f"port {port} is taken ({error.strerror}): name another with {option}") from error
             return 0
     return port
 
@@ -165,6 +187,11 @@ def _show(local: "Local", *, asked: bool) -> None:
     made = table("", "", title="sager is up")
     made.show_header = False
     row(made, ["broker", local.bootstrap])
+    if local.url is not None:
+        row(made, ["console", local.link() or f"{local.url}/console"])
+        row(made, ["HTTP API", f"{local.url}  (its documentation: /docs)"])
+    if local.token is not None:
+        row(made, ["token", local.token.file])
     row(made, ["DuckDB", f"{local.settings.duckdb_file}  (a new one every {local.settings.publish_seconds:g} s)"])
     for name, url in local.metrics.items():
         row(made, [f"metrics, {name}", url])

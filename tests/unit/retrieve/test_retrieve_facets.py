@@ -237,7 +237,7 @@ def test_companions_come_from_every_item_that_has_told_and_exclude_what_memory_h
 # --- anything -------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     MEMORIES,
     NEIGHBOURHOODS,

@@ -263,7 +263,7 @@ def check(found: FacetRequest, budget: int) -> None:
     assert_supported(found.schema)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(MEMORIES, NEIGHBOURHOODS)
 def test_any_graph_fits_the_budget_and_stays_inside_its_tags(held: Memory, heard: Neighbourhood) -> None:
     near = domain_prune(held, heard, "books", NOW)

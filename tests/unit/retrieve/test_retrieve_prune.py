@@ -252,7 +252,7 @@ def test_limits_that_contradict_each_other_are_refused(wrong: dict[str, int]) ->
         RetrieveLimits(**wrong)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     MEMORIES, NEIGHBOURHOODS, st.sampled_from(["books", "goodreads", "movietv", "yelp", "x"]), st.sampled_from(Preset)
 )
