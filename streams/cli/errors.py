@@ -52,6 +52,8 @@ def reported() -> Iterator[None]:
         _discard_output()
         raise typer.Exit(CLOSED_PIPE) from None
     except Exception as error:
+        if _is_interruption(error):
+            raise typer.Exit(INTERRUPTED) from None
         told = told_by(error)
         if told is None:
             raise
@@ -112,6 +114,11 @@ def _is(error: Exception, module: str, name: str) -> bool:
     """Whether it is of a class in a module that may never have been imported: imports take time."""
     imported = sys.modules.get(module)
     return imported is not None and isinstance(error, getattr(imported, name))
+
+
+def _is_interruption(error: Exception) -> bool:
+    """Whether it is Ctrl-C: where Rust calls Python, pydantic keeps nothing of an interrupt but its name."""
+    return _is(error, "pydantic_core", "PydanticSerializationError") and KeyboardInterrupt.__name__ in str(error)
 
 
 def explain(error: Any) -> str:

@@ -28,7 +28,8 @@ class Awaited(Generic[AnswerT]):
     async def within(self, seconds: float) -> AnswerT | None:
         """The answer; None if none came in so many seconds."""
         try:
-            return await asyncio.wait_for(asyncio.shield(self._found), seconds)
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(self._found)
         except TimeoutError:
             return None
 

@@ -86,7 +86,8 @@ class Sender:
             producer = self._connected()
             for each in records:
                 producer.produce(each.topic, each.value, each.key, each.partition, on_delivery=batch.delivered)
-            is_there = await asyncio.wait_for(batch.done, ACKNOWLEDGED_SECONDS)
+            async with asyncio.timeout(ACKNOWLEDGED_SECONDS):
+                is_there = await batch.done
         except (BufferError, TimeoutError, KafkaException) as error:
             raise _not_taken() from error
         if not is_there:

@@ -88,7 +88,8 @@ class Follower:
     async def news(self, seconds: float) -> tuple[bytes, ...]:
         """The keys with news since the last call; none if there were none for so many seconds."""
         try:
-            await asyncio.wait_for(self._told.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._told.wait()
         except TimeoutError:
             return ()
         self._told.clear()

@@ -143,7 +143,8 @@ class Delivery:
         else:
             self._news.clear()
             try:
-                await asyncio.wait_for(self._news.wait(), IDLE_SECONDS)
+                async with asyncio.timeout(IDLE_SECONDS):
+                    await self._news.wait()
             except TimeoutError:
                 return
 

@@ -144,7 +144,8 @@ class AsyncEventProducer:
         with self._events.answers.to(request) as answer:
             await self.send(request)
             try:
-                return await asyncio.wait_for(asyncio.wrap_future(answer), seconds)
+                async with asyncio.timeout(seconds):
+                    return await asyncio.wrap_future(answer)
             except TimeoutError:
                 raise self._events.no_answer(seconds) from None
 

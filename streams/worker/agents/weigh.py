@@ -152,7 +152,8 @@ class Learner:
         until = time.monotonic() + self._pipeline.settings.weights_flush_seconds
         while (left := until - time.monotonic()) > 0 and self._pipeline.reader.flows and not self._full.is_set():
             try:
-                await asyncio.wait_for(self._full.wait(), min(left, LOOK_SECONDS))
+                async with asyncio.timeout(min(left, LOOK_SECONDS)):
+                    await self._full.wait()
             except TimeoutError:
                 continue
 

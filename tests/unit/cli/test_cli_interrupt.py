@@ -4,9 +4,11 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+import typer
+from pydantic import BaseModel, field_serializer
 
 from streams import cli
-from streams.cli.errors import INTERRUPTED
+from streams.cli.errors import INTERRUPTED, reported
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +42,16 @@ def test_an_interrupt_after_a_command_meets_no_python(monkeypatch: pytest.Monkey
         cli.main()
 
     assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+
+
+def test_ctrl_c_is_one_also_where_pydantic_hides_it():
+    class Row(BaseModel):
+        number: int
+
+        @field_serializer("number")
+        def _interrupted(self, _: int) -> int:
+            raise KeyboardInterrupt
+
+    with pytest.raises(typer.Exit) as ended, reported():
+        Row(number=1).model_dump_json()
+    assert ended.value.exit_code == INTERRUPTED

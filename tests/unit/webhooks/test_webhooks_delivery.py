@@ -252,6 +252,18 @@ def test_who_cannot_have_heard_all_begins_anew(how):
     assert receiver.messages[-1]["data"]["skill_version"] == 99
 
 
+@pytest.mark.parametrize("ticks", range(4))
+def test_it_ends_when_it_is_told_to_also_as_news_wakes_it(ticks):
+    async def deliver(receiver: Receiver) -> None:
+        async with asyncio.timeout(PATIENCE_SECONDS), delivery(receiver) as shop:
+            await asyncio.sleep(0.01)  # it waits for news
+            shop.take(news("ann", 0))
+            for _ in range(ticks):
+                await asyncio.sleep(0)
+
+    run(deliver)
+
+
 def test_another_domain_is_none_of_its_business():
     async def deliver(receiver: Receiver) -> None:
         async with delivery(receiver) as shop:
