@@ -2,6 +2,22 @@
 
 from .abstentions import Abstention
 from .base import SCHEMA_VERSION, Event, Model
+from .cards import (
+    Card,
+    CardAction,
+    CardChange,
+    CardChangeKind,
+    CardCommand,
+    CardDiff,
+    CardLine,
+    CardStated,
+    Chunk,
+    Listening,
+    NotKept,
+    Strength,
+    Thought,
+    Turn,
+)
 from .codec import decode, derived_id, encode
 from .commands import Action, SkillCommand, Stated
 from .contrasts import Contrast
@@ -56,6 +72,7 @@ from .skills import (
 from .state import Answered, OpenRanking, OpenRankings, Profile, WaitingSelection, Wish
 from .statements import MAX_STATEMENTS, Bound, Said, Scope, Stance, Statement, StatementChange
 from .topics import TOPICS, Key, Topic, compound_key, diff_key, key_start, topic_of
+from .utterances import Role, Utterance
 from .weights import Features, Learned, Mix, Outcome, WeightAction, WeightCommand, Weights
 
 __all__ = [
@@ -89,8 +106,17 @@ __all__ = [
     "Beliefs",
     "Bound",
     "Candidate",
+    "Card",
+    "CardAction",
+    "CardChange",
+    "CardChangeKind",
+    "CardCommand",
+    "CardDiff",
+    "CardLine",
+    "CardStated",
     "Change",
     "ChangeKind",
+    "Chunk",
     "Contrast",
     "Correction",
     "DeadLetter",
@@ -119,10 +145,12 @@ __all__ = [
     "Key",
     "Kind",
     "Learned",
+    "Listening",
     "Measure",
     "Memory",
     "Mix",
     "Model",
+    "NotKept",
     "OpenRanking",
     "OpenRankings",
     "Option",
@@ -138,6 +166,7 @@ __all__ = [
     "Receipt",
     "Refusal",
     "Refused",
+    "Role",
     "Said",
     "SchemaError",
     "Scope",
@@ -156,14 +185,18 @@ __all__ = [
     "Statement",
     "StatementChange",
     "Strategy",
+    "Strength",
     "Taken",
     "Taker",
     "Tally",
+    "Thought",
     "Tier",
     "Topic",
     "Touch",
     "Touched",
+    "Turn",
     "UnknownTopic",
+    "Utterance",
     "Verdict",
     "WaitingSelection",
     "WeightAction",

@@ -70,7 +70,8 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
 class Model(BaseModel):
     """Base of all models. Unknown fields are ignored on read, so that newer producers do not break us."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    # What is refused is somebody's words: errors are logged, and are the detail of dead letters.
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, hide_input_in_errors=True)
 
     UPGRADES: ClassVar[tuple[Upgrade, ...]] = ()
     """How older records are upgraded: the first entry leads from version 1 to 2, and so on. The class itself is one

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 
 from .abstentions import Abstention
 from .base import Event, Model
+from .cards import Card, CardCommand, CardDiff, Listening
 from .commands import SkillCommand
 from .contrasts import Contrast
 from .corrections import Correction
@@ -30,6 +31,7 @@ from .memory import ItemMemory, Memory, Touch
 from .shadow import ShadowOutcome, ShadowSkill
 from .skills import GlobalSkill, SlimSkill
 from .state import OpenRankings, Profile
+from .utterances import Utterance
 from .weights import Outcome, WeightCommand, Weights
 
 DEFAULT_PREFIX = "sager."
@@ -43,6 +45,7 @@ class Key(StrEnum):
 
     USER = "user_id"
     USER_AND_DOMAIN = "user_id, domain"
+    USER_AND_VERSION = "user_id, version"
     USER_AND_SLOT = "user_id, slot"
     ITEM = "item_id"
     ITEM_AND_DOMAIN = "item_id, domain"
@@ -83,6 +86,7 @@ def key_start(*parts: str) -> bytes:
 _KEYS: dict[Key, Callable[[Any], bytes]] = {
     Key.USER: lambda event: event.user_id.encode(),
     Key.USER_AND_DOMAIN: lambda event: compound_key(event.user_id, event.domain),
+    Key.USER_AND_VERSION: lambda event: compound_key(event.user_id, event.version),
     Key.USER_AND_SLOT: lambda event: compound_key(event.user_id, event.slot),
     Key.ITEM_AND_DOMAIN: lambda event: compound_key(event.item_id, event.domain),
     Key.TAKER: lambda event: event.taker.encode(),
@@ -188,6 +192,7 @@ _ALL = (
         max_message_bytes=2 * MEBIBYTE,
         worked_off=True,
     ),
+    Topic("utterances", Utterance, Key.USER, "app", timedelta(days=7), worked_off=True),
     Topic(
         "abstentions",
         Abstention,
@@ -218,6 +223,9 @@ _ALL = (
         packed=True,
     ),
     Topic("slim-skills", SlimSkill, Key.USER_AND_DOMAIN, "the agent evolve", compact=True),
+    Topic("card-diffs", CardDiff, Key.USER_AND_VERSION, "the agent listen", compact=True),
+    Topic("cards", Card, Key.USER, "the agent listen: its table's changelog", compact=True),
+    Topic("card-commands", CardCommand, Key.USER, "console, CLI, app", timedelta(days=90), worked_off=True),
     Topic("skill-commands", SkillCommand, Key.USER, "console, CLI, app", timedelta(days=90), worked_off=True),
     Topic("forget-requests", ForgetRequest, Key.USER, "console, CLI, app", timedelta(days=30), worked_off=True),
     Topic("receipts", Receipt, Key.SUBJECT, "the agent evolve", compact=True),
@@ -232,6 +240,16 @@ _ALL = (
         OpenRankings,
         Key.USER_AND_SLOT,
         "the agent contrast",
+        compact=True,
+        max_message_bytes=4 * MEBIBYTE,
+        internal=True,
+        packed=True,
+    ),
+    Topic(
+        "conversations",
+        Listening,
+        Key.USER,
+        "the agent listen",
         compact=True,
         max_message_bytes=4 * MEBIBYTE,
         internal=True,
@@ -273,7 +291,16 @@ TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
 RETIRED = ("item-signals", "neighbourhoods")
 """Topics of older releases. Nobody reads or writes them any more, and what they hold of people no request to forget
 reaches: they are to be deleted."""
-FROM_APPS = ("items", "interactions", "rank-requests", "rankings", "selections", "feedback", "corrections")
+FROM_APPS = (
+    "items",
+    "interactions",
+    "rank-requests",
+    "rankings",
+    "selections",
+    "feedback",
+    "corrections",
+    "utterances",
+)
 """The topics that apps write; commands and requests to forget come from people's apps in another role."""
 WORKED_OFF = tuple(topic.base for topic in _ALL if topic.worked_off)
 """The topics that the workers' group consumes."""

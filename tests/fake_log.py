@@ -27,17 +27,16 @@ from schemas.topics import by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.settings import Settings
-from streams.worker import forgetting
 from streams.worker.app import create
 from streams.worker.items.shared import FORGOTTEN, Items
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.weights import LearnedWeights
-from streams.worker.runtime import sent
+from streams.worker.runtime import history, sent
 from streams.worker.runtime.outlet import Delivered
 
 PARTITIONS = 2
 PREFIX = "t."
-SECONDS = 10.0
+SECONDS = 60.0
 """A deadline for what takes milliseconds on a quiet machine."""
 
 
@@ -535,7 +534,7 @@ class FakeDeployment:
         self.settings = settings
         self.log = FakeLog(settings)
         patch.setattr(sent, "Scanner", lambda _: FakeScanner(self.log))
-        patch.setattr(forgetting, "Scanner", lambda _: FakeScanner(self.log))
+        patch.setattr(history, "Scanner", lambda _: FakeScanner(self.log))
         # Only saves time.
         patch.setattr("streams.worker.pipeline.FIRST_RETRY_SECONDS", 0.001, raising=False)
         self._workers: list[FakeWorker] = []
