@@ -2,8 +2,9 @@
 
 from operators.options import Category
 from operators.privacy.acts import Text, Why, why
-from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, Found, Privacy, Redacted
+from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, Privacy
 from operators.privacy.orders import gives_orders, is_suspicious, without_orders
+from operators.privacy.redaction import Found, Redacted
 from operators.privacy.wishes import wish_of
 
 __all__ = [

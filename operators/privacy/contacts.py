@@ -7,6 +7,7 @@ from typing import Final
 
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import digits_in, small_words_of
+from operators.privacy.things import numbers_a_thing
 from operators.privacy.words import patterns
 
 _MOST_LOOKS: Final = 32
@@ -196,6 +197,9 @@ def phones(text: str) -> Iterator[Span]:
         prefixes = [run[0][: group.end()] for group in _GROUP.finditer(run[0])]
         called = _CALL.search(text, max(0, run.start() - 45), run.start()) is not None
         # One in eleven telephone numbers of ten digits could be a book's.
+        if not run[0].startswith("+") and numbers_a_thing(text[max(0, run.start() - 48) : run.start()]):
+            taken = run.end()
+            continue
         if not called and (book := next(filter(_is_book, prefixes), None)):
             taken = run.start() + len(book)
             continue

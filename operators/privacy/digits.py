@@ -15,10 +15,14 @@ FEWEST: Final = 8
 MOST: Final = 34
 """The longest number: an IBAN."""
 
+IDEOGRAPHS: Final = re.compile("[\u3007零一二三四五六七八九0-9]{6,}")
+"""Digits as Chinese and Japanese write them out, so many in a row that they count nothing."""
+_IDEOGRAPHS: Final = str.maketrans("〇零一二三四五六七八九", "00123456789")
 # Letters before many digits may be a word that ran into them: `card4111...`.
 _GROUP: Final = re.compile(r"[A-Za-z]{1,12}(?=\d{9})|[A-Za-z0-9]{1,40}")
 _BETWEEN: Final = re.compile(r"(?:[^\w\n]|_){0,3}")
-_CROSS: Final = re.compile(r"(?<=\d)[xX*](?=\d)")
+# The letter behind the country and the check digits of an Italian IBAN parts nothing.
+_CROSS: Final = re.compile(r"(?<![A-Za-z]{2}\d\d)(?<=\d)[xX*](?=\d)")
 _LETTERS: Final = {**dict.fromkeys(map(ord, "0123456789"), "9"), **dict.fromkeys(range(65, 91), "A")}
 _LONGEST_NEIGHBOUR: Final = 6
 
@@ -64,6 +68,7 @@ def plain(text: str) -> str:
     """
     if not text.isascii():
         text = "".join(str(unicodedata.decimal(c)) if c.isdecimal() else c for c in text)
+        text = IDEOGRAPHS.sub(lambda run: run[0].translate(_IDEOGRAPHS), text)
     return _CROSS.sub("-", text)
 
 

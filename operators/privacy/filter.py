@@ -1,9 +1,8 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
 import hashlib
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
@@ -11,14 +10,13 @@ from typing import Final
 from operators.options import Category
 from operators.privacy import numbered
 from operators.privacy.acts import Text, plays
-from operators.privacy.disguise import disguised, reading, readings
 from operators.privacy.glance import words_of
 from operators.privacy.orders import gives_orders, without_orders
-from operators.privacy.personal import FINDERS, IN_WORKS, Finder
+from operators.privacy.personal import FINDERS
 from operators.privacy.persons import USERS
 from operators.privacy.reading import line
-from operators.privacy.sensitive import claims, of_fact
-from operators.privacy.streets import streets
+from operators.privacy.redaction import Found, Redacted, redact, redact_turn, through_disguise
+from operators.privacy.sensitive import of_fact
 from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
 from schemas import Facet, Injected, ItemFacts, Wish
@@ -28,20 +26,7 @@ KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value fo
 """What is found, as a metric's label and as the placeholder that stands in its place."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where the part of a town is what people choose by."""
-_ROUNDS: Final = 20
 _LONG_ID: Final = 5
-
-_Place = tuple[int, int, str]
-Found = Mapping[str, int]
-"""How many of each kind."""
-
-
-@dataclass(frozen=True)
-class Redacted:
-    """A text with placeholders such as `[e-mail]`, and what they stand for."""
-
-    text: str
-    found: Found = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,6 +67,21 @@ class Privacy:
         if not self.on or not instruction:
             return Redacted(instruction)
         return _without_orders(self.redact(instruction, domain), Text.REQUEST)
+
+    def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
+        """A turn of a conversation, fit to be kept until it is thought over: redacted, its lines still lines.
+
+        Args:
+            text: as it was said.
+            domain: what the conversation is about, if that is known.
+            before: what was said right before it, by whomever: "What is your passport number?"
+
+        >>> Privacy().turn("C01X00T47, and I like noir", before="Your passport number?").text
+        '[id-number], and I like noir'
+        """
+        if not self.on or not text:
+            return Redacted(text)
+        return redact_turn(text, before, self.allows(domain or ""))
 
     def refuses(self, domain: str, dimension: str, value: str) -> str | None:
         """Why a line of this dimension and value may not be learned, as one of `KINDS`; None if it may.
@@ -184,15 +184,7 @@ def _personal_in(said: str) -> str | None:
             return kind
     if numbered.is_bare(said):
         return numbered.ID
-    return next(filter(None, map(_personal_in, _through_disguise(said))), None)
-
-
-def _through_disguise(said: str) -> Iterator[str]:
-    """Other readings of a text that is written so that it reads otherwise than it is stored."""
-    first = said.casefold()
-    for told in readings(said):
-        if told != first and (disguised(said) or told != reading(said)):
-            yield re.sub(r"\s+", " ", told).strip()
+    return next(filter(None, map(_personal_in, through_disguise(said))), None)
 
 
 def _of_a_work(text: str, most: int) -> Redacted:
@@ -210,64 +202,3 @@ def _without_orders(redacted: Redacted, kind: Text) -> Redacted:
     if kept == redacted.text:
         return redacted
     return Redacted(kept, {**redacted.found, ORDER: 1})
-
-
-@lru_cache(maxsize=4_096)
-def redact(
-    text: str,
-    allowed: frozenset[Category] = frozenset(),
-    most: int = 2_000,
-    *,
-    of_a_person: bool = False,
-    of_a_work: bool = False,
-) -> Redacted:
-    """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
-    if not text:
-        return Redacted(text)
-    found: Counter[str] = Counter()
-    said = line(text)
-
-    def places(said: str) -> list[_Place]:
-        return _joined(_personal(said, IN_WORKS)) if of_a_work else _spans(said, allowed, of_a_person=of_a_person)
-
-    for _ in range(_ROUNDS):
-        spans = places(said)
-        if not spans and (hidden := next(filter(None, map(places, _through_disguise(said))), None)):
-            # Where in the text as it stands nobody can say.
-            return Redacted(f"[{hidden[0][2]}]", {**found, hidden[0][2]: 1})
-        if not spans:
-            return Redacted(said if found else text, dict(found))
-        found.update(kind for _, _, kind in spans)
-        said = _replaced(said, spans)[:most].rstrip()
-    return Redacted("", dict(found))
-
-
-def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[_Place]:
-    told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
-            if category not in allowed]  # fmt: skip
-    lives = _personal(said, (("address", streets),)) if of_a_person else []
-    return _joined([*_personal(said, FINDERS), *lives, *told])
-
-
-def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[_Place]:
-    return [(start, end, kind) for kind, find in finders for start, end in find(said)]
-
-
-def _joined(places: Sequence[_Place]) -> list[_Place]:
-    """What is found, in the order of the text; of places that overlap one, of the kind that was found first."""
-    joined: list[_Place] = []
-    for start, end, kind in places:
-        over = [place for place in joined if start < place[1] and place[0] < end]
-        joined = [place for place in joined if place not in over]
-        whole = [*over, (start, end, kind)]
-        joined.append((min(at[0] for at in whole), max(at[1] for at in whole), whole[0][2]))
-    return sorted(joined)
-
-
-def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:
-    parts: list[str] = []
-    at = 0
-    for start, end, kind in spans:
-        parts += [said[at:start], f"[{kind}]"]
-        at = end
-    return "".join([*parts, said[at:]])

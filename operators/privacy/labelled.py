@@ -6,15 +6,16 @@ from typing import Final
 
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import digits_in
+from operators.privacy.things import numbers_a_thing
 from operators.privacy.words import patterns
 
 _FILLER: Final = (
-    r"(?:[\s:=#.,()\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
+    r"(?:[\s:=#.,()?!\uff1f\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
     r"|numaras\u0131|is|was|reads|ist|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code|meu|mea|este|e|är|er|on|je|az|a|είναι|μου|saya|adalah|là|tôi|của|min|mitt|mit|mon|mi|mio|ul|meine|caf)\b"
     r"|שלי|הוא|من|است|मेरा|号码?|號碼?|番号|번호|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
 )
 _VALUE: Final = (
-    r"(?P<value>(?:[A-Za-z]{1,4}[\s./_-]{0,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
+    r"(?P<value>(?:[A-Za-z]{1,4}|(?-i:[A-Z]{1,4})[\s./_-]{1,2})?\d[A-Za-z0-9]{0,30}(?:(?:[\s./_#-]|No){1,4}(?=[A-Za-z]{0,3}\d|(?-i:[A-Z]{1,2})\b)"
     r"[A-Za-z0-9]{1,20}){0,8}|[A-Za-z]{1,9}\d[A-Za-z0-9]{3,30})"
 )
 _NUMBER: Final = re.compile(
@@ -51,7 +52,9 @@ def ids(text: str) -> Iterator[Span]:
         size = sum(map(str.isalnum, value))
         is_code = size > _SURE_DIGITS and digits > 1 and re.fullmatch(r"[A-Z0-9]+", value) is not None
         is_long = digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS)
-        if (is_code or is_long) and not _YEARS.fullmatch(value):
+        if not (is_code or is_long) or _YEARS.fullmatch(value):
+            continue
+        if not numbers_a_thing(found.string[: found.start("value")]):
             yield found.span("value")
 
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from operators.privacy.digits import MOST_LOOKS, Number, Span, numbers, plain
 from operators.privacy.glance import digits_in
+from operators.privacy.things import books, numbers_a_thing
 
 CARD: Final = "card"
 IBAN: Final = "iban"
@@ -41,6 +42,11 @@ def _iban(number: Number) -> bool:
     return bool(import_module("stdnum.iban").is_valid(number.compact, check_country=False))
 
 
+def _polish(number: Number) -> bool:
+    """A Polish account, which at home is written without its country."""
+    return bool(import_module("stdnum.iban").is_valid(f"PL{number.compact}", check_country=False))
+
+
 def _written(*groups: int, by: str = " -./_") -> Callable[[Number], bool]:
     """As a country writes it: groups of these lengths, between which the same of these signs stands."""
     return lambda number: number.lengths == groups and number.is_even and all(sign in by for sign in number.between)
@@ -68,6 +74,7 @@ _ELEVEN: Final = (
     "de.idnr", "br.cpf", "pl.pesel", "tr.tckimlik", "be.nn", "no.fodselsnummer", "gr.amka", "hr.oib", "ee.ik",
 )  # fmt: skip
 _SHAPES: Final[dict[str, tuple[tuple[str, Callable[[Number], bool]], ...]]] = {
+    "9" * 26: ((IBAN, _polish),),
     "9" * 19: ((CARD, _card),),
     "9" * 16: ((CARD, _card),),
     "9" * 15: ((CARD, _card), (ID, _and(_one, _stdnum("fr.nir"))), (DEVICE, _and(_one, _stdnum("luhn")))),
@@ -135,8 +142,9 @@ def _found(text: str) -> tuple[tuple[str, int, int], ...]:
 
 def _find(text: str) -> Iterator[tuple[str, int, int]]:
     looks = taken = 0
+    of_books = tuple(books(text))
     for number in numbers(text, _is_known):
-        if number.start < taken:
+        if number.start < taken or any(a <= number.start and number.end <= b for a, b in of_books):
             continue
         checks = _SHAPES.get(number.shape, ())
         if not checks and _IBAN.fullmatch(number.shape):
@@ -144,10 +152,15 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
         for kind, check in checks:
             looks += 1
             # Where a hostile text holds more numbers than are worth a look, what is left of them counts as found.
-            if looks > _TOO_MANY * MOST_LOOKS or check(number):
+            if looks > _TOO_MANY * MOST_LOOKS or (check(number) and not _is_of_a_thing(kind, text, number.start)):
                 yield kind, number.start, number.end
                 taken = number.end
                 break
+
+
+def _is_of_a_thing(kind: str, text: str, start: int) -> bool:
+    """Whether an order or an article has it; a card is a card whatever it is called."""
+    return kind == ID and numbers_a_thing(text[max(0, start - 48) : start])
 
 
 def numbered(kind: str, text: str) -> Iterator[Span]:

@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
-from operators.privacy import contacts, devices, labelled, numbered, persons, secrets, streets
+from operators.privacy import (
+    contacts,
+    devices,
+    labelled,
+    minors,
+    numbered,
+    papers,
+    persons,
+    residents,
+    secrets,
+    streets,
+)
 from operators.privacy.digits import Span
 
 Finder = Callable[[str], Iterator[Span]]
@@ -31,7 +42,10 @@ _OF_ANYTHING: Final[tuple[tuple[str, Finder], ...]] = (
 _OF_PEOPLE: Final[tuple[tuple[str, Finder], ...]] = (
     ("birth", persons.births),
     ("ip", devices.networks),
+    (numbered.ID, papers.near_papers),
     ("plate", labelled.plates),
+    ("minor", minors.minors),
+    ("name", residents.residents),
     ("name", persons.names),
 )
 

@@ -14,7 +14,7 @@ from typing import Final
 from operators.options import Category
 from operators.privacy.digits import Span
 from operators.privacy.phrases import phrases
-from operators.privacy.reading import folded
+from operators.privacy.reading import folded, line
 from operators.privacy.spoken import UNSPACED, is_of_a_person
 from operators.privacy.statements import medicine, stated, statements
 from operators.privacy.words import patterns
@@ -161,7 +161,14 @@ def of_fact(dimension: str, value: str) -> Category | None:
         for category, start, end, only_is in _listed_in(text):
             of_other = any(a <= start < b for a, b in others)
             is_field = dimension in SUBJECTS and text[start:end] in _fields()
-            if only_is or of_other or is_field or (start >= begins and _speaks_of_a_thing(text, start, end, begins)):
+            is_named = start >= begins and _is_a_name(line(value), start - begins, end - begins)
+            if (
+                only_is
+                or of_other
+                or is_field
+                or is_named
+                or (start >= begins and _speaks_of_a_thing(text, start, end, begins))
+            ):
                 continue
             return category
     return None
@@ -204,6 +211,8 @@ def claims(text: str, *, of_a_person: bool = False) -> list[tuple[Category, int,
     if of_a_person:
         told += [(Category.HEALTH, *found.span()) for found in _medicines().finditer(said)]
     told += list(_worded(said, told, of_a_person=of_a_person))
+    shown = line(text)
+    told = [claim for claim in told if not _is_a_name(shown, *claim[1:])]
     return sorted(told, key=lambda claim: (claim[1], -claim[2]))
 
 
@@ -227,6 +236,20 @@ def _worded(
             if not any(a <= start < b for a, b in others):
                 spoken.append(end)
                 yield category, start, end
+
+
+_NAMED: Final = re.compile(
+    r"(?:by|von|with|mit|de|di|do|da|par|por|door|van|of|starring)\s(?:Christian|Gay)\s(?=[A-Z\u00c0-\u017d][^\W\d_]+)(?!Living|Rock)"
+)
+_THAN: Final = "als"
+"""A German word; the illness is written large."""
+
+
+def _is_a_name(shown: str, start: int, end: int) -> bool:
+    """Whether a word is a maker's, as in "films by Christian Petzold", or means something else in another language."""
+    if shown[start:end].casefold() == _THAN:
+        return shown[start:end] != _THAN.upper()
+    return any(found.start() <= start and end <= found.end() for found in _NAMED.finditer(shown))
 
 
 _GOES_ON_FROM: Final = re.compile(

@@ -19,7 +19,10 @@ _STREET: Final = re.compile(
     + _WORD
     + r"){1,4}"
     r"|\b(?:calle|avenida|avda\.|plaza|paseo|via|viale|piazza|corso|rua|travessa|شارع)(?:\s" + _WORD + r"){1,5}?,?\s"
-    r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b",
+    r"(?:n[ºo°]\.?\s?|número\s)?\d{1,4}\b"
+    # "Ahornweg 4", which is a street where somebody lives in it
+    r"|\b(?-i:[A-ZÄÖÜ])[\wäöüß-]{2,30}(?:weg|platz|ring|damm|ufer|steig|chaussee|hof|markt|graben|kade|dijk|singel|dreef|plein|steeg)\s"
+    r"\d{1,4}(?:\s?[a-z]\b)?",
     re.IGNORECASE,
 )
 _LIVES: Final = re.compile(rf"(?:{'|'.join(patterns('lives'))})[^\n]{{0,40}}$", re.IGNORECASE)
@@ -33,7 +36,15 @@ _HOME: Final = re.compile(
     rf"|\d{{1,5}}[A-Za-z]?(?:\s(?:bis|ter))?,?\s{_UPPER}[\w'\u2019-]{{1,30}}\s{_UPPER}[\w'\u2019-]{{1,30}})",
     re.IGNORECASE,
 )
-_POST: Final = re.compile(r"\s?,\s?(?:" + _WORD + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s" + _WORD)
+_POST: Final = re.compile(
+    r"\s?,\s?(?:"
+    + _WORD
+    + r"\s?,?\s?){0,3}\d{4,6}\b|\s?,\s?\d{4,6}\s"
+    + _WORD
+    + r"|\s?,\s?(?:"
+    + _WORD
+    + r"\s?,?\s?){0,3}(?-i:[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}\b)"
+)
 
 
 def streets(text: str) -> Iterator[Span]:

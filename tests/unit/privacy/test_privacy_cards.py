@@ -1,0 +1,73 @@
+"""What people say, heard and put on a card: nothing private stands in the diff or in the card."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from operators.cards.fold import with_diff
+from operators.cards.merge import resolve
+from operators.listen import understand
+from operators.listen.finding import Finding, Heard
+from operators.privacy import DEFAULT
+from schemas import encode
+from schemas.cards import Turn
+from schemas.statements import Stance
+from schemas.utterances import Role
+from tests.builders import NOW
+from tests.unit.privacy.utterances import Said, kept, left, read, turned
+
+PRIVATE = list(read("private"))
+HARMLESS = list(read("harmless"))
+
+
+def turns_of(said: Said) -> list[Turn]:
+    asked = [Turn(event_id="q", turn=0, role=Role.ASSISTANT, text=said.before, said_at=NOW)] if said.before else []
+    return [*asked, Turn(event_id="e", turn=1, role=Role.USER, text=turned(said), language=said.language, said_at=NOW)]
+
+
+def written(heard: Heard) -> str:
+    diff = resolve(None, "ann", heard, "e", NOW, "c", None, DEFAULT)
+    return "" if diff is None else (encode(diff) + encode(with_diff(None, diff))).decode()
+
+
+def by_rules(said: Said) -> str:
+    return written(understand(turns_of(said), None, lambda _domain: ()))
+
+
+def test_by_rules_nothing_private_reaches_a_card() -> None:
+    assert kept(PRIVATE, by_rules) == []
+
+
+def test_tastes_in_them_do_reach_cards() -> None:
+    """A filter that lets nothing through would pass the test above: in English and German, rules hear what is liked."""
+    told = [said for said in (*PRIVATE, *HARMLESS) if said.language in {"en", "de"} and '"line"' in by_rules(said)]
+
+    assert len(told) > 30
+
+
+def clauses(text: str) -> Iterator[str]:
+    yield text
+    for part in text.replace(";", ",").replace(".", ",").split(","):
+        if part.strip():
+            yield part.strip()[:100]
+
+
+def quoting_all(said: Said, text: str) -> str:
+    """A model that quotes every clause as a taste."""
+    findings = tuple(
+        Finding(stance=Stance.PREFERS, value=part[:100], words=text[:300], event_id="e", said_at=NOW)
+        for part in clauses(text)
+    )
+    return written(Heard(findings[:64]))
+
+
+def test_a_model_that_quotes_everything_brings_nothing_private_either() -> None:
+    assert kept(PRIVATE, lambda said: quoting_all(said, turned(said))) == []
+
+
+@pytest.mark.parametrize("kind", ["passport", "tax", "licence", "bank", "insurance", "social", "id"])
+def test_merging_keeps_no_number_whose_turn_was_not_redacted(kind: str) -> None:
+    """Both filters have to fail: the value beside its words says what the number is."""
+    said = [each for each in PRIVATE if each.kind == kind and not each.before]
+
+    assert [each.id for each in said if left(each, quoting_all(each, each.text))] == []

@@ -1,0 +1,68 @@
+"""What people say in twelve languages: numbers of papers, other people and children are not kept; tastes stay."""
+
+import pytest
+
+from operators.privacy import DEFAULT, OFF
+from tests.unit.privacy.utterances import kept, languages, read, refused
+
+PRIVATE = list(read("private"))
+HARMLESS = list(read("harmless"))
+MOST_REFUSED = 2
+
+
+def test_both_sets_are_large_and_speak_twelve_languages() -> None:
+    for utterances in (PRIVATE, HARMLESS):
+        assert len(utterances) >= 200
+        assert sum(times >= 15 for times in languages(utterances).values()) == 12
+
+
+def test_nothing_private_is_kept() -> None:
+    assert kept(PRIVATE) == []
+
+
+def test_the_harmless_stay_as_they_are() -> None:
+    assert len(refused(HARMLESS)) <= MOST_REFUSED, refused(HARMLESS)
+
+
+@pytest.mark.parametrize("dress", [str.upper, lambda text: text.replace(" ", "\u00a0"), lambda text: f"> hi\n{text}\n"])
+def test_capitals_hard_spaces_and_lines_hide_no_number(dress: object) -> None:
+    numbers = [said for said in PRIVATE if said.kind in {"tax", "social", "bank", "card"} and not said.before]
+
+    told = kept(numbers, lambda said: DEFAULT.turn(dress(said.text)).text)  # type: ignore[operator]
+
+    assert len(numbers) > 40
+    assert told == []
+
+
+def test_lines_of_a_turn_stay_lines() -> None:
+    text = "> my mail is anna@example.org\n> I love jazz\n\nI don't.\n"
+
+    assert DEFAULT.turn(text).text == "> my mail is [e-mail]\n> I love jazz\n\nI don't."
+    assert OFF.turn(text).text == text
+
+
+def test_a_turn_is_kept_to_its_end() -> None:
+    text = "I like tea. " * 1_000 + "Mail anna@example.org, and I like coffee."
+
+    assert DEFAULT.turn(text).text.endswith("Mail [e-mail], and I like coffee.")
+
+
+def test_what_runs_over_two_lines_is_found() -> None:
+    assert "536-90-4399" not in DEFAULT.turn("my social security number:\n536-90-4399").text
+    assert "C01X00T47" not in DEFAULT.turn("My passport number:\nC01X00T47\nI like noir").text
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("What is your passport number?", "C01X00T47"),
+        ("¿Cuál es tu DNI?", "54362315K, y me gusta el té"),
+        ("my card is 4111 1111", "1111 1111"),
+        ("What is your name?", "my name is Oswin Tarrant"),
+    ],
+)
+def test_an_answer_is_judged_by_its_question(before: str, text: str) -> None:
+    told = DEFAULT.turn(text, before=before)
+
+    assert told.found
+    assert not {"C01X00T47", "54362315K", "1111", "Tarrant"} & set(told.text.replace(",", "").split())
