@@ -17,9 +17,9 @@ from operators.understand.patterns import (
     LAST_ITEM,
     WORD,
     BadPattern,
-    expression,
     literals,
 )
+from operators.understand.sections import Sections
 from operators.understand.tokens import tokens
 from operators.understand.words import sections
 from schemas import Measure, Scope
@@ -160,17 +160,16 @@ def language_of(name: str) -> Language:
     return _Loader(name).load()
 
 
-class _Loader:
+class _Loader(Sections):
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._sections = sections(name)
-        self._words = dict(_pairs(self._lines("words")))
-        self._ordinals = {_spaced(word): int(place) for word, place in _pairs(self._lines("ordinals"))}
+        super().__init__(name, sections(name))
+        self.words = dict(_pairs(self.lines("words")))
+        self._ordinals = {_spaced(word): int(place) for word, place in _pairs(self.lines("ordinals"))}
         self._comparisons = self._measures("comparisons")
         self._too = self._measures("too-much")
         self._units = dict(self._read_units())
         units = _any(self._units)
-        self._words |= {
+        self.words |= {
             "m": f"(?P<m>{_any(self._comparisons)})",
             "too": f"(?P<m>{_any(self._too)})",
             "n": f"(?P<n>{_AMOUNT.format(units=units)})",
@@ -185,93 +184,73 @@ class _Loader:
 
     def load(self) -> Language:
         return Language(
-            name=self._name,
+            name=self.name,
             patterns=tuple(self._patterns()),
-            reasons=tuple(self._sentence(line) for line in self._lines("reasons")),
-            items=tuple(re.compile(rf"(?<!\S){self._made(line)}") for line in self._lines("items")),
-            fill=re.compile(rf"(?:{self._alternatives('fill')}|, ){{0,6}}"),
-            begins=self._plain("begins") | self._plain("why"),
-            why=self._plain("why"),
-            ends=re.compile(rf"$|[.,:?]{BETWEEN}|{self._alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
-            not_then=re.compile(rf"(?:,{BETWEEN})?{self._alternatives('not-then')}"),
-            negations=self._plain("negations"),
-            not_why=self._plain("not-why"),
-            blocks=self._anywhere("blocks"),
-            unread=self._anywhere("unread"),
-            asks=re.compile(self._alternatives("asks")),
-            scopes=tuple((scope, self._anywhere(name)) for name, scope in _LISTS.items()),
-            for_another=self._anywhere("for-another"),
-            of_another=self._anywhere("of-another"),
-            for_person_too=self._anywhere("for-person-too"),
-            first_person=self._plain("first-person"),
-            changed=self._anywhere("changed"),
-            light=self._plain("light"),
-            nouns=self._plain("nouns"),
-            definite=self._plain("definite"),
-            pronouns=self._plain("pronouns"),
-            joins=self._plain("joins"),
+            reasons=tuple(self._sentence(line) for line in self.lines("reasons")),
+            items=tuple(re.compile(rf"(?<!\S){self.made(line)}") for line in self.lines("items")),
+            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            begins=self.plain("begins") | self.plain("why"),
+            why=self.plain("why"),
+            ends=re.compile(rf"$|[.,:?]{BETWEEN}|{self.alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
+            not_then=re.compile(rf"(?:,{BETWEEN})?{self.alternatives('not-then')}"),
+            negations=self.plain("negations"),
+            not_why=self.plain("not-why"),
+            blocks=self.anywhere("blocks"),
+            unread=self.anywhere("unread"),
+            asks=re.compile(self.alternatives("asks")),
+            scopes=tuple((scope, self.anywhere(name)) for name, scope in _LISTS.items()),
+            for_another=self.anywhere("for-another"),
+            of_another=self.anywhere("of-another"),
+            for_person_too=self.anywhere("for-person-too"),
+            first_person=self.plain("first-person"),
+            changed=self.anywhere("changed"),
+            light=self.plain("light"),
+            nouns=self.plain("nouns"),
+            definite=self.plain("definite"),
+            pronouns=self.plain("pronouns"),
+            joins=self.plain("joins"),
             ordinals=self._ordinals,
             comparisons=self._comparisons,
             too=self._too,
             units=self._units,
-            everything=self._plain("everything"),
+            everything=self.plain("everything"),
             endings=self._endings(),
-            behind_letter=self._plain("behind-letter"),
+            behind_letter=self.plain("behind-letter"),
             reserved=self._reserved(),
         )
 
-    def _lines(self, section: str) -> tuple[str, ...]:
-        return self._sections.get(section, ())
-
-    def _made(self, pattern: str) -> str:
-        try:
-            return expression(pattern, self._words)
-        except BadPattern as error:
-            raise BadPattern(f"{self._name}: {error}") from None
-
-    def _alternatives(self, section: str) -> str:
-        made = [self._made(line) for line in self._lines(section)]
-        # Nothing stands for a section without lines.
-        return f"(?:{'|'.join(made)})" if made else "(?!)"
-
-    def _anywhere(self, section: str) -> re.Pattern[str]:
-        return re.compile(rf"(?<!\S){self._alternatives(section)}")
-
-    def _plain(self, section: str) -> frozenset[str]:
-        return frozenset(word.text for line in self._lines(section) for word in tokens(line))
-
     def _patterns(self) -> Iterable[Pattern]:
         for meaning in Meaning:
-            for line in self._lines(meaning.value):
+            for line in self.lines(meaning.value):
                 head, _, pattern = line.partition(": ")
                 name, _, scope = head.partition(" @")
                 if not pattern:
-                    raise BadPattern(f"{self._name}: {line!r} has no name")
-                whole = f"{self._name}.{meaning.value}.{name}"
+                    raise BadPattern(f"{self.name}: {line!r} has no name")
+                whole = f"{self.name}.{meaning.value}.{name}"
                 yield Pattern(whole, meaning, self._sentence(pattern), Scope(scope) if scope else None)
 
     def _sentence(self, pattern: str) -> re.Pattern[str]:
         try:
-            return re.compile(self._made(pattern) + ENDED)
+            return re.compile(self.made(pattern) + ENDED)
         except re.error as error:
-            raise BadPattern(f"{self._name}: {pattern!r}: {error}") from None
+            raise BadPattern(f"{self.name}: {pattern!r}: {error}") from None
 
     def _measures(self, section: str) -> dict[str, More]:
         found: dict[str, More] = {}
-        for name, phrases in _pairs(self._lines(section)):
+        for name, phrases in _pairs(self.lines(section)):
             measure, _, which = name.partition(" ")
             more = More(Measure(measure), which == "more")
             found |= {_spaced(phrase): more for phrase in phrases.split(" | ")}
         return found
 
     def _read_units(self) -> Iterable[tuple[str, tuple[Measure, float]]]:
-        for name, phrases in _pairs(self._lines("units")):
+        for name, phrases in _pairs(self.lines("units")):
             measure, _, factor = name.partition(" ")
             for phrase in phrases.split(" | "):
                 yield _spaced(phrase), (Measure(measure), float(factor or 1))
 
     def _endings(self) -> Endings:
-        pairs = (line.partition(">") for line in self._lines("endings"))
+        pairs = (line.partition(">") for line in self.lines("endings"))
         found = [(ending.strip(), simple.strip()) for ending, _, simple in pairs]
         return tuple(sorted(found, key=lambda pair: -len(pair[0])))
 

@@ -14,9 +14,14 @@ _HEADER: Final = re.compile(r"\[([a-z-]+)\]")
 @cache
 def sections(language: str) -> dict[str, tuple[str, ...]]:
     """The lines of a language's file by the section that they stand in, without comments."""
+    return sections_of(files(__name__).joinpath(f"{language}.txt").read_text(encoding="utf-8"))
+
+
+def sections_of(text: str) -> dict[str, tuple[str, ...]]:
+    """The lines of such a file by the section that they stand in, without comments."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
-    for raw in files(__name__).joinpath(f"{language}.txt").read_text(encoding="utf-8").splitlines():
+    for raw in text.splitlines():
         line = raw.strip()
         if header := _HEADER.fullmatch(line):
             lines = found.setdefault(header[1], [])

@@ -1,0 +1,246 @@
+"""A language's patterns of what people say of themselves, compiled from its file."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final
+
+from operators.listen.words import sections
+from operators.understand.language import Language as Corrections
+from operators.understand.language import language_of as corrections_in
+from operators.understand.patterns import BETWEEN, WORD, BadPattern, expression
+from operators.understand.sections import Sections
+from operators.understand.tokens import tokens
+from schemas.statements import Scope
+
+Words = tuple[str, ...]
+
+
+class Kind(StrEnum):
+    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
+
+    FORGETS_AVOIDS = "forgets-avoids"
+    FORGETS_PREFERS = "forgets-prefers"
+    FORGETS_ANY = "forgets-any"
+    SWITCHES = "switches"
+    NO_LONGER = "no-longer"
+    NO_LONGER_AVOIDS = "no-longer-avoids"
+    NOT_AVOIDS = "not-avoids"
+    """Only with `any more`: who does not hate something need not like it."""
+    GIVEN_UP = "given-up"
+    DIET = "diet"
+    FAVOURITE = "favourite"
+    LEAST_FAVOURITE = "least-favourite"
+    NEVER = "never"
+    HABITS = "habits"
+    AVOIDS = "avoids"
+    PREFERS = "prefers"
+    IMPLIES = "implies"
+    """What people tell of their lives in texts of their own; said to somebody, it would be news and no more."""
+    WISHES = "wishes"
+
+
+FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORGETS_ANY})
+
+
+class Tail(StrEnum):
+    """What may stand behind what somebody likes, and is no part of it."""
+
+    NOTHING = "tails"
+    GONE = "gone"
+    """What it denies was so, and is not any more."""
+    NOT_GONE = "not-gone"
+    NOT = "not"
+    NOW = "now"
+    SINCE = "since"
+    """It is so since something else is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of sentence.
+
+    Attributes:
+        name: of the language, the section and the line, such as `en.avoids.hate`.
+        kind: what such a sentence says.
+        clause: matched where a clause begins.
+        is_open: whether what it is about follows the match, up to where the clause ends.
+        scope: for how long it holds, if such sentences tell.
+    """
+
+    name: str
+    kind: Kind
+    clause: re.Pattern[str]
+    is_open: bool
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a language's file says.
+
+    Attributes:
+        name: BCP 47.
+        statements: patterns of clauses, in the order in which they are tried.
+        implied: the same, and those that tell something only in a text of the person's own.
+        forgets: patterns of clauses that want something forgotten.
+        fill: what a clause may begin with and says nothing.
+        leads_now: words among it by which what follows takes the place of what was before.
+        me: how a person calls themselves, as clauses without a subject leave out.
+        begins: words behind which a clause begins.
+        lets: verbs by which somebody has others do something.
+        joins: words between clauses with one subject, and between the parts of a list.
+        ends: what ends a value.
+        condition: words that make of a statement a condition.
+        tails: phrases behind a value, with what they mean, by their words.
+        session: that something holds in this conversation.
+        wishes_end: that something is wanted now.
+        not_values: how phrases begin that name nothing that one likes in general.
+        not_in_values: words that no such name has.
+        never_in_values: nor phrases.
+        not_alone: words that name nothing by themselves.
+        not_never: clauses that say what somebody does not do, without dislike.
+        to: the word before a verb.
+        verbs: how a verb is called as a thing that one does.
+        liked: what somebody likes who is called so, as `vegetarian`.
+        others: that somebody else likes something.
+        blocks: sentences that are not read.
+        takes_back: that what was said before was a joke.
+        forgets_last: that what was said last is to be forgotten.
+        roleplay: that somebody else speaks from now on.
+        roleplay_ends: that the person speaks again.
+        tags: questions behind a statement that put it in doubt.
+        asks: how questions begin behind a statement.
+        corrections: the language as corrections have it: words that say nothing, endings.
+    """
+
+    name: str
+    statements: tuple[Pattern, ...]
+    implied: tuple[Pattern, ...]
+    forgets: tuple[Pattern, ...]
+    fill: re.Pattern[str]
+    leads_now: re.Pattern[str]
+    me: str
+    begins: frozenset[str]
+    lets: frozenset[str]
+    joins: frozenset[str]
+    ends: re.Pattern[str]
+    condition: re.Pattern[str]
+    tails: Mapping[Words, Tail]
+    session: re.Pattern[str]
+    wishes_end: re.Pattern[str]
+    not_values: re.Pattern[str]
+    not_in_values: frozenset[str]
+    never_in_values: re.Pattern[str]
+    not_alone: frozenset[str]
+    not_never: re.Pattern[str]
+    to: frozenset[str]
+    verbs: Mapping[str, str]
+    liked: Mapping[str, str]
+    others: re.Pattern[str]
+    blocks: re.Pattern[str]
+    takes_back: re.Pattern[str]
+    forgets_last: re.Pattern[str]
+    roleplay: re.Pattern[str]
+    roleplay_ends: re.Pattern[str]
+    tags: re.Pattern[str]
+    asks: re.Pattern[str]
+    corrections: Corrections
+
+
+@cache
+def language_of(name: str) -> Language:
+    """The language of this name, from its file.
+
+    Raises:
+        BadPattern: a line of it cannot be read; the message names it.
+    """
+    return _Loader(name).load()
+
+
+class _Loader(Sections):
+    def __init__(self, name: str) -> None:
+        super().__init__(name, sections(name))
+        pairs = (line.partition(" = ") for line in self.lines("words") + self.lines("task-words"))
+        self.words = {called.strip(): said.strip() for called, _, said in pairs}
+        verbs = (line.partition("=") for line in self.lines("verbs"))
+        self._verbs = {_spaced(verb.strip()): said.strip() for verb, _, said in verbs}
+        verb = expression(self.words["v"], self.words)
+        self.words |= {
+            "p": f"(?P<x>{expression(self.words['person'], self.words)})",
+            "v": f"(?:{verb})",
+            "verb": f"(?P<v>{verb})",
+            "implied": f"(?P<v>{expression(self.words['iv'], self.words)})",
+            "noun": f"(?P<noun>(?:{WORD}){{1,3}}?)",
+            "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
+            "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
+            "w": f"(?:{WORD})",
+            "end": rf"(?:$|[.,:?]{BETWEEN})",
+        }
+
+    def load(self) -> Language:
+        patterns = tuple(self._patterns())
+        pairs = (line.partition(" = ") for line in self.lines("liked"))
+        return Language(
+            name=self.name,
+            statements=tuple(pattern for pattern in patterns if pattern.kind not in (*FORGETS, Kind.IMPLIES)),
+            implied=tuple(pattern for pattern in patterns if pattern.kind not in FORGETS),
+            forgets=tuple(pattern for pattern in patterns if pattern.kind in FORGETS),
+            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            leads_now=self.anywhere("leads-now"),
+            me=self.lines("me")[0],
+            begins=self.plain("begins"),
+            lets=self.plain("lets"),
+            joins=self.plain("joins"),
+            ends=re.compile(self.alternatives("ends")),
+            condition=self.anywhere("condition"),
+            tails={self._tail(line): kind for kind in Tail for line in self.lines(kind.value)},
+            session=self.anywhere("session"),
+            wishes_end=self.anywhere("wishes-end"),
+            not_values=re.compile(self.alternatives("not-values")),
+            not_in_values=self.plain("not-in-values"),
+            never_in_values=self.anywhere("never-in-values"),
+            not_alone=self.plain("not-alone"),
+            not_never=re.compile(self.alternatives("not-never")),
+            to=self.plain("to"),
+            verbs=self._verbs,
+            liked={called.strip(): said.strip() for called, _, said in pairs},
+            others=self.anywhere("others"),
+            blocks=self.anywhere("blocks"),
+            takes_back=re.compile(self.alternatives("takes-back")),
+            forgets_last=re.compile(self.alternatives("forgets-last")),
+            roleplay=self.anywhere("roleplay"),
+            roleplay_ends=self.anywhere("roleplay-ends"),
+            tags=re.compile(rf", {self.alternatives('tags')}$"),
+            asks=re.compile(rf"(?:(?:, |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
+            corrections=corrections_in(self.name),
+        )
+
+    def _tail(self, line: str) -> Words:
+        return tuple(word.text for word in tokens(line))
+
+    def _patterns(self) -> Iterable[Pattern]:
+        for kind in Kind:
+            for line in self.lines(kind.value):
+                head, _, pattern = line.partition(": ")
+                name, _, scope = head.partition(" @")
+                is_open = pattern.endswith("{x}")
+                told = pattern.removesuffix("{x}") if is_open else pattern
+                if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, *FORGETS):
+                    told = told.replace("{v}", "{verb}")
+                if kind is Kind.IMPLIES:
+                    told = told.replace("{iv}", "{implied}")
+                try:
+                    clause = re.compile(self.made(told))
+                except re.error as error:
+                    raise BadPattern(f"{self.name}: {line!r}: {error}") from None
+                if not is_open and "x" not in clause.groupindex:
+                    raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
+                whole = f"{self.name}.{kind.value}.{name}"
+                yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None)
+
+
+def _spaced(phrase: str) -> str:
+    return "".join(f"{word.text} " for word in tokens(phrase)).strip()

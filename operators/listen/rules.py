@@ -1,0 +1,186 @@
+"""Reads what people say of themselves by the patterns of their language. What no pattern tells says nothing."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from operators.attributes import normalise
+from operators.listen.clauses import Clause, ClauseReader
+from operators.listen.finding import Effect, Finding
+from operators.listen.language import FORGETS, Kind, Language, Tail
+from operators.listen.own import Span
+from operators.listen.sentences import Sentence
+from operators.listen.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
+from operators.understand.units import Spelt, Unit
+from schemas.cards import Card, CardLine, Strength, Turn
+from schemas.statements import MAX_WORDS, Scope, Stance
+
+_STANCE: Final = {
+    Kind.FORGETS_AVOIDS: Stance.AVOIDS,
+    Kind.NO_LONGER_AVOIDS: Stance.AVOIDS,
+    Kind.NOT_AVOIDS: Stance.AVOIDS,
+    Kind.GIVEN_UP: Stance.AVOIDS,
+    Kind.LEAST_FAVOURITE: Stance.AVOIDS,
+    Kind.NEVER: Stance.AVOIDS,
+    Kind.AVOIDS: Stance.AVOIDS,
+}
+_EFFECT: Final = {
+    **dict.fromkeys(FORGETS, Effect.FORGETS),
+    Kind.NO_LONGER: Effect.WITHDRAWS,
+    Kind.NO_LONGER_AVOIDS: Effect.WITHDRAWS,
+    Kind.NOT_AVOIDS: Effect.WITHDRAWS,
+    Kind.GIVEN_UP: Effect.UPDATES,
+    Kind.SWITCHES: Effect.UPDATES,
+}
+_OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
+_LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER})
+_PRONOUNS: Final = frozenset({"it", "them", "that", "this", "es", "ihn", "sie", "das"})
+
+
+class SentenceReader:
+    """Reads the sentences of a turn.
+
+    Args:
+        turn: in which they stand.
+        span: of the person's own words, in which they stand.
+        card: what is known of the person, if anything is.
+        vocabularies: what words name in a domain.
+    """
+
+    def __init__(self, turn: Turn, span: Span, card: Card | None, vocabularies: Vocabularies) -> None:
+        self._turn = turn
+        self._span = span
+        self._lines: tuple[CardLine, ...] = (*card.lines, *card.past) if card else ()
+        self._vocabularies = vocabularies
+        self._before: Finding | None = None
+
+    def read(self, sentence: Sentence) -> list[Finding]:
+        """What a sentence says of the person."""
+        language, spelt = sentence.language, sentence.spelt
+        if forgets := ClauseReader(sentence.units, language).forgets():
+            return list(self._found(forgets, sentence.text, language, Scope.ALWAYS, ""))
+        if language.blocks.search(spelt.text) or language.corrections.unread.search(spelt.text):
+            return []
+        if language.tags.search(spelt.text):
+            return []
+        units: Sequence[Unit] = sentence.units
+        if sentence.is_question:
+            units = _before_question(units, spelt, language)
+        units, scope = _scoped(units, language)
+        return self._statements(sentence.text, units, language, scope)
+
+    def _statements(self, text: str, units: Sequence[Unit], language: Language, scope: Scope) -> list[Finding]:
+        found: list[Finding] = []
+        before, self._before = self._before, None
+        is_implied = self._span.strength is Strength.IMPLIED
+        for clause in ClauseReader(units, language, is_implied=is_implied).read():
+            gone = before if before and clause.led_now else None
+            told = list(self._found(clause, text, language, scope, gone.value if gone else ""))
+            if gone and told and told[0].effect is Effect.STATES:
+                # "I used to like tea, but now I like coffee": this one in the place of that one.
+                told[0] = replace(told[0], effect=Effect.UPDATES, replaces=gone.value)
+            found += told
+            before = told[-1] if told and told[-1].effect is Effect.WITHDRAWS else None
+        self._before = before
+        return found
+
+    def _found(self, clause: Clause, text: str, language: Language, scope: Scope, before: str) -> Iterator[Finding]:
+        units, phrase, verb = clause.units, clause.phrase, clause.verb
+        stance, effect = self._says(clause)
+        parts = (
+            listed(units, clause.spelt, phrase, language) if clause.kind in _LISTS and clause.pattern.is_open else []
+        )
+        end = max(clause.end, parts[-1][1] if parts else 0)
+        words = text[units[clause.begins].start : units[end - 1].end][:MAX_WORDS].rstrip()
+        for first, to in parts or [(phrase.first, phrase.end)]:
+            value = spoken(text, units, first, to, verb, language)
+            if value is None and before and to - first == 1 and units[first].text in _PRONOUNS:
+                value = before
+            if value is None:
+                continue
+            finding = Finding(
+                stance=stance,
+                value=value,
+                words=words,
+                event_id=self._turn.event_id,
+                said_at=self._turn.said_at,
+                strength=self._span.strength,
+                scope=clause.pattern.scope or phrase.scope or scope,
+                effect=effect,
+                replaces=_replaced(clause, text, value) if effect is Effect.UPDATES else None,
+            )
+            named = self._named(finding, clause.noun, language)
+            yield from self._all_about(named, clause.kind) if effect is Effect.FORGETS else (named,)
+
+    def _says(self, clause: Clause) -> tuple[Stance, Effect]:
+        tails = clause.phrase.tails
+        stance, effect = _STANCE.get(clause.kind, Stance.PREFERS), _EFFECT.get(clause.kind, Effect.STATES)
+        if Tail.NOT in tails:
+            stance = _OPPOSITE[stance]
+        if effect is not Effect.STATES:
+            return stance, effect
+        if Tail.NOT_GONE in tails:
+            return stance, Effect.WITHDRAWS
+        if Tail.GONE in tails:
+            # "I don't eat meat any more" says what is not liked; "I don't like jazz any more", what was.
+            is_habit = clause.verb and stance is Stance.AVOIDS
+            return (stance, Effect.UPDATES) if is_habit else (_OPPOSITE[stance], Effect.WITHDRAWS)
+        return stance, effect
+
+    def _named(self, finding: Finding, noun: str, language: Language) -> Finding:
+        """With what its value names in the domain's vocabulary; of a favourite, with what it is the favourite of."""
+        fact = self._vocabularies.fact(finding.value, self._turn.domain, language)
+        domain = self._turn.domain if fact or finding.scope is not Scope.ALWAYS else None
+        if fact is not None:
+            return replace(finding, dimension=fact.dimension, value=fact.value, domain=domain)
+        if (liked := language.liked.get(finding.value.casefold())) is not None:
+            replaces = finding.replaces and language.liked.get(finding.replaces.casefold(), finding.replaces)
+            finding = replace(finding, value=liked, replaces=replaces)
+        value = f"{finding.value} ({noun})"
+        if not noun or len(value) > MAX_VALUE_CHARS or normalise(noun) in normalise(finding.value):
+            return replace(finding, domain=domain)
+        other = next((line.value for line in self._lines if line.value.endswith(f" ({noun})")), value)
+        if normalise(other) == normalise(value) or finding.effect is not Effect.STATES:
+            return replace(finding, value=value, domain=domain)
+        return replace(finding, value=value, domain=domain, effect=Effect.UPDATES, replaces=other)
+
+    def _all_about(self, finding: Finding, kind: Kind) -> Iterator[Finding]:
+        """What is to be forgotten: all that the card says about it, whether it is liked or not; else what was named."""
+        about = _words_of(finding.value)
+        ways = (
+            [line for line in self._lines if normalise(line.value) == normalise(finding.value)],
+            [line for line in self._lines if about <= _words_of(line.value)],
+            [line for line in self._lines if about >= _words_of(line.value)],
+        )
+        lines = [*ways[0], *ways[1]] or ways[2]
+        known = {(line.stance, line.dimension, line.value, line.domain): None for line in lines}
+        for stance, dimension, value, domain in known:
+            yield replace(finding, stance=stance, dimension=dimension, value=value, domain=domain)
+        if not known:
+            yield finding
+            if kind is Kind.FORGETS_ANY:
+                yield replace(finding, stance=Stance.AVOIDS)
+
+
+def _words_of(value: str) -> frozenset[str]:
+    return frozenset(normalise(value).split("-"))
+
+
+def _replaced(clause: Clause, text: str, value: str) -> str:
+    slot = clause.slot("y") if clause.kind is Kind.SWITCHES else None
+    return in_words(text, clause.units, *slot) if slot else value
+
+
+def _before_question(units: Sequence[Unit], spelt: Spelt, language: Language) -> Sequence[Unit]:
+    """What stands before the question of a sentence that ends with one, as in `I love jazz, what is on?`."""
+    asks = language.asks.search(spelt.text)
+    return units[: spelt.unit_at(asks.start())] if asks else ()
+
+
+def _scoped(units: Sequence[Unit], language: Language) -> tuple[Sequence[Unit], Scope]:
+    """The units without a phrase that says that all of it holds only in this conversation."""
+    spelt = Spelt.of(units)
+    told = language.session.search(spelt.text)
+    if told is None:
+        return units, Scope.ALWAYS
+    return [*units[: spelt.unit_at(told.start())], *units[spelt.unit_at(told.end()) :]], Scope.SESSION

@@ -1,0 +1,102 @@
+"""The sentences of a text that may tell something of the person who wrote it, each with its places."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from operators.listen.language import Language, language_of
+from operators.understand.tokens import tokens
+from operators.understand.units import Spelt, Unit
+
+MAX_SENTENCE_CHARS: Final = 600
+"""A longer one is not read: nobody speaks so, and nobody knows what belongs to what in it."""
+_SENTENCE: Final = re.compile(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e4\u00f6\u00fc]))+[.!?\u2026\u3002]*")
+_OF_ONESELF: Final = {
+    "en": re.compile(
+        r"\b(?:i|im|ive|i['\u2019]\w+|me|my|forget|favou?rites?|recommend\w*|suggest\w*|remember\w*|erase|delete|remove"
+        r"|purge|scrub|wipe|disregard|discard|ignore"
+        r"|no more|there(?:['\u2019]s| is) nothing|nothing (?:beats|tops|compares|comes close))\b"
+        r"|kidding|joking|^\W*(?:psych|jk|not)\b",
+        re.IGNORECASE,
+    ),
+    "de": re.compile(
+        r"\b(?:ich|mir|mich|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
+        r"|nichts mehr|scherz|spa(?:\u00df|ss))\b",
+        re.IGNORECASE,
+    ),
+}
+_OF_OTHERS: Final = {
+    "en": re.compile(r"\b(?:loves?|likes?|hates?|prefers?|enjoys?|adores?|dislikes?|avoids?|stand)\b", re.IGNORECASE),
+    "de": re.compile(
+        r"\b(?:mag|m\u00f6gen|liebt|lieben|hasst|hassen|bevorzug\w+|isst|trinkt|gef\u00e4llt|meidet)\b", re.IGNORECASE
+    ),
+}
+_OF_PLAY: Final = {
+    "en": re.compile(
+        r"role|pretend|imagine|once upon|\bact(?:ing)? as\b|character|viewpoint|point of view|speak as|the voice of"
+        r"|perspective|first person|\bmaster\b|narrator|back to reality|in which i\b|where i\b"
+        r"|\b(?:pirate|knight|wizard|detective|customer|patient|vampire|king|queen|captain|elf|waiter|witch|robot)\b",
+        re.IGNORECASE,
+    ),
+    "de": re.compile(
+        r"rolle|tu so|tun wir so|stell dir|\bspiele?\b|sicht|perspektive|realit\u00e4t|es war einmal|in der ich"
+        r"|\b(?:pirat|figur|ritter|zauberer|detektiv|kunde|kundin|patient|vampir|k\u00f6nig|elf|kellner|arzt)",
+        re.IGNORECASE,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as units.
+
+    Attributes:
+        text: of the whole span, to which places refer, on one line.
+        start: where it begins.
+        units: its words and pauses.
+        spelt: the same as one text.
+        is_question: whether it ends with a question mark.
+        language: that it is in.
+    """
+
+    text: str
+    start: int
+    units: tuple[Unit, ...]
+    spelt: Spelt
+    is_question: bool
+    language: Language
+
+
+def sentences(text: str, budget: int) -> Iterator[Sentence]:
+    """The sentences that may tell something, in their order.
+
+    Args:
+        text: of one span.
+        budget: so many characters of them are read at most.
+    """
+    return _told(text, budget, (_OF_ONESELF, _OF_OTHERS))
+
+
+def sentences_of_play(text: str, budget: int) -> Iterator[Sentence]:
+    """The sentences that may begin or end a game of roles, in their order; arguments as of `sentences`."""
+    return _told(text, budget, (_OF_PLAY,))
+
+
+def _told(text: str, budget: int, cues: Sequence[Mapping[str, re.Pattern[str]]]) -> Iterator[Sentence]:
+    for match in _SENTENCE.finditer(text):
+        said = match[0]
+        if len(said) > MAX_SENTENCE_CHARS:
+            continue
+        name = next((name for cue in cues for name, pattern in cue.items() if pattern.search(said)), None)
+        if name is None:
+            continue
+        budget -= len(said)
+        if budget < 0:
+            return
+        flat = said.replace("\n", " ").replace("\r", " ")
+        body = flat.rstrip(".!?\u2026\u3002 ")
+        units = tuple(
+            Unit(token.text, token.start + match.start(), token.end + match.start()) for token in tokens(body)
+        )
+        yield Sentence(text, match.start(), units, Spelt.of(units), "?" in flat[len(body) :], language_of(name))

@@ -1,0 +1,27 @@
+"""Turns and what is heard in them."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from operators.listen import Heard, understand
+from schemas import Fact
+from schemas.cards import Card, Turn
+from schemas.utterances import Role
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def turn(text: str, role: Role = Role.USER, at: int = 0, domain: str | None = None) -> Turn:
+    said_at = NOON + timedelta(seconds=at)
+    return Turn(event_id=f"turn-{at}", turn=at, role=role, text=text, said_at=said_at, domain=domain)
+
+
+def nothing_known(_domain: str) -> Sequence[Fact]:
+    return ()
+
+
+def heard(
+    *texts: str | Turn, card: Card | None = None, vocabulary: Callable[[str], Sequence[Fact]] = nothing_known
+) -> Heard:
+    turns = [text if isinstance(text, Turn) else turn(text, at=at) for at, text in enumerate(texts)]
+    return understand(turns, card, vocabulary)

@@ -1,0 +1,73 @@
+"""Chunks of conversations and what a model says of them, for tests."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from operators.cards.identity import line_id
+from schemas.cards import FREE, Card, CardLine, Turn
+from schemas.statements import Stance
+from schemas.utterances import Role
+from tests.openai_server import Act
+
+SAID_AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
+RUNS = "Morning runs keep me sane"
+
+
+def a_chunk(*texts: str | tuple[Role, str], domain: str | None = None) -> tuple[Turn, ...]:
+    """The turns of a conversation; what names no role is the person's."""
+    said = [text if isinstance(text, tuple) else (Role.USER, text) for text in texts]
+    return tuple(
+        Turn(
+            event_id=f"u{place}",
+            turn=place,
+            role=role,
+            text=text,
+            domain=domain,
+            said_at=SAID_AT + timedelta(minutes=place),
+        )
+        for place, (role, text) in enumerate(said)
+    )
+
+
+def a_card(*values: str, stance: Stance = Stance.PREFERS, dimension: str = FREE, domain: str | None = None) -> Card:
+    """A card with these lines."""
+    lines = tuple(
+        CardLine(
+            line_id=line_id(stance, dimension, value, domain),
+            stance=stance,
+            dimension=dimension,
+            value=value,
+            domain=domain,
+            weight=1024,
+            since=SAID_AT,
+            confirmed_at=SAID_AT,
+            version=1,
+        )
+        for value in values
+    )
+    return Card(event_id="d1", occurred_at=SAID_AT, user_id="ann", version=1, lines=lines)
+
+
+def an_entry(**said: str) -> dict[str, str]:
+    """What a model says of `RUNS`, but for what a test is about."""
+    entry = {
+        "words": RUNS,
+        "whose": "the person",
+        "stance": "likes",
+        "value": "morning runs",
+        "strength": "implied",
+        "effect": "says",
+        "line": "none",
+        "scope": "always",
+    }
+    return entry | said
+
+
+def finds(*entries: dict[str, str]) -> Act:
+    """The model answers with these findings."""
+    return Act(says={"findings": list(entries)})
+
+
+def no_vocabulary(_: str) -> tuple[Any, ...]:
+    """Of no domain."""
+    return ()
