@@ -1,0 +1,67 @@
+"""What may stand on a card. A card is read in all domains: nothing sensitive goes on it, whatever a domain allows."""
+
+from dataclasses import replace
+from typing import Final
+
+from operators.attributes import normalise
+from operators.listen.finding import Finding
+from operators.privacy import Privacy, Text, gives_orders, is_suspicious
+from operators.privacy.filter import ORDER
+from operators.privacy.redaction import redact
+from operators.prompts import visible
+from schemas.cards import FREE
+from schemas.statements import MAX_WORDS
+
+MAX_VALUE: Final = 100
+UNREADABLE: Final = "unreadable"
+_MAX_DIMENSION: Final = 40
+
+
+def value_of(text: str) -> str:
+    """A value on one line, without what nobody sees; empty if no word is in it or it is too long."""
+    shown = " ".join(visible(text).split())
+    return shown if len(shown) <= MAX_VALUE and normalise(shown) else ""
+
+
+def dimension_of(name: str) -> str:
+    """A dimension's name; that of free words for one that is none."""
+    return name if 0 < len(name) <= _MAX_DIMENSION and name.isprintable() else FREE
+
+
+def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | None:
+    """Why something is not kept, as a kind that quotes nothing of it; None if it may be.
+
+    Args:
+        dimension: of what would stand on the card.
+        value: what would stand there.
+        words: of which it was understood. What they tell of a person and the value repeats is refused too.
+        privacy: the deployment's filter; what it allows single domains does not count here.
+    """
+    if not privacy.on:
+        return None
+    strict = replace(privacy, allowed={}, places=frozenset())
+    if (kind := strict.refuses("", dimension, value)) is not None:
+        return kind
+    if dimension == FREE:
+        found = redact(value, frozenset(), of_a_person=True).found
+        if found:
+            return next(iter(found))
+        if is_suspicious(value) or gives_orders(value, Text.VALUE):
+            return ORDER
+    told = strict.redact(words, "")
+    if told.found and normalise(value) in normalise(words) and normalise(value) not in normalise(told.text):
+        return next(iter(told.found))
+    return None
+
+
+def refusal_of(finding: Finding, privacy: Privacy) -> str | None:
+    """Why a finding is not kept; None if it may be."""
+    value = value_of(finding.value)
+    return refused(dimension_of(finding.dimension), value, finding.words, privacy) if value else UNREADABLE
+
+
+def quoted(words: str, privacy: Privacy) -> str:
+    """A person's words as a card keeps them: to the letter, or, where anything in them may not be kept, not at all."""
+    shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
+    strict = replace(privacy, allowed={}, places=frozenset())
+    return shown if strict.told(shown, "", MAX_WORDS) == shown and not (privacy.on and is_suspicious(shown)) else ""

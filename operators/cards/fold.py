@@ -1,0 +1,65 @@
+"""The fold of a card's log: the same diffs give the same bytes (invariant 1)."""
+
+from collections.abc import Iterable
+
+from operators.applied import remember, with_applied
+from schemas.cards import MAX_PAST_LINES, Card, CardDiff, CardLine
+from schemas.skills import MAX_RECENT
+
+
+class OutOfOrder(ValueError):
+    """A diff is not the next of its card."""
+
+
+def fold(diffs: Iterable[CardDiff]) -> dict[str, Card]:
+    """The cards that a log of diffs makes, by person.
+
+    Args:
+        diffs: in the order of their versions; those of several persons may be mixed.
+
+    Raises:
+        OutOfOrder: a version is missing.
+    """
+    cards: dict[str, Card] = {}
+    for diff in diffs:
+        cards[diff.user_id] = with_diff(cards.get(diff.user_id), diff)
+    return cards
+
+
+def with_diff(card: Card | None, diff: CardDiff) -> Card:
+    """The card after this diff.
+
+    Lines keep the order in which they came; those that were overtaken are past, the oldest of them dropped for room.
+
+    Raises:
+        OutOfOrder: it is not the next one.
+    """
+    before = 0 if card is None else card.version
+    if diff.version != before + 1:
+        raise OutOfOrder(f"version {diff.version} of a card follows version {before}")
+    lines: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
+    past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
+    for change in diff.changes:
+        line = change.line
+        if line is None:
+            lines.pop(change.line_id, None)
+            past.pop(change.line_id, None)
+        elif line.overtaken_at is not None:
+            lines.pop(change.line_id, None)
+            past.pop(change.line_id, None)  # the newest is last
+            past[change.line_id] = line
+        else:
+            past.pop(change.line_id, None)
+            lines[change.line_id] = line
+    return Card(
+        event_id=diff.event_id,
+        occurred_at=diff.occurred_at,
+        user_id=diff.user_id,
+        version=diff.version,
+        lines=tuple(lines.values()),
+        past=tuple(past.values())[-MAX_PAST_LINES:],
+        reward=diff.reward if diff.reward is not None else 0 if card is None else card.reward,
+        recent=remember(() if card is None else card.recent, diff.event_id, MAX_RECENT),
+        applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
+        last_diff=diff,
+    )

@@ -1,0 +1,280 @@
+"""What a chunk of a conversation does to a card: the findings in it become one diff, by rule and never by a model."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from operators.cards.admitting import UNREADABLE, dimension_of, quoted, refusal_of, value_of
+from operators.cards.ageing import MAX_WEIGHT, WEIGHTS
+from operators.cards.alike import about, may_meet, meant, near_subject, same_subject, to_forget
+from operators.cards.identity import line_id
+from operators.cards.working import FORGOTTEN, Working, absorbed
+from operators.listen.finding import Effect, Finding, Heard
+from operators.privacy import Privacy
+from schemas import Position
+from schemas.cards import FREE, MAX_FINDINGS, Card, CardChangeKind, CardDiff, CardLine, Strength
+from schemas.statements import Scope, Stance
+
+SOMEBODY_ELSE: Final = "somebody-else"
+OTHERWISE: Final = "the person says otherwise since"
+IN_ITS_PLACE: Final = "the person says something else in its place"
+NOT_ANY_MORE: Final = "the person says that it does not hold any more"
+NEARLY: Final = "another line says nearly the same"
+HINTED: Final = "something that they said speaks against it"
+LATE: Final = "it was said before what overtook it"
+
+
+def resolve(
+    card: Card | None,
+    user_id: str,
+    heard: Heard,
+    event_id: str,
+    occurred_at: datetime,
+    conversation_id: str | None,
+    source: Position | None,
+    privacy: Privacy,
+) -> CardDiff | None:
+    """What was understood of a chunk, as a diff; None if it changes nothing and nothing was refused.
+
+    The findings count in the order in which they were said. What holds for now or for a session goes on no card.
+
+    Args:
+        card: as it is; None: there is none.
+        user_id: whose.
+        heard: what was understood.
+        event_id: of the chunk. One that the card has applied changes nothing.
+        occurred_at: when its last turn was said.
+        conversation_id: in which it was said.
+        source: where the record stands that closed the chunk.
+        privacy: what is not kept. What it allows single domains does not count: a card is read in all of them.
+    """
+    if card is not None and event_id in card.recent:
+        return None
+    working = Working(card, occurred_at)
+    merging = _Merging(working, privacy)
+    if heard.of_others:
+        working.not_kept[SOMEBODY_ELSE] += heard.of_others
+    for finding in sorted(heard.findings[:MAX_FINDINGS], key=lambda each: each.said_at):
+        merging.hear(finding)
+    return working.diff(
+        event_id, user_id, source=source, conversation_id=conversation_id, reasoned_by=heard.reasoned_by
+    )
+
+
+class _Merging:
+    """The rules by which findings change a card."""
+
+    def __init__(self, working: Working, privacy: Privacy) -> None:
+        self._card = working
+        self._privacy = privacy
+        self._forgotten: list[Finding] = []
+
+    def hear(self, finding: Finding) -> None:
+        """Let one finding change the card."""
+        if finding.effect is Effect.FORGETS:
+            self._forget(finding)
+        elif finding.scope is not Scope.ALWAYS:
+            return
+        elif (kind := refusal_of(finding, self._privacy)) is not None:
+            self._card.not_kept[kind] += 1
+            self._replaced(finding, None)  # what it takes the place of holds no more, whatever it is
+        elif finding.effect is Effect.WITHDRAWS:
+            self._withdraw(finding)
+        elif self._is_forgotten(finding):
+            self._card.not_kept[FORGOTTEN] += 1
+        else:
+            self._state(_tidy(finding))
+
+    def _forget(self, finding: Finding) -> None:
+        self._forgotten.append(finding)
+        # What was said only after the wish was said in spite of it.
+        known = [line for line in self._all() if line.since <= finding.said_at and _meets(finding, line)]
+        gone = to_forget(finding.value, known)
+        if not gone:
+            self._card.not_kept[FORGOTTEN if value_of(finding.value) else UNREADABLE] += 1
+        self._card.forget(gone, CardChangeKind.FORGOTTEN)
+        self._card.unquote(finding.value)
+
+    def _is_forgotten(self, finding: Finding) -> bool:
+        """Whether the very utterance that states it wants it forgotten: "forget that I like jazz" says so too."""
+        line = self._line(_tidy(finding))
+        return any(wish.event_id == finding.event_id and to_forget(wish.value, [line]) for wish in self._forgotten)
+
+    def _withdraw(self, finding: Finding) -> None:
+        lines = [line for line in self._live(finding) if line.stance is _stance(finding)]
+        for line in meant(finding.value, lines):
+            if line.confirmed_at <= finding.said_at and not _is_above(line, finding):
+                self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
+
+    def _state(self, finding: Finding) -> None:
+        if self._is_over(finding):
+            return
+        line = self._line(finding)
+        opposed = self._those(finding, lambda each: each.stance is not line.stance and _same(line, each))
+        if later := [each for each in opposed if each.confirmed_at > finding.said_at]:
+            self._come_late(line, later[0])
+            return
+        firm = [each for each in opposed if not _yields(each, finding)]
+        for each in firm:
+            self._contradict(each, finding)
+        if firm:
+            return
+        now = self._settled(line)
+        for each in opposed:
+            self._card.end(CardChangeKind.OVERTAKEN, each, OTHERWISE, finding.said_at, now.line_id)
+        self._replaced(finding, now)
+
+    def _settled(self, line: CardLine) -> CardLine:
+        """The line that says this from now on: a new one, or one that says it already, or nearly."""
+        alike = [each for each in self._card.live.values() if each.stance is line.stance and _near(line, each)]
+        known = self._card.live.get(line.line_id)
+        if known is None and not alike:
+            self._card.put(CardChangeKind.ADDED, line)
+            return line
+        target = known or max((*alike, line), key=_worth)
+        if target is line:
+            result = line
+        elif line.evidence[-1] in target.evidence:
+            return target  # the same utterance, heard again
+        else:
+            result = absorbed(target, line, MAX_WEIGHT)
+        others = [
+            each for each in alike if each.line_id != target.line_id and not _is_kept(each) and _near(result, each)
+        ]
+        for each in others:
+            result = absorbed(result, each, MAX_WEIGHT)
+        self._card.put(CardChangeKind.ADDED if target is line else CardChangeKind.CONFIRMED, result)
+        for each in others:
+            self._card.end(CardChangeKind.MERGED, each, NEARLY, by=result.line_id)
+        return result
+
+    def _replaced(self, finding: Finding, now: CardLine | None) -> None:
+        """What an update takes the place of, in the person's words; without a successor it is withdrawn."""
+        if finding.effect is not Effect.UPDATES or not finding.replaces:
+            return
+        lines = [line for line in self._live(finding) if now is None or line.line_id != now.line_id]
+        for line in meant(finding.replaces, lines):
+            if now is not None and line.stance is now.stance and _near(now, line) and _same(now, line):
+                continue
+            if line.confirmed_at > finding.said_at:
+                continue
+            if _is_above(line, finding):
+                self._contradict(line, finding)
+            elif now is None:
+                self._card.end(CardChangeKind.WITHDRAWN, line, NOT_ANY_MORE, finding.said_at)
+            else:
+                self._card.end(CardChangeKind.OVERTAKEN, line, IN_ITS_PLACE, finding.said_at, now.line_id)
+
+    def _contradict(self, line: CardLine, finding: Finding) -> None:
+        against = min(line.against + WEIGHTS[finding.strength], MAX_WEIGHT)
+        self._card.put(CardChangeKind.CONTRADICTED, line.model_copy(update={"against": against}), HINTED)
+
+    def _come_late(self, line: CardLine, newer: CardLine) -> None:
+        """News that is older than what is known: it was so until the newer was said, or speaks against that."""
+        if line.line_id in self._card.past:
+            return
+        if newer.since > line.since:
+            self._card.end(CardChangeKind.OVERTAKEN, line, LATE, newer.since, newer.line_id)
+        elif line.evidence[-1] not in newer.evidence:
+            against = min(newer.against + line.weight, MAX_WEIGHT)
+            self._card.put(CardChangeKind.CONTRADICTED, newer.model_copy(update={"against": against}), HINTED)
+
+    def _is_over(self, finding: Finding) -> bool:
+        """Whether this was taken back, or said otherwise, after it was said here."""
+        line = self._line(finding)
+        return any(
+            each.stance is line.stance
+            and each.overtaken_at is not None
+            and (each.overtaken_at >= finding.said_at or finding.event_id in each.evidence)
+            and _same(line, each)
+            and not self._lives_on(each)
+            for each in self._card.past.values()
+        )
+
+    def _lives_on(self, line: CardLine) -> bool:
+        """Whether a past line is part of one that says nearly the same."""
+        heir = self._card.live.get(line.overtaken_by or "")
+        return heir is not None and heir.stance is line.stance and _near(line, heir)
+
+    def _line(self, finding: Finding) -> CardLine:
+        stance = _stance(finding)
+        return CardLine(
+            line_id=line_id(stance, finding.dimension, finding.value, finding.domain),
+            stance=stance,
+            dimension=finding.dimension,
+            value=finding.value,
+            domain=finding.domain,
+            strength=finding.strength,
+            words=quoted(finding.words, self._privacy),
+            weight=WEIGHTS[finding.strength],
+            since=finding.said_at,
+            confirmed_at=finding.said_at,
+            version=self._card.version,
+            evidence=(finding.event_id,),
+        )
+
+    def _all(self) -> list[CardLine]:
+        return [*self._card.live.values(), *self._card.past.values()]
+
+    def _live(self, finding: Finding) -> list[CardLine]:
+        return [line for line in self._card.live.values() if _meets(finding, line)]
+
+    def _those(self, finding: Finding, is_meant: Callable[[CardLine], bool]) -> list[CardLine]:
+        return [line for line in self._live(finding) if is_meant(line)]
+
+
+def _tidy(finding: Finding) -> Finding:
+    return replace(finding, value=value_of(finding.value), dimension=dimension_of(finding.dimension))
+
+
+def _stance(finding: Finding) -> Stance:
+    """`instead` is a taste for the one; what the other is, `replaces` says."""
+    return Stance.AVOIDS if finding.stance is Stance.AVOIDS else Stance.PREFERS
+
+
+def _meets(finding: Finding, line: CardLine) -> bool:
+    return may_meet(finding.domain, FREE, line)
+
+
+def _same(line: CardLine, other: CardLine) -> bool:
+    return may_meet(line.domain, line.dimension, other) and same_subject(line.value, line.domain, other)
+
+
+def _near(line: CardLine, other: CardLine) -> bool:
+    return may_meet(line.domain, line.dimension, other) and near_subject(line.value, line.domain, other)
+
+
+def _is_kept(line: CardLine) -> bool:
+    return line.pinned or line.strength is Strength.SET
+
+
+def _is_above(line: CardLine, finding: Finding) -> bool:
+    """Whether a line stands above a hint: somebody saw to it that it is there."""
+    return _is_kept(line) and finding.strength is Strength.IMPLIED
+
+
+def _yields(line: CardLine, finding: Finding) -> bool:
+    """Whether a line gives way to its opposite.
+
+    To a plain word or an update at once; to hints when they together weigh as much as it does.
+    """
+    if _is_above(line, finding):
+        return False
+    if finding.strength is not Strength.IMPLIED or finding.effect is Effect.UPDATES:
+        return True
+    return line.strength is Strength.IMPLIED or line.against + WEIGHTS[finding.strength] >= line.weight
+
+
+def _worth(line: CardLine) -> tuple[bool, bool, int]:
+    """Of lines that say nearly the same, which one stays.
+
+    What somebody set or pinned, then what a vocabulary names; then of what is liked the most precise, of what is
+    avoided the broadest, which keeps more away.
+    """
+    words = len(about(line.value, line.domain))
+    return (
+        _is_kept(line),
+        line.dimension != FREE,
+        -words if line.stance is Stance.AVOIDS else words,
+    )

@@ -1,0 +1,168 @@
+"""A card's log without one of its lines: of it there stays that something was there, and nothing of what."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from operators.attributes import normalise
+from operators.cards.alike import quotes
+from operators.cards.fold import OutOfOrder, with_diff
+from operators.redact import is_placeholder, placeholder
+from schemas import line_of
+from schemas.cards import Card, CardChange, CardChangeKind, CardDiff, CardLine
+
+_MOST_CHANGES: Final = 144
+_SHORTEST: Final = 3
+
+
+@dataclass(frozen=True)
+class _Gone:
+    """What is to be told nowhere.
+
+    Attributes:
+        line_id: the line's.
+        instead: what stands in the place of its id.
+        values: what it said.
+        words: the quotations that it had.
+    """
+
+    line_id: str
+    instead: str
+    values: frozenset[str]
+    words: frozenset[str]
+
+    def is_told_by(self, text: str) -> bool:
+        """Whether a text tells what the line said."""
+        if not text:
+            return False
+        said = f"-{normalise(text)}-"
+        return (
+            any(quotes(text, value) or f"-{normalise(value)}-" in said for value in self.values) or text in self.words
+        )
+
+
+def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
+    """The log of one card without what this line said: its value, words and id, wherever they stand.
+
+    Versions are unbroken, and the log folds to the same card less the line (`redacted_card`). Quotations of other lines
+    that may tell what it said go too, reasons that do, and what `unquoted` takes away. A digest takes the place of its
+    id. To redact a log again, or one of which a part is redacted, changes nothing that was redacted.
+
+    Args:
+        diffs: all diffs of one card, in the order of their versions.
+        line_id: of the line; one that is not in the log leaves it as it is.
+    """
+    if not diffs or is_placeholder(line_id):
+        return list(diffs)
+    gone = _gone([diff.changes for diff in diffs], diffs[0].user_id, line_id)
+    return _as_crowded(diffs, [_without(diff, gone) for diff in unquoted(diffs)])
+
+
+def unquoted(diffs: Sequence[CardDiff]) -> list[CardDiff]:
+    """The log of one card without the quotations that were taken from its lines.
+
+    A wish to forget takes them where they tell what is forgotten, and leaves the line without: then no earlier version
+    of that line quotes anything either. What the log folds to stays the same.
+    """
+    bare: set[str] = set()
+    told: list[CardDiff] = []
+    for diff in reversed(diffs):
+        kept = tuple(_unquoted(change, bare) for change in diff.changes)
+        told.append(diff if kept == diff.changes else diff.model_copy(update={"changes": kept}))
+        bare |= {each.line_id for each in diff.changes if each.line is not None and not each.line.words}
+    return told[::-1]
+
+
+def _unquoted(change: CardChange, bare: set[str]) -> CardChange:
+    if change.line is None or change.line_id not in bare or not change.line.words:
+        return change
+    return change.model_copy(update={"line": change.line.model_copy(update={"words": ""})})
+
+
+def redacted_card(card: Card, diffs: Sequence[CardDiff], line_id: str) -> Card:
+    """The card without this line, as the redacted log folds to.
+
+    Args:
+        card: the fold of `diffs`.
+        diffs: its log, not redacted.
+        line_id: of the line.
+    """
+    if is_placeholder(line_id):
+        return card
+    gone = _gone([diff.changes for diff in diffs], card.user_id, line_id)
+
+    def kept(lines: tuple[CardLine, ...]) -> tuple[CardLine, ...]:
+        return tuple(_line(line, gone) for line in lines if line.line_id != line_id)
+
+    last = None if card.last_diff is None else redacted(diffs, line_id)[-1]
+    return card.model_copy(update={"lines": kept(card.lines), "past": kept(card.past), "last_diff": last})
+
+
+def _gone(changes: Sequence[Sequence[CardChange]], user_id: str, line_id: str) -> _Gone:
+    lines = [each.line for some in changes for each in some if each.line is not None and each.line_id == line_id]
+    # Where a part of the log is redacted already, the id alone tells what it said.
+    slug = line_id.rsplit(":", 1)[-1].replace("-", " ")
+    values = {line.value for line in lines} | ({slug} if len(slug) >= _SHORTEST or not lines else set())
+    return _Gone(
+        line_id,
+        placeholder(line_of(user_id, "", line_id)),
+        frozenset(values),
+        frozenset(line.words for line in lines if line.words),
+    )
+
+
+def _without(diff: CardDiff, gone: _Gone) -> CardDiff:
+    is_named = any(each.line_id == gone.line_id for each in diff.changes)
+    changes = tuple(_change(each, gone, is_named=is_named) for each in diff.changes)
+    return diff if changes == diff.changes else diff.model_copy(update={"changes": changes})
+
+
+def _change(change: CardChange, gone: _Gone, *, is_named: bool) -> CardChange:
+    if change.line_id == gone.line_id:
+        return CardChange(kind=change.kind, line_id=gone.instead)
+    update: dict[str, object] = {}
+    if change.line is not None and (line := _line(change.line, gone)) is not change.line:
+        update["line"] = line
+    if change.reason and (gone.is_told_by(change.reason) or (is_named and _is_free(change.kind))):
+        update["reason"] = ""
+    return change.model_copy(update=update) if update else change
+
+
+def _is_free(kind: CardChangeKind) -> bool:
+    """Whether people write the reasons of such changes: theirs may tell anything."""
+    return kind in (CardChangeKind.SET, CardChangeKind.PINNED, CardChangeKind.UNPINNED)
+
+
+def _line(line: CardLine, gone: _Gone) -> CardLine:
+    update: dict[str, object] = {}
+    if line.overtaken_by == gone.line_id:
+        update["overtaken_by"] = gone.instead
+    if gone.is_told_by(line.words):
+        update["words"] = ""
+    return line.model_copy(update=update) if update else line
+
+
+def _as_crowded(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
+    """The redacted log, with those past lines dropped for which the forgotten one had left no room."""
+    try:
+        return _dropped(diffs, without)
+    except OutOfOrder:
+        return without  # a part of a log folds to nothing that it could be compared with
+
+
+def _dropped(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDiff]:
+    before: Card | None = None
+    after: Card | None = None
+    told: list[CardDiff] = []
+    for diff, bare in zip(diffs, without, strict=True):
+        before, after = with_diff(before, diff), with_diff(after, bare)
+        known = {line.line_id for line in before.past}
+        extra = [line.line_id for line in after.past if line.line_id not in known]
+        if not extra or len(bare.changes) + len(extra) > _MOST_CHANGES:
+            told.append(bare)
+            continue
+        gone = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)
+        told.append(bare.model_copy(update={"changes": (*bare.changes, *gone)}))
+        past = tuple(line for line in after.past if line.line_id in known)
+        after = after.model_copy(update={"past": past, "last_diff": told[-1]})
+    return told

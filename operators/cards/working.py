@@ -1,0 +1,164 @@
+"""A card while one event changes it: what comes of it is a diff."""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from operators.cards.ageing import certainty, faded
+from operators.cards.alike import quotes
+from schemas import Position, ReasonedBy
+from schemas.cards import (
+    MAX_CARD_LINES,
+    MAX_LINE_EVIDENCE,
+    Card,
+    CardChange,
+    CardChangeKind,
+    CardDiff,
+    CardLine,
+    NotKept,
+    Strength,
+)
+from schemas.fields import UserId
+
+NO_ROOM: Final = "there is no room for more, and of this least is known"
+TOO_LONG_AGO: Final = "it was not confirmed for long"
+ASKED: Final = "the person wants it forgotten"
+QUOTED: Final = "its words told what was forgotten"
+FORGOTTEN: Final = "forgotten"
+_MAX_KINDS: Final = 32
+_MAX_TIMES: Final = 10_000
+_PLAINEST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
+_GOES_ON: Final = frozenset(
+    {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.REWARDED, CardChangeKind.FORGOTTEN}
+)
+"""What changes a line that this event brought, and leaves it the line that it brought."""
+
+
+class Working:
+    """A card's lines while an event changes them: one change per line, the last."""
+
+    def __init__(self, card: Card | None, at: datetime) -> None:
+        """Begin with the card as it is, at the event's own time."""
+        self.at = at
+        self.version = 1 if card is None else card.version + 1
+        self.live: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.lines}
+        self.past: dict[str, CardLine] = {} if card is None else {line.line_id: line for line in card.past}
+        self.not_kept: Counter[str] = Counter()
+        self._changes: dict[str, CardChange] = {}
+        self._held = frozenset(self.live) | frozenset(self.past)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything came of the event so far."""
+        return bool(self._changes or self.not_kept)
+
+    def put(self, kind: CardChangeKind, line: CardLine, reason: str = "") -> None:
+        """A line as it is now, among those that hold."""
+        self.past.pop(line.line_id, None)
+        self.live[line.line_id] = line
+        self._note(kind, line, reason)
+
+    def end(
+        self, kind: CardChangeKind, line: CardLine, reason: str, at: datetime | None = None, by: str | None = None
+    ) -> None:
+        """A line that holds no more; it stays among those that are past, with its successor if it has one."""
+        over = line.model_copy(update={"overtaken_at": at or self.at, "overtaken_by": by, "pinned": False})
+        self.live.pop(line.line_id, None)
+        self.past.pop(line.line_id, None)
+        self.past[line.line_id] = over
+        self._note(kind, over, reason)
+
+    def forget(self, lines: Iterable[CardLine], kind: CardChangeKind, reason: str = ASKED) -> None:
+        """Lines of which nothing stays: also where others name them as their successor or quote them."""
+        for gone in lines:
+            self.live.pop(gone.line_id, None)
+            self.past.pop(gone.line_id, None)
+            self._changes.pop(gone.line_id, None)
+            if gone.line_id in self._held:
+                self._changes[gone.line_id] = CardChange(kind=kind, line_id=gone.line_id, reason=reason)
+            else:
+                self.not_kept[FORGOTTEN] += 1
+            self.unquote(gone.value, gone)
+
+    def unquote(self, value: str, gone: CardLine | None = None) -> None:
+        """Let no line quote what says this, nor name a line that is gone as its successor."""
+        for held in (self.live, self.past):
+            for line in list(held.values()):
+                if (bare := without(line, value, gone)) is not line:
+                    held[line.line_id] = bare
+                    self._note(CardChangeKind.FORGOTTEN, bare, QUOTED)
+
+    def crowd(self) -> None:
+        """Fade what is too old, and make room: the least certain line goes, a new one before an old one."""
+        for line in faded(self.live.values(), self.at):
+            self.end(CardChangeKind.FADED, line, TOO_LONG_AGO)
+        while len(self.live) > MAX_CARD_LINES:
+            loose = [line for line in self.live.values() if not line.pinned]
+            least = min(loose, key=lambda line: (line.strength is Strength.SET, certainty(line, self.at),
+                                                 line.line_id in self._held))  # fmt: skip
+            self.end(CardChangeKind.CROWDED_OUT, least, NO_ROOM)
+
+    def diff(
+        self,
+        event_id: str,
+        user_id: str,
+        *,
+        source: Position | None = None,
+        conversation_id: str | None = None,
+        reward: int | None = None,
+        reasoned_by: ReasonedBy | None = None,
+    ) -> CardDiff | None:
+        """What came of it, after fading and making room; None if that is nothing."""
+        self.crowd()
+        if not self.is_changed and reward is None:
+            return None
+        return CardDiff(
+            event_id=event_id,
+            occurred_at=self.at,
+            user_id=UserId(user_id),
+            version=self.version,
+            conversation_id=conversation_id,
+            changes=tuple(self._changes.values()),
+            not_kept=tuple(
+                NotKept(kind=kind, times=min(times, _MAX_TIMES))
+                for kind, times in sorted(self.not_kept.items())[:_MAX_KINDS]
+            ),
+            reward=reward,
+            reasoned_by=reasoned_by or ReasonedBy(),
+            source=source,
+        )
+
+    def _note(self, kind: CardChangeKind, line: CardLine, reason: str) -> None:
+        before = self._changes.pop(line.line_id, None)
+        if before is not None and before.line is not None and kind in _GOES_ON:
+            kind, reason = before.kind, before.reason
+        self._changes[line.line_id] = CardChange(kind=kind, line_id=line.line_id, line=line, reason=reason)
+
+
+def without(line: CardLine, value: str, gone: CardLine | None = None) -> CardLine:
+    """A line that quotes nothing that says a value, nor names a line that is gone; the same one if it does neither."""
+    update: dict[str, object] = {}
+    if gone is not None and line.overtaken_by == gone.line_id:
+        update["overtaken_by"] = None
+    if line.words and (quotes(line.words, value) or (gone is not None and line.words == gone.words)):
+        update["words"] = ""
+    return line.model_copy(update=update) if update else line
+
+
+def absorbed(line: CardLine, other: CardLine, most: int) -> CardLine:
+    """A line with what speaks for another one that says nearly the same; `most`: of its weight."""
+    first, last = sorted((line, other), key=lambda each: each.confirmed_at)
+    events = dict.fromkeys([*first.evidence, *last.evidence])
+    return line.model_copy(
+        update={
+            "weight": max(line.weight, min(line.weight + other.weight, most)),
+            "against": max(line.against, other.against),
+            "times": min(line.times + other.times, 1_000_000),
+            "since": min(line.since, other.since),
+            "confirmed_at": max(line.confirmed_at, other.confirmed_at),
+            "evidence": tuple(events)[-MAX_LINE_EVIDENCE:],
+            "words": last.words or line.words,
+            "strength": min((line.strength, other.strength), key=_PLAINEST.index),
+        }
+    )

@@ -1,0 +1,210 @@
+"""Properties of a card's log: it folds to the card byte for byte, within bounds, and can lose a line."""
+
+from datetime import timedelta
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from operators.attributes import normalise
+from operators.cards.commands import resolve_command
+from operators.cards.fold import fold, with_diff
+from operators.cards.identity import line_id
+from operators.cards.merge import resolve
+from operators.cards.redact import redacted, redacted_card, unquoted
+from operators.listen.finding import Effect, Finding, Heard
+from operators.privacy import DEFAULT as PRIVACY
+from schemas import decode, encode
+from schemas.cards import (
+    MAX_CARD_LINES,
+    MAX_PAST_LINES,
+    Card,
+    CardAction,
+    CardCommand,
+    CardDiff,
+    CardStated,
+    Strength,
+)
+from schemas.statements import Stance
+from tests.builders import NOW
+
+VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
+          "morning runs", "runs", "insulin", "window seats", "blues"]  # fmt: skip
+STANCES = [Stance.PREFERS, Stance.AVOIDS]
+
+
+@st.composite
+def findings(draw: st.DrawFn) -> Finding:
+    value = draw(st.sampled_from(VALUES))
+    effect = draw(st.sampled_from([Effect.STATES, Effect.STATES, Effect.UPDATES, Effect.WITHDRAWS, Effect.FORGETS]))
+    return Finding(
+        stance=draw(st.sampled_from(STANCES)),
+        value=value,
+        words=draw(st.sampled_from(["", f"I like {value}", f"{value} and jazz", "you know what I mean"])),
+        event_id=f"u{draw(st.integers(0, 60))}",
+        said_at=NOW + timedelta(days=draw(st.integers(0, 900))),
+        strength=draw(st.sampled_from([Strength.SAID, Strength.IMPLIED])),
+        effect=effect,
+        replaces=draw(st.sampled_from(VALUES)) if effect is Effect.UPDATES else None,
+    )
+
+
+Step = tuple[str, object]
+chunks = st.lists(findings(), min_size=1, max_size=5).map(lambda told: ("hear", told))
+commands = st.tuples(st.sampled_from(list(CardAction)), st.sampled_from(VALUES), st.integers(0, 20)).map(
+    lambda told: ("command", told)
+)
+steps = st.lists(st.one_of(chunks, chunks, commands), min_size=1, max_size=14)
+
+
+def history(told: list[Step]) -> list[CardDiff]:
+    """The log that these steps make, each resolved against the card as it is then."""
+    card: Card | None = None
+    diffs: list[CardDiff] = []
+    for at, (kind, what) in enumerate(told):
+        diff = _heard(card, at, what) if kind == "hear" else _commanded(card, at, what)
+        if diff is not None:
+            diff = decode(CardDiff, encode(diff))
+            card = with_diff(card, diff)
+            diffs.append(diff)
+    return diffs
+
+
+def _heard(card: Card | None, at: int, what: object) -> CardDiff | None:
+    assert isinstance(what, list)
+    when = max(each.said_at for each in what)
+    return resolve(card, "ann", Heard(findings=tuple(what)), f"chunk{at}", when, "talk", None, PRIVACY)
+
+
+def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
+    assert isinstance(what, tuple)
+    action, value, place = what
+    lines = () if card is None else (*card.lines, *card.past)
+    named = lines[place % len(lines)].line_id if lines else "prefers:stated:nothing"
+    command = CardCommand(
+        event_id=f"command{at}",
+        occurred_at=NOW + timedelta(days=10 * at),
+        user_id="ann",
+        action=action,
+        line_id=named,
+        line=CardStated(value=value) if action is CardAction.SET else None,
+        actor="ann",
+        reason=f"about {value}",
+    )
+    return resolve_command(card, command, None, PRIVACY)
+
+
+@given(steps)
+def test_the_log_folds_to_the_card_within_bounds(told: list[Step]) -> None:
+    diffs = history(told)
+    card: Card | None = None
+    for diff in diffs:
+        card = with_diff(card, diff)
+        assert len(card.lines) <= MAX_CARD_LINES
+        assert len(card.past) <= MAX_PAST_LINES
+        assert all(line.overtaken_at is None for line in card.lines)
+        assert all(line.overtaken_at is not None for line in card.past)
+        assert not {line.line_id for line in card.lines} & {line.line_id for line in card.past}
+        assert decode(Card, encode(card)) == card
+    if card is not None:
+        assert encode(fold(diffs)["ann"]) == encode(card)
+        again = history(told)
+        assert [encode(diff) for diff in again] == [encode(diff) for diff in diffs]
+
+
+@given(steps)
+def test_nobody_likes_and_avoids_the_same(told: list[Step]) -> None:
+    diffs = history(told)
+    if diffs:
+        about = [(line.domain, line.dimension, normalise(line.value)) for line in fold(diffs)["ann"].lines]
+        assert len(about) == len(set(about))
+
+
+@given(steps, st.sampled_from(VALUES), st.sampled_from(STANCES))
+def test_a_redacted_log_folds_to_the_card_less_the_line(told: list[Step], value: str, stance: Stance) -> None:
+    diffs = history(told)
+    name = line_id(stance, "stated", value)
+    bare = redacted(diffs, name)
+    assert [diff.version for diff in bare] == [diff.version for diff in diffs]
+    assert redacted(bare, name) == bare
+    for diff in bare:
+        written = encode(diff).decode()
+        assert f'"{name}"' not in written
+        changed = [change.line for change in diff.changes if change.line is not None]
+        assert all(value.casefold() not in line.words.casefold() for line in changed) or name not in str(diffs)
+    if diffs:
+        card = fold(diffs)["ann"]
+        assert encode(fold(bare)["ann"]) == encode(redacted_card(card, diffs, name))
+        assert [line.line_id for line in fold(bare)["ann"].lines] == [
+            line.line_id for line in card.lines if line.line_id != name
+        ]
+
+
+@given(steps, st.integers(0, 20))
+def test_a_log_of_which_a_part_is_redacted_ends_as_any_other(told: list[Step], parts: int) -> None:
+    diffs = history(told)
+    name = line_id(Stance.PREFERS, "stated", "jazz")
+    bare = redacted(diffs, name)
+    half = [*bare[:parts], *diffs[parts:]]
+    assert [diff.version for diff in redacted(half, name)] == [diff.version for diff in diffs]
+    assert all(f'"{name}"' not in encode(diff).decode() for diff in redacted(half, name))
+    if diffs:
+        assert fold(redacted(half, name))["ann"].lines == fold(bare)["ann"].lines
+
+
+@given(steps)
+@settings(max_examples=60)
+def test_nothing_of_what_was_forgotten_stays(told: list[Step]) -> None:
+    wish = Finding(Stance.PREFERS, "jazz", "forget that I like jazz", "wish", NOW + timedelta(days=2_000),
+                   effect=Effect.FORGETS)  # fmt: skip
+    diffs = history([*told, ("hear", [wish])])
+    gone = [change.line_id for diff in diffs for change in diff.changes if change.line is None]
+    before = encode(fold(diffs)["ann"])
+    diffs = unquoted(diffs)
+    assert encode(fold(diffs)["ann"]) == before
+    for name in gone:
+        diffs = redacted(diffs, name)
+    card = fold(diffs)["ann"]
+    assert "jazz" not in encode(card).decode().casefold()
+    assert all("jazz" not in encode(diff).decode().casefold() for diff in diffs)
+
+
+def test_past_lines_for_which_there_was_no_room_stay_gone() -> None:
+    told: list[Step] = []
+    for at in range(50):
+        said = [Finding(Stance.PREFERS, f"thing{at} one{at}", "", f"a{at}", NOW + timedelta(days=at))]
+        taken = [Finding(Stance.PREFERS, f"thing{at} one{at}", "", f"b{at}", NOW + timedelta(days=at),
+                         effect=Effect.WITHDRAWS)]  # fmt: skip
+        told += [("hear", said), ("hear", taken)]
+    diffs = history(told)
+    name = line_id(Stance.PREFERS, "stated", "thing30 one30")
+    card = fold(diffs)["ann"]
+    bare = redacted(diffs, name)
+    assert len(card.past) == MAX_PAST_LINES
+    assert encode(fold(bare)["ann"]) == encode(redacted_card(card, diffs, name))
+    assert redacted(bare, name) == bare
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=5, unique=True), st.randoms())
+def test_repeats_count_the_same_in_any_order(days: list[int], chance: Random) -> None:
+    said = [Finding(Stance.PREFERS, "tea", "", f"u{day}", NOW + timedelta(days=day)) for day in days]
+    shuffled = chance.sample(said, len(said))
+    first, then = (
+        fold(history([("hear", [each]) for each in told]))["ann"].lines[0] for told in (sorted_by_day(said), shuffled)
+    )
+    for name in ("weight", "against", "times", "since", "confirmed_at", "line_id", "value", "strength"):
+        assert getattr(first, name) == getattr(then, name)
+    assert set(first.evidence) == set(then.evidence)
+
+
+def sorted_by_day(said: list[Finding]) -> list[Finding]:
+    return sorted(said, key=lambda each: each.said_at)
+
+
+@given(st.permutations([("likes", 0), ("avoids", 40), ("likes", 90)]))
+def test_who_changes_their_mind_ends_with_their_last_word(told: list[tuple[str, int]]) -> None:
+    stances = {"likes": Stance.PREFERS, "avoids": Stance.AVOIDS}
+    said = [Finding(stances[how], "tea", "", f"u{day}", NOW + timedelta(days=day)) for how, day in told]
+    (line,) = fold(history([("hear", [each]) for each in said]))["ann"].lines
+    assert line.stance is Stance.PREFERS
+    assert [each.stance for each in fold(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]
