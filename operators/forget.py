@@ -13,10 +13,13 @@ from operators.redact import is_placeholder
 from operators.stated import statement_id
 from operators.understand import Read, Understood
 from schemas import (
+    Card,
+    CardLine,
     Fact,
     ForgetRequest,
     Forgotten,
     ItemFacts,
+    Listening,
     Memory,
     OpenRankings,
     PolicySkill,
@@ -25,6 +28,7 @@ from schemas import (
     SkillCommand,
     line_of,
 )
+from schemas.cards import MAX_PENDING
 from schemas.forgetting import MAX_DOMAINS, MAX_KNOWN, MAX_LINES
 
 _Name = TypeVar("_Name", bound=str)
@@ -37,6 +41,7 @@ class Held:
     Attributes:
         profiles, memories, skills: by domain.
         rings: all slots.
+        cards, conversations: the person's, of whom there is one.
         limits: of the rings.
         domain: the domain that is forgotten; None: the whole person.
     """
@@ -45,6 +50,8 @@ class Held:
     memories: Sequence[Memory] = ()
     skills: Sequence[PolicySkill] = ()
     rings: Sequence[OpenRankings] = ()
+    cards: Sequence[Card] = ()
+    conversations: Sequence[Listening] = ()
     limits: RingLimits = field(default_factory=RingLimits)
     domain: str | None = None
 
@@ -64,6 +71,11 @@ class Held:
             found += memory.recent
         for skill in self.skills:
             found += skill.recent
+        # Of what was heard nobody knows the domain any more; who forgets one of them hears none of it again either.
+        for card in self.cards:
+            found += card.recent
+        for heard in self.conversations:
+            found += (*heard.recent, *(turn.event_id for chunk in heard.chunks for turn in chunk.turns))
         return tuple(dict.fromkeys(found))
 
     @property
@@ -74,6 +86,8 @@ class Held:
             and all(each.interactions <= len(each.recent) for each in self.memories)
             and all(each.version <= len(each.recent) for each in self.skills)
             and all(len(each.answered) < self.limits.answered for each in self.rings)
+            and all(each.version <= len(each.recent) for each in self.cards)
+            and all(len(each.recent) < MAX_PENDING for each in self.conversations)
             and len(self.ids) < MAX_KNOWN
         )
 
@@ -85,8 +99,8 @@ class Held:
         """
         if self.is_whole:
             return now
-        held: tuple[Profile | Memory | PolicySkill | OpenRankings, ...]
-        held = (*self.profiles, *self.memories, *self.skills, *self.rings)
+        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
+        held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
         newest = max((position.moment for each in held for position in each.applied), default=now)
         return min(max(now, newest), now + TOLERANCE)
 
@@ -104,13 +118,24 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Re
     Beyond the bounds of a receipt the oldest entries are widened to the person: from what happened before them nothing
     is learned any more. A receipt may cover more than was asked for, never less.
     """
-    person, domains, lines = receipt.person, dict(receipt.domains), dict(receipt.lines)
+    receipt = receipt.model_copy(update={"event_id": request.event_id, "occurred_at": request.occurred_at})
     if request.line is not None:
-        lines[request.line] = scope
-    elif request.domain is not None:
+        return with_lines(receipt, {request.line: scope})
+    if request.domain is not None:
+        domains = dict(receipt.domains)
         domains[request.domain] = scope
-    else:
-        person = scope
+        return _bounded(receipt, receipt.person, domains, receipt.lines)
+    return _bounded(receipt, scope, receipt.domains, receipt.lines)
+
+
+def with_lines(receipt: Receipt, scopes: Mapping[str, Forgotten]) -> Receipt:
+    """The receipt that knows that these lines, named by their digests, were forgotten."""
+    return _bounded(receipt, receipt.person, receipt.domains, {**receipt.lines, **scopes})
+
+
+def _bounded(
+    receipt: Receipt, person: Forgotten | None, domains: Mapping[_Name, Forgotten], lines: Mapping[str, Forgotten]
+) -> Receipt:
     if person is not None and person.done:
         domains = {name: each for name, each in domains.items() if each.until > person.until}
         lines = {name: each for name, each in lines.items() if each.until > person.until}
@@ -119,15 +144,7 @@ def with_scope(receipt: Receipt, request: ForgetRequest, scope: Forgotten) -> Re
     for each in (*older, *oldest):
         if person is None or person.until < each.until:
             person = each
-    return receipt.model_copy(
-        update={
-            "event_id": request.event_id,
-            "occurred_at": request.occurred_at,
-            "person": person,
-            "domains": domains,
-            "lines": lines,
-        }
-    )
+    return receipt.model_copy(update={"person": person, "domains": domains, "lines": lines})
 
 
 def _newest(scopes: Mapping[_Name, Forgotten], most: int) -> tuple[dict[_Name, Forgotten], list[Forgotten]]:
@@ -193,6 +210,42 @@ def said_still(
     return replace(
         understood, says=tuple(replace(read, words="") for read in understood.says if not is_forgotten(read))
     )
+
+
+def card_line(user_id: str, line_id: str) -> str:
+    """The digest that stands for a line of a card in a receipt; a line of a domain has it in its id."""
+    return line_of(user_id, "", line_id)
+
+
+def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:
+    """The digests by which a line of a card may be asked to be forgotten: its own, and its fact's in its domain."""
+    own = card_line(user_id, line.line_id)
+    if line.domain is None:
+        return (own,)
+    fact = fact_id(Fact(dimension=line.dimension, value=line.value))
+    told = (line.line_id, fact, statement_id(line.stance, fact))
+    return (own, *(line_of(user_id, line.domain, name) for name in told))
+
+
+def forgotten_lines(card: Card, domain: str | None, line: str | None) -> tuple[str, ...]:
+    """The ids of a card's lines, those that are past included, that a request of this scope is about."""
+    return tuple(
+        each.line_id
+        for each in (*card.lines, *card.past)
+        if (line in names_of(card.user_id, each) if line is not None else each.domain == domain)
+    )
+
+
+def scrubbed_conversations(listening: Listening, domain: str) -> Listening:
+    """What waits of a person's conversations, without what was said about this domain and what it led to."""
+    kept = []
+    for chunk in listening.chunks:
+        turns = tuple(turn for turn in chunk.turns if turn.domain != domain)
+        if turns == chunk.turns:
+            kept.append(chunk)
+        elif turns:
+            kept.append(chunk.model_copy(update={"turns": turns, "thought": None}))
+    return listening.model_copy(update={"chunks": tuple(kept)})
 
 
 def scrubbed_profile(profile: Profile, line: str) -> Profile:

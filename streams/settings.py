@@ -265,6 +265,12 @@ class Settings(BaseSettings):
         max_length=64,
         description='What signals of feedback count, -1 to 1, as {"shared": 0.5}; known kinds may be set otherwise.',
     )
+    listen_tokens: int = Field(
+        default=1_000, ge=50, le=8_000, description="Tokens of a conversation that are thought over together."
+    )
+    listen_silence_seconds: float = Field(
+        default=300.0, ge=0.5, le=86_400, description="After how long without a turn a conversation is thought over."
+    )
     session_idle_seconds: float = Field(
         default=7_200, ge=60, le=604_800, description="How long after its last event a person's session is over."
     )

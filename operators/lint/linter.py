@@ -8,6 +8,7 @@ from typing import Any
 from operators.contrast import Outcome as Joined
 from operators.contrast import RingLimits, Step, slot_of
 from operators.evolve import without_model
+from operators.lint.conversation import Conversations
 from operators.lint.lesson import Lesson, listed, number, shown
 from operators.lint.things import Things
 from operators.options import EvolveMode
@@ -33,6 +34,7 @@ from schemas import (
     RankRequest,
     Selection,
     Signal,
+    Utterance,
     Wish,
 )
 
@@ -76,6 +78,7 @@ class Linter:
 
     def __post_init__(self) -> None:
         self._things = Things(self.parsers, self.step.privacy)
+        self._talk = Conversations(self.step.privacy, self._things.vocabulary)
         self._start = Start(self.step.limits, privacy=self.step.privacy)
 
     def lint(self, events: Sequence[Event | None]) -> list[Lesson]:
@@ -118,6 +121,8 @@ class Linter:
                 self._feedback(event, lesson)
             case Correction():
                 self._correction(event, lesson)
+            case Utterance() if self._reads(event.text, lesson):
+                self._talk.hear(event, lesson)
 
     def _visit(self, visit: Interaction, lesson: Lesson) -> None:
         self._things.look(visit.domain, [visit.item], lesson)

@@ -1,4 +1,4 @@
-"""The Faust app: settings decided by measurement, raw topics, seven tables, six agents."""
+"""The Faust app: settings decided by measurement, raw topics, nine tables, seven agents."""
 
 from pathlib import Path
 
@@ -9,9 +9,9 @@ from streams import private
 from streams.exceptions import MissingExtra
 from streams.kafka.security import protocol_of, tls_context
 from streams.settings import By, RankerName, ReasonerName, Settings, Store
-from streams.worker.agents import contrast, evolve, prior, propagate, rank, weigh
+from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.pipeline import REQUEST_BYTES, Pipeline, raw_topic
-from streams.worker.reasoning.configured import models_of, reader_of, reasoner_of, replacer_of
+from streams.worker.reasoning.configured import listener_of, models_of, reader_of, reasoner_of, replacer_of
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import shadow_of
@@ -46,6 +46,8 @@ def create(settings: Settings) -> Pipeline:
         receipts=_table(app, settings, "receipts"),
         shadow_skills=_table(app, settings, "shadow-skills"),
         weights=_table(app, settings, "weights"),
+        cards=_table(app, settings, "cards"),
+        conversations=_table(app, settings, "conversations"),
         global_skills=GlobalSkills(settings),
         learned_weights=LearnedWeights(settings),
     )
@@ -61,8 +63,10 @@ def create(settings: Settings) -> Pipeline:
         settings.evolve_mode,
         reader_of(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
+        listener_of(settings),
     )
-    prior.attach(pipeline, evolve.attach(pipeline, reasoning, shadow_of(pipeline)))
+    listener = listen.attach(pipeline, reasoning.listen)
+    prior.attach(pipeline, evolve.attach(pipeline, reasoning, listener, shadow_of(pipeline)))
     return pipeline
 
 

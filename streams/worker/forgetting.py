@@ -10,22 +10,31 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from confluent_kafka import OFFSET_BEGINNING, TopicPartition
-
 from operators.chain import seal
 from operators.contrast import SLOTS
-from operators.forget import Held, scrubbed_memory, scrubbed_profile, with_known, with_scope
+from operators.forget import (
+    Held,
+    card_line,
+    forgotten_lines,
+    scrubbed_conversations,
+    scrubbed_memory,
+    scrubbed_profile,
+    with_known,
+    with_scope,
+)
 from operators.merge import OutOfOrder, fold, next_diff
 from operators.propagate import all_touches, forgotten_touch, neighbour_of
 from operators.redact import of_line, placeholder, redacted
 from operators.seals import resealed
+from operators.steps.listen import unlearned
 from schemas import (
-    BadRecord,
+    Card,
     Change,
     ChangeKind,
     Evidence,
     ForgetRequest,
     Forgotten,
+    Listening,
     Memory,
     OpenRankings,
     PolicySkill,
@@ -38,7 +47,6 @@ from schemas import (
     SlimSkill,
     StatementChange,
     compound_key,
-    decode,
     derived_id,
     diff_key,
     encode,
@@ -47,11 +55,12 @@ from schemas import (
     subject_of,
 )
 from schemas.codec import ModelT
-from streams.kafka.scanner import Scanner
-from streams.settings import Settings
 from streams.worker import metrics
+from streams.worker.agents.listen import Listener
+from streams.worker.cards import LogIncomplete
 from streams.worker.graph import send_touch, tell_items
 from streams.worker.pipeline import Pipeline, position_of
+from streams.worker.runtime.history import read_versions
 from streams.worker.runtime.lookup import keys_that_begin
 from streams.worker.runtime.ordered import Abandoned, Stale
 from streams.worker.runtime.repairs import DeliveredTable
@@ -70,10 +79,6 @@ class Apply(Protocol):
         """Do it."""
 
 
-class LogIncomplete(Exception):
-    """The log of a skill has gaps, and cannot be written anew."""
-
-
 class Forgetting:
     """Carries out requests to forget.
 
@@ -81,10 +86,11 @@ class Forgetting:
         pipeline: the worker's parts.
         apply: writes and sends the next version of a skill.
         drop: called with the key of each deleted skill.
+        listener: has the cards and the conversations.
     """
 
-    def __init__(self, pipeline: Pipeline, apply: Apply, drop: Callable[[bytes], None]) -> None:
-        self._pipeline, self._apply, self._drop = pipeline, apply, drop
+    def __init__(self, pipeline: Pipeline, apply: Apply, drop: Callable[[bytes], None], listener: Listener) -> None:
+        self._pipeline, self._apply, self._drop, self._listener = pipeline, apply, drop, listener
 
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         """Carry out one request; its outcome's word.
@@ -125,9 +131,12 @@ class Forgetting:
             pipeline.profiles,
             pipeline.memories,
             pipeline.open_rankings,
+            pipeline.cards,
+            pipeline.conversations,
             *pipeline.side_tables,
         ):
             await table.scrub()
+        receipt = pipeline.receipt(request.user_id) or receipt  # with the lines of a card that went with it
         await self._write(event, request, with_known(receipt, [repeat]), scope.model_copy(update={"done": True}))
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
@@ -148,6 +157,8 @@ class Forgetting:
             memories=self._values(pipeline.memories, await self._keys(pipeline.memories, request), Memory),
             skills=self._values(pipeline.skills, await self._keys(pipeline.skills, request), PolicySkill),
             rings=self._values(pipeline.open_rankings, slots, OpenRankings),
+            cards=self._values(pipeline.cards, [user_id.encode()], Card),
+            conversations=self._values(pipeline.conversations, [user_id.encode()], Listening),
             limits=pipeline.ring_limits,
             domain=request.domain,
         )
@@ -172,7 +183,35 @@ class Forgetting:
                 async with pipeline.lock(table.name, key):
                     await pipeline.delete(table, event, key)
         await self._open_rankings(event, request)
+        await self._said(event, request)
         await self._everywhere(event, request)
+
+    async def _said(self, event: Any, request: ForgetRequest) -> None:
+        """Forget what was said in conversations; of one domain, what is of it."""
+        listener, user_id = self._listener, request.user_id
+        if request.domain is None:
+            await listener.conversations.forget(event, user_id)
+            await listener.cards.forget(event, user_id)
+            return
+        # What is on the card already is not to be thought over again without the turns that go.
+        await listener.carry_on(event, user_id)
+        listening = listener.conversations.read(user_id)
+        if listening is not None and request.line is None:
+            await listener.conversations.write(event, scrubbed_conversations(listening, request.domain))
+        await self._unlearn(event, request)
+
+    async def _unlearn(self, event: Any, request: ForgetRequest) -> None:
+        """Take lines off the card, and out of its log: those of the domain, or the one that is meant."""
+        cards, user_id = self._listener.cards, request.user_id
+        card = cards.read(user_id)
+        lines = () if card is None else forgotten_lines(card, request.domain, request.line)
+        if card is None or not lines:
+            return
+        position = position_of(event.message)
+        await cards.apply(event, unlearned(card, request, lines, position))
+        if request.line is not None:
+            scope = Forgotten(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
+            await cards.note_forgotten(event, user_id, [card_line(user_id, each) for each in lines], scope)
 
     async def _skill(self, event: Any, key: bytes) -> None:
         pipeline, partition = self._pipeline, event.message.partition
@@ -239,6 +278,7 @@ class Forgetting:
                 await self._everywhere(event, request)
                 await tell_items(pipeline, event, all_touches(scrubbed, pipeline.graph_limits))
                 await pipeline.write(pipeline.memories, event, key, scrubbed)
+        await self._said(event, request)
         for table in pipeline.side_tables:
             async with pipeline.lock(table.name, key):
                 if table.get(key) is not None:
@@ -246,7 +286,13 @@ class Forgetting:
 
     async def _log(self, event: Any, skill: PolicySkill) -> list[SkillDiff]:
         async def ask() -> list[SkillDiff]:
-            return await asyncio.to_thread(read_log, self._pipeline.settings, event.message.partition, skill)
+            return await asyncio.to_thread(
+                read_versions,
+                self._pipeline.settings,
+                SkillDiff,
+                event.message.partition,
+                key_start(skill.user_id, skill.domain),
+            )
 
         return await self._pipeline.retry(event, "reading a skill's log", ask)
 
@@ -297,28 +343,6 @@ class Forgetting:
     async def _in_parts(self, sends: Sequence[Awaitable[object]]) -> None:
         for start in range(0, len(sends), AT_ONCE):
             await asyncio.gather(*sends[start : start + AT_ONCE])
-
-
-def read_log(settings: Settings, partition: int, skill: PolicySkill) -> list[SkillDiff]:
-    """All versions of a skill as the log has them now, in order: of two records with one key the newer one.
-
-    Raises:
-        BrokerUnreachable: the broker does not answer.
-    """
-    start = key_start(skill.user_id, skill.domain)
-    found: dict[bytes, SkillDiff] = {}
-    with Scanner(settings) as scanner:
-        where = TopicPartition(settings.topic(SkillDiff.TOPIC), partition, OFFSET_BEGINNING)
-        for message in scanner.read([where]):
-            key = message.key() or b""
-            if not key.startswith(start):
-                continue
-            found.pop(key, None)
-            try:
-                found[key] = decode(SkillDiff, message.value())
-            except BadRecord:  # a tombstone, or not of our making; the materializer dead-letters that
-                continue
-    return sorted(found.values(), key=lambda diff: diff.version)
 
 
 def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:

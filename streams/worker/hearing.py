@@ -12,6 +12,7 @@ from operators.steps.evolve import Effects, Outcome, State
 from operators.understand import Understood
 from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics
+from streams.worker.agents.listen import Listener
 from streams.worker.pipeline import Pipeline
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.reasoning.shadow import Shadow
@@ -28,6 +29,7 @@ class Hearing:
         step: how skills evolve.
         versions: how they come into the world.
         reasoning: who is asked what words mean.
+        listener: whose cards hear signals too.
         shadow: the shadow arm, if there is one.
     """
 
@@ -35,6 +37,7 @@ class Hearing:
     step: Evolve
     versions: Versions
     reasoning: Reasoning
+    listener: Listener
     shadow: Shadow | None = None
 
     @property
@@ -49,6 +52,8 @@ class Hearing:
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
         item = self.pipeline.facts_of(feedback.domain, feedback.item)
         outcome = await self._take(event, feedback, lambda step, state: step.hear(state, feedback, item, position))
+        if outcome is not Outcome.FORGOTTEN:
+            await self.listener.reward(event, feedback, item, position)
         kind = feedback.signal if feedback.signal in self.step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS.label(feedback.domain)
         metrics.labelled(metrics.SIGNALS, domain, kind, outcome.value).inc()

@@ -15,8 +15,10 @@ from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
 from operators.steps.evolve import Outcome as Evolved
+from operators.steps.listen import Closed
+from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held
-from schemas import ChangeKind, Refusal, Tier, WeightAction, Wish
+from schemas import CardChangeKind, ChangeKind, Refusal, Tier, WeightAction, Wish
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
@@ -31,6 +33,7 @@ OUTCOMES = {
     "contrast": tuple(outcome.value for outcome in Outcome),
     "evolve": (*(outcome.value for outcome in Evolved if outcome.value != "counted"), Wish.NOT_REMEMBERED, "given-up"),
     "propagate": ("gathered", "forgotten", "repeated"),
+    "listen": (*(outcome.value for outcome in Listened), "given-up"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
 """What becomes of events, by stage; `rerouted` and `dead-lettered` may become of any."""
@@ -145,6 +148,12 @@ SHIFTS = Counter(
     "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed, overtaken or faded.",
     ["domain", "kind"],
 )  # fmt: skip
+CHUNKS = Counter(
+    "sager_chunks", "Chunks of conversations that were closed: by tokens, silence, their end or for room.", ["reason"]
+)
+WAITING_TURNS = Gauge("sager_waiting_turns", "Turns of conversations that wait to be thought over.")
+CARD_CHANGES = Counter("sager_card_changes", "What became of lines of cards, by kind.", ["kind"])
+NOT_KEPT = Counter("sager_card_not_kept", "What was said in conversations and is on no card, by why.", ["kind"])
 QUESTIONS = Counter("sager_questions", "Rankings that brought a question along, by domain.", ["domain"])
 NOTHING_SUITS = Counter(
     "sager_nothing_suits", "Rankings of ours of which probably nothing suits, by domain.", ["domain"]
@@ -225,12 +234,16 @@ class Names:
 
 DOMAINS = Names()
 ARMS = Names(arm.value for arm in Arm)
+NOT_KEPT_KINDS = Names(KINDS)
 
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
     PRIVATE: KINDS,
     UNVOUCHED: [held.value for held in Held],
     FORGOTTEN: ("person", "domain", "line"),
+    CHUNKS: [why.value for why in Closed],
+    NOT_KEPT: KINDS,
+    CARD_CHANGES: [kind.value for kind in CardChangeKind],
     SHADOW_EVENTS: (*SHADOW_OUTCOMES, *SHADOW_LOSSES),
     REFUSED: [refusal.value for refusal in Refusal],
     FACETS_DROPPED: [reason.value for reason in Reason],
@@ -264,6 +277,8 @@ def start_at_zero() -> None:
         DEAD_LETTERS.labels("contrast", outcome.value)
     DEAD_LETTERS.labels("evolve", "reasoner-unavailable")
     DEAD_LETTERS.labels("evolve", "log-incomplete")
+    DEAD_LETTERS.labels("listen", "reasoner-unavailable")
+    DEAD_LETTERS.labels("listen", "log-incomplete")
     for kind in (SEEDED, *(kind.value for kind in ChangeKind)):
         CHANGES.labels(kind)
     for move in _TIER_MOVES:

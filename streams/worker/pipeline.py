@@ -60,12 +60,13 @@ class Pipeline:
         settings: the effective configuration.
         reader: gives the agents what was fetched.
         outlet: the producer of all that is written.
-        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights: the tables; keys and values are
-            bytes as on the changelog.
+        skills, profiles, open_rankings, memories, receipts, shadow_skills, weights, cards, conversations: the tables;
+            keys and values are bytes as on the changelog.
         global_skills: the domains' templates, once started.
         learned_weights: what the domains' rankings go by, once started.
         items: all items of the graph, once started.
         met: the facts of what was shown lately.
+        timers: what runs besides the agents, for as long as the worker does.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
 
@@ -80,8 +81,11 @@ class Pipeline:
     receipts: DeliveredTable
     shadow_skills: DeliveredTable
     weights: DeliveredTable
+    cards: DeliveredTable
+    conversations: DeliveredTable
     global_skills: GlobalSkills
     learned_weights: LearnedWeights
+    timers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     progressed: float = field(default_factory=time.monotonic)
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
@@ -123,7 +127,8 @@ class Pipeline:
     def tables(self) -> dict[str, DeliveredTable]:
         """All tables, by the registry's names."""
         of_users = (self.skills, self.profiles, self.open_rankings, self.memories, self.receipts)
-        return {table.name: table for table in (*of_users, *self.side_tables, self.weights)}
+        of_talks = (self.cards, self.conversations)
+        return {table.name: table for table in (*of_users, *of_talks, *self.side_tables, self.weights)}
 
     @property
     def side_tables(self) -> tuple[DeliveredTable, ...]:

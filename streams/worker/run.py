@@ -8,8 +8,8 @@ from typing import Any
 
 import faust
 
+from operators import listen, understand
 from operators.tokens import count_tokens
-from operators.understand import warm
 from streams import shutdown
 from streams.kafka import topics
 from streams.pseudonyms import FILE, is_shared
@@ -58,7 +58,7 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     health.starts("reading the items of the graph")
     pipeline.items.start()
     health.starts("making the patterns of languages ready")
-    warm()
+    understand.warm()
     # The tokenizer reads its table when it is first asked, for half a second: not when a group waits for this worker.
     count_tokens("")
     health.runs(pipeline)
@@ -107,12 +107,14 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
 
     async def learn_languages() -> None:
         # The first person who says something is not to wait for it; nor is the first choice.
-        await asyncio.to_thread(warm)
+        await asyncio.to_thread(listen.warm)
 
     pipeline.app.task(collect_seldom)
     pipeline.app.task(learn_languages)
     pipeline.app.task(on_guard)
     pipeline.app.task(measure_state)
+    for timer in pipeline.timers:
+        pipeline.app.task(timer)
 
 
 class PunctualWorker(faust.Worker):

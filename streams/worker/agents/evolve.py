@@ -23,7 +23,9 @@ from schemas import (
 from streams.settings import ReasonerName, Settings
 from streams.steps import evolve_of
 from streams.worker import metrics
-from streams.worker.forgetting import Forgetting, LogIncomplete
+from streams.worker.agents.listen import Listener
+from streams.worker.cards import LogIncomplete
+from streams.worker.forgetting import Forgetting
 from streams.worker.graph import remember
 from streams.worker.hearing import Hearing
 from streams.worker.outcomes import Outcomes
@@ -38,9 +40,9 @@ AHEAD = 0.5
 """Events beyond those that may ask a model, as a share of them."""
 
 
-def attach(pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> "Evolve":
-    """Add the agent to the worker, with the shadow arm if there is one."""
-    agent = Evolve(pipeline, reasoning, shadow)
+def attach(pipeline: Pipeline, reasoning: Reasoning, listener: Listener, shadow: Shadow | None = None) -> "Evolve":
+    """Add the agent to the worker, with the shadow arm if there is one; `listener` writes the cards."""
+    agent = Evolve(pipeline, reasoning, listener, shadow)
     agent.intake.attach()
     return agent
 
@@ -57,7 +59,9 @@ def under_way(settings: Settings) -> int:
 class Evolve:
     """The agent's handlers of choices, visits, commands and requests to forget; what people say is `Hearing`'s."""
 
-    def __init__(self, pipeline: Pipeline, reasoning: Reasoning, shadow: Shadow | None = None) -> None:
+    def __init__(
+        self, pipeline: Pipeline, reasoning: Reasoning, listener: Listener, shadow: Shadow | None = None
+    ) -> None:
         self._pipeline = pipeline
         settings = pipeline.settings
         self._step = replace(
@@ -72,8 +76,8 @@ class Evolve:
         sent = Sent(settings, pipeline.generation)
         self._outcomes = Outcomes(pipeline, sent)
         self._versions = Versions(pipeline, self._step, sent)
-        self._forgetting = Forgetting(pipeline, self._versions.apply_diff, sent.forget)
-        hearing = Hearing(pipeline, self._step, self._versions, reasoning, shadow)
+        self._forgetting = Forgetting(pipeline, self._versions.apply_diff, sent.forget, listener)
+        hearing = Hearing(pipeline, self._step, self._versions, reasoning, listener, shadow)
         handlers: dict[str, Handler] = {
             Contrast.TOPIC: self._on_contrast,
             SkillCommand.TOPIC: self._on_command,

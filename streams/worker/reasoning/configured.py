@@ -4,7 +4,7 @@ from operators.evolve import Reasoner, Replacer, RulesReplacer, without_model
 from operators.options import EvolveMode
 from streams.settings import By, RankerName, ReasonerName, Settings
 from streams.worker.reasoning.models import Models
-from streams.worker.reasoning.reasoner import Understands
+from streams.worker.reasoning.reasoner import Listens, Understands
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
@@ -47,6 +47,19 @@ def reader_of(settings: Settings) -> Understands | None:
     from streams.worker.reasoning.llm import llm_reader  # noqa: PLC0415
 
     return llm_reader(settings)
+
+
+def listener_of(settings: Settings) -> Listens | None:
+    """Who reads conversations besides the rules: a model, if one reasons; else nobody.
+
+    Raises:
+        MissingExtra: it needs an optional part that is not installed.
+    """
+    if settings.reasoner is ReasonerName.RULES:
+        return None
+    from streams.worker.reasoning.llm import llm_listener  # noqa: PLC0415
+
+    return llm_listener(settings)
 
 
 def models_of(settings: Settings) -> Models:

@@ -25,6 +25,7 @@ CONFIGURATION = (
 
 try:
     from operators.evolve.llm import LlmReasoner, LlmReplacer
+    from operators.listen.llm import LlmListening
     from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
     from operators.rank.llm import Form, LlmRanker
     from operators.retrieve.llm import LlmFacets
@@ -53,6 +54,11 @@ def llm_replacer(settings: Settings) -> Replacer:
 def llm_reader(settings: Settings) -> LlmUnderstanding:
     """A reader of corrections that asks the configured endpoint."""
     return LlmUnderstanding(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
+
+
+def llm_listener(settings: Settings) -> LlmListening:
+    """A reader of conversations that asks the configured endpoint."""
+    return LlmListening(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:

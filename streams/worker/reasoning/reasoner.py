@@ -20,9 +20,13 @@ from operators.evolve import (
     RulesReplacer,
     without_model,
 )
+from operators.listen import understand as understand_chunk
+from operators.listen.both import both
+from operators.listen.finding import Effect, Heard
 from operators.options import EvolveMode
 from operators.understand import Understood, understand, worth_asking
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
+from schemas.cards import Card, Turn
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.ordered import Abandoned, Stale
@@ -51,8 +55,22 @@ class Understands(Protocol):
         ...
 
 
+class Listens(Protocol):
+    """Reads what a person says of themselves in a chunk of a conversation."""
+
+    async def listen(
+        self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
+    ) -> Heard:
+        """What the person says.
+
+        Raises:
+            ReasonerUnavailable: there is no answer.
+        """
+        ...
+
+
 class GivenUp(Exception):
-    """No reasoner answers for this contrast; it belongs into the dead letters."""
+    """No reasoner answers for this contrast or chunk; it belongs into the dead letters."""
 
 
 @runtime_checkable
@@ -74,6 +92,7 @@ class Reasoning:
         reader: who reads words that rules do not understand; None: nobody.
         places: how many may ask at once; None: any number. Events may be under way beyond that: while some are
             prepared or written, no place stands empty.
+        listener: who reads conversations besides the rules; None: nobody.
     """
 
     def __init__(
@@ -85,12 +104,14 @@ class Reasoning:
         mode: EvolveMode = EvolveMode.COUNTS,
         reader: Understands | None = None,
         places: int | None = None,
+        listener: Listens | None = None,
     ) -> None:
         self.reasoner = reasoner
         self.on_failure = on_failure
         self.touch = touch
         self.replacer = replacer
         self.reader = reader
+        self.listener = listener
         self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
         self._places = nullcontext() if places is None else Places(places)
         self._waiting = 0
@@ -139,6 +160,38 @@ class Reasoning:
             metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
             return replace(read, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
 
+    async def listen(
+        self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]
+    ) -> Heard:
+        """What a person says of themselves in a chunk of a conversation: by rules, and by a model too, if there is one.
+
+        Args:
+            turns: in their order.
+            card: what is known of the person; None: nothing.
+            vocabulary: the facts of a domain.
+
+        Raises:
+            GivenUp: by configuration, a chunk without an answer is dead-lettered.
+            Stale, Abandoned: the event's partition has moved or is about to, while it waited for an answer.
+        """
+        by_rules = understand_chunk(turns, card, vocabulary)
+        if (listener := self.listener) is None:
+            return by_rules
+
+        async def ask() -> Heard:
+            try:
+                return both(by_rules, await listener.listen(turns, card, vocabulary))
+            except ReasonerUnavailable as error:
+                # What is to be forgotten waits for no endpoint.
+                if self.on_failure is OnLlmFailure.RULES or not _forgets(by_rules):
+                    raise
+                metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
+                return replace(by_rules, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
+
+        return await self._retry(
+            ask, lambda told: replace(by_rules, reasoned_by=told.model_copy(update={"reasoner": "rules"}))
+        )
+
     async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[ReasonedBy], _Answer]) -> _Answer:
         delay = FIRST_WAIT_SECONDS
         while True:
@@ -186,6 +239,10 @@ class Reasoning:
             self.touch()
             await asyncio.sleep(min(remaining, LOOK_SECONDS))
             _assert_wanted()
+
+
+def _forgets(heard: Heard) -> bool:
+    return any(finding.effect is Effect.FORGETS for finding in heard.findings)
 
 
 class Places:

@@ -16,7 +16,18 @@ from typing import NamedTuple
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Message, TopicPartition
 
-from schemas import BadRecord, Outcome, PolicySkill, SkillDiff, SlimSkill, compound_key, decode
+from schemas import (
+    BadRecord,
+    Card,
+    CardDiff,
+    Outcome,
+    PolicySkill,
+    SkillDiff,
+    SlimSkill,
+    compound_key,
+    decode,
+    key_start,
+)
 from streams.kafka.scanner import Scanner
 from streams.lru import LruCache
 from streams.settings import Settings
@@ -41,7 +52,8 @@ class Newest:
 
 
 Tail = dict[bytes, Newest]
-"""By compound key: the newest version in the part of a partition that was read. Of outcomes: by id."""
+"""By compound key: the newest version in the part of a partition that was read. Of outcomes: by id. Of cards: by the
+beginning of their keys."""
 _THERE = Newest(1)
 
 
@@ -54,7 +66,7 @@ class _Reading(NamedTuple):
 
 
 class Sent:
-    """Reads the ends of skill-diffs, slim-skills and outcomes, as far back as needed.
+    """Reads the ends of skill-diffs, slim-skills, card-diffs and outcomes, as far back as needed.
 
     Args:
         settings: the deployment.
@@ -96,6 +108,21 @@ class Sent:
         needed = source.timestamp_ms if source is not None else 0
         tail = await self._tail(topic, partition, needed, since)
         return tail.get(compound_key(skill.user_id, skill.domain))
+
+    def note_card(self, user_id: str, version: int) -> None:
+        """Remember that this process has sent this version of a card."""
+        self._here.put(key_start(user_id), version)
+
+    def is_card_noted(self, card: Card) -> bool:
+        """Whether this process has sent the card's newest version, or found it on the log."""
+        return (self._here.get(key_start(card.user_id)) or 0) >= card.version
+
+    async def newest_of_card(self, partition: int, card: Card, since: float | None = None) -> Newest | None:
+        """The card's newest version on the log; None if its end holds none. As `newest`."""
+        source = card.last_diff.source if card.last_diff is not None else None
+        needed = source.timestamp_ms if source is not None else 0
+        tail = await self._tail(CardDiff.TOPIC, partition, needed, since)
+        return tail.get(key_start(card.user_id))
 
     async def has(self, outcome: Outcome, partition: int, from_ms: int, since: float | None = None) -> bool:
         """Whether an outcome with this id is on its topic.
@@ -156,11 +183,11 @@ def _start(scanner: Scanner, where: TopicPartition, since_ms: int) -> TopicParti
     return TopicPartition(where.topic, where.partition, max(0, min(by_time, end - LEAST_RECORDS)))
 
 
-def _forget(tail: Tail, key: bytes) -> None:
+def _forget(tail: Tail, base: str, key: bytes) -> None:
     """A tombstone: what was sent before it is no more, and its versions are given again."""
     try:
         owner, domain, *_ = orjson.loads(key)
-        tail.pop(compound_key(owner, domain), None)
+        tail.pop(key_start(owner) if base == CardDiff.TOPIC else compound_key(owner, domain), None)
     except (ValueError, TypeError):
         return
 
@@ -168,12 +195,15 @@ def _forget(tail: Tail, key: bytes) -> None:
 def _add(tail: Tail, base: str, message: Message) -> None:
     value = message.value()
     if value is None:
-        _forget(tail, message.key() or b"")
+        _forget(tail, base, message.key() or b"")
         return
     try:
         if base == SkillDiff.TOPIC:
             diff = decode(SkillDiff, value)
             key, found = compound_key(diff.user_id, diff.domain), Newest(diff.version)
+        elif base == CardDiff.TOPIC:
+            told = decode(CardDiff, value)
+            key, found = key_start(told.user_id), Newest(told.version)
         elif base == Outcome.TOPIC:
             key, found = decode(Outcome, value).event_id.encode(), _THERE
         else:

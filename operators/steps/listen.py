@@ -1,0 +1,395 @@
+"""Steps of the agent `listen`: turns of conversations wait in chunks, and what is understood of one goes on a card.
+
+A chunk is closed by its length, by silence or by the end of its conversation. Turns of a closed one change no more, so
+that what is asked about it once is right whenever the answer comes.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from operators.applied import is_applied, remember, with_applied
+from operators.attributes import fact_id
+from operators.cards.commands import resolve_command
+from operators.cards.fold import with_diff
+from operators.cards.identity import line_id
+from operators.cards.merge import resolve
+from operators.cards.rewards import resolve_reward
+from operators.forget import card_line
+from operators.listen import understand
+from operators.listen.chunks import (
+    CHUNK_CHARS,
+    Closed,
+    chunk_id,
+    closed_now,
+    first_closed,
+    has_own_words,
+    make_room,
+    place_of,
+    said_again,
+    turn_of,
+    with_thought,
+    with_turn,
+    without,
+)
+from operators.listen.finding import Effect, Finding, Heard
+from operators.listen.telling import ACTOR, Told
+from operators.privacy import DEFAULT, KINDS, Privacy
+from operators.signals import DEFAULT as DEFAULT_SIGNALS
+from operators.signals import Signals
+from operators.stated import statement_id
+from schemas import (
+    Card,
+    CardChange,
+    CardChangeKind,
+    CardCommand,
+    CardDiff,
+    Chunk,
+    Fact,
+    Feedback,
+    ForgetRequest,
+    ItemFacts,
+    Listening,
+    NotKept,
+    Position,
+    ReasonedBy,
+    Receipt,
+    Role,
+    Stance,
+    Thought,
+    Utterance,
+    Wish,
+    line_of,
+)
+from schemas.cards import MAX_FINDINGS, MAX_PENDING
+
+__all__ = [
+    "ACTOR",
+    "Closed",
+    "Listen",
+    "Outcome",
+    "State",
+    "Taken",
+    "chunk_id",
+    "erasures",
+    "first_closed",
+    "has_more",
+    "has_own_words",
+    "is_said",
+    "newer",
+    "said_again",
+    "unlearned",
+    "with_thought",
+    "without",
+]
+
+ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
+_TAKEN_OUT = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
+
+
+class Outcome(StrEnum):
+    """What became of an event; a metric's label."""
+
+    HEARD = "heard"
+    REPEATED = "repeated"
+    FORGOTTEN = "forgotten"
+    NOT_REMEMBERED = "not-remembered"
+    COMMANDED = "commanded"
+    NOTHING = "nothing"
+    """A command about a line that is not there, or that changes nothing."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known of a person.
+
+    Attributes:
+        listening: what waits of their conversations.
+        card: theirs.
+        receipt: what of them was forgotten.
+    """
+
+    listening: Listening | None = None
+    card: Card | None = None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an utterance leads to.
+
+    Attributes:
+        outcome: what became of it.
+        listening: to be written; None: nothing is.
+        closed: why chunks were closed, each.
+        found: what of its text is private, by kind.
+    """
+
+    outcome: Outcome
+    listening: Listening | None = None
+    closed: tuple[Closed, ...] = ()
+    found: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listen:
+    """How conversations are listened to.
+
+    Attributes:
+        tokens: a chunk of so many is closed by the person's next turn.
+        silence_ms: one that has heard nothing for so long is closed.
+        privacy: what may be kept.
+        signals: what signals about items count.
+    """
+
+    tokens: int = 1_000
+    silence_ms: int = 300_000
+    privacy: Privacy = DEFAULT
+    signals: Signals = DEFAULT_SIGNALS
+
+    def hear(self, state: State, utterance: Utterance, source: Position) -> Taken:
+        """A turn, fit to be kept, is put where it belongs; what has been silent until it came is closed."""
+        if state.receipt is not None and state.receipt.covers(utterance.domain, utterance.occurred_at, source.moment):
+            return Taken(Outcome.FORGOTTEN)
+        listening = state.listening or Listening(user_id=utterance.user_id)
+        if is_applied(listening.applied, source) or utterance.event_id in listening.recent:
+            return Taken(Outcome.REPEATED)
+        chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
+        unsaid = utterance.role is Role.USER and self.privacy.wish(utterance.text) is Wish.NOT_REMEMBERED
+        text = wished(utterance) if unsaid else utterance.text
+        place = place_of(chunks, utterance.conversation_id)
+        found: Mapping[str, int] = {}
+        if text.strip():
+            before = chunks[place].turns[-1].text if place is not None and chunks[place].turns else ""
+            redacted = self.privacy.turn(text, utterance.domain, before)
+            found = redacted.found
+            turn = turn_of(utterance, redacted.text)
+            if place is None:
+                closed += make_room(chunks)
+                chunks.append(Chunk(conversation_id=utterance.conversation_id))
+                place = len(chunks) - 1
+            chunks[place] = with_turn(chunks[place], turn, source.timestamp_ms)
+        if place is not None and (why := self._is_full(chunks[place], utterance)) is not None:
+            chunks[place] = closed_now(chunks[place])
+            closed.append(why)
+        newer = listening.model_copy(
+            update={
+                "chunks": tuple(chunks),
+                "recent": remember(listening.recent, utterance.event_id, MAX_PENDING),
+                "applied": with_applied(listening.applied, source, utterance.occurred_at),
+            }
+        )
+        return Taken(Outcome.NOT_REMEMBERED if unsaid else Outcome.HEARD, newer, tuple(closed), found)
+
+    def after_silence(self, listening: Listening, now_ms: int) -> Taken | None:
+        """What waits, with what has been silent closed; None where nothing has."""
+        chunks, closed = self._silent(listening.chunks, now_ms)
+        if not closed:
+            return None
+        return Taken(Outcome.HEARD, listening.model_copy(update={"chunks": tuple(chunks)}), tuple(closed))
+
+    def due_ms(self, listening: Listening) -> int | None:
+        """When something of this is to be thought over, by Kafka's clock; None: nothing waits."""
+        return min(
+            (0 if each.is_closed else each.heard_ms + self.silence_ms for each in listening.chunks), default=None
+        )
+
+    def finish(self, state: State, chunk: Chunk, heard: Heard, vocabulary: Callable[[str], Sequence[Fact]]) -> Thought:
+        """What a chunk leads to, by what was understood of it.
+
+        Args:
+            state: the person's, as it is now.
+            chunk: closed; one of those that wait.
+            heard: what was understood.
+            vocabulary: the facts that a domain's items have.
+        """
+        user_id = chunk_owner(state)
+        name, at = chunk_id(user_id, chunk), max(turn.said_at for turn in chunk.turns)
+        findings = tuple(each for each in heard.findings[:MAX_FINDINGS] if not _is_forgotten(each, state, user_id))
+        kept = replace(heard, findings=findings)
+        source = _newest(state.listening)
+        diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy)
+        diff = _unquoted(diff, state, findings)
+        diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by)
+        told = Told(user_id, name, chunk, vocabulary)
+        gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
+        erased = [change.line_id for change in erasures(diff)]
+        erased += [
+            line_id(stance, each.dimension, each.value, each.domain)
+            for each in gone
+            for stance in (Stance.PREFERS, Stance.AVOIDS)
+        ]
+        return Thought(
+            diff=diff,
+            corrections=told.corrections(findings),
+            forgets=told.forgets(gone),
+            lines=tuple(dict.fromkeys(card_line(user_id, each) for each in erased)),
+        )
+
+    def command(self, state: State, command: CardCommand, source: Position) -> tuple[Outcome, CardDiff | None]:
+        """What a command does to a card."""
+        domain = None if command.line is None else command.line.domain
+        if state.receipt is not None and state.receipt.covers(domain, command.occurred_at, source.moment):
+            return Outcome.FORGOTTEN, None
+        if _knows(state.card, command.event_id, source):
+            return Outcome.REPEATED, None
+        diff = resolve_command(state.card, command, source, self.privacy)
+        return (Outcome.NOTHING if diff is None else Outcome.COMMANDED), diff
+
+    def reward(self, state: State, feedback: Feedback, item: ItemFacts, source: Position) -> CardDiff | None:
+        """What a signal about an item does to the lines of a card that it speaks for or against."""
+        if state.card is None or _knows(state.card, feedback.event_id, source):
+            return None
+        if state.receipt is not None and state.receipt.covers(feedback.domain, feedback.occurred_at, source.moment):
+            return None
+        return resolve_reward(state.card, feedback, item, source, self.signals)
+
+    def _is_full(self, chunk: Chunk, utterance: Utterance) -> Closed | None:
+        """Why a chunk is closed by this turn. What others say closes none: the person's answer belongs to it."""
+        if utterance.ends:
+            return Closed.ENDS
+        if utterance.role is Role.USER and chunk.tokens >= self.tokens:
+            return Closed.TOKENS
+        is_long = sum(len(turn.text) for turn in chunk.turns) >= CHUNK_CHARS
+        return Closed.FULL if is_long or len(chunk.turns) >= MAX_PENDING else None
+
+    def _silent(self, held: Sequence[Chunk], now_ms: int) -> tuple[list[Chunk], list[Closed]]:
+        chunks, closed = list(held), []
+        for place, chunk in enumerate(chunks):
+            if not chunk.is_closed and chunk.heard_ms + self.silence_ms <= now_ms:
+                chunks[place] = closed_now(chunk)
+                closed.append(Closed.SILENCE)
+        return chunks, closed
+
+
+def wished(utterance: Utterance) -> str:
+    """What may wait of a turn that is not to be remembered: what says that something known is to be forgotten.
+
+    "Don't remember that I like jazz" is about jazz, of which the card may know; all else of such a turn is not heard.
+    """
+    turn = turn_of(utterance, utterance.text)
+    findings = understand([turn], None, lambda _: ()).findings
+    if findings and all(each.effect is Effect.FORGETS for each in findings):
+        return utterance.text
+    alone = [turn.model_copy(update={"text": each.words}) for each in findings if each.effect is Effect.FORGETS]
+    kept = [
+        each
+        for each in alone
+        if all(f.effect is Effect.FORGETS for f in understand([each], None, lambda _: ()).findings)
+    ]
+    return ". ".join(each.text for each in kept)
+
+
+def chunk_owner(state: State) -> str:
+    """Whose conversations these are."""
+    if state.listening is None:
+        raise ValueError("nothing waits")
+    return state.listening.user_id
+
+
+def is_said(card: Card | None, user_id: str, chunk: Chunk) -> bool:
+    """Whether a card holds what a chunk led to."""
+    return card is not None and chunk_id(user_id, chunk) in card.recent
+
+
+def erasures(diff: CardDiff | None) -> tuple[CardChange, ...]:
+    """The changes by which lines of a card are forgotten, so that their words have to go from the log as well."""
+    return () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASED)
+
+
+def has_more(thought: Thought) -> bool:
+    """Whether what a chunk leads to has to be written down first: who finds it on the card could not tell the rest."""
+    return bool(thought.corrections or thought.forgets or thought.lines)
+
+
+def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: Position) -> CardDiff:
+    """The version of a card in which these lines are gone, because somebody has asked for it."""
+    return CardDiff(
+        event_id=request.event_id,
+        occurred_at=request.occurred_at,
+        user_id=card.user_id,
+        version=card.version + 1,
+        changes=tuple(CardChange(kind=CardChangeKind.FORGOTTEN, line_id=each) for each in dict.fromkeys(lines)),
+        reasoned_by=ReasonedBy(reasoner=f"command by {request.actor}"),
+        source=source,
+    )
+
+
+def newer(card: Card | None, diff: CardDiff) -> Card:
+    """The card after a diff."""
+    return with_diff(card, diff)
+
+
+def _newest(listening: Listening | None) -> Position | None:
+    """The newest utterance that was heard: when this chunk was thought over, all before it had been."""
+    return max(listening.applied, key=lambda held: held.timestamp_ms, default=None) if listening is not None else None
+
+
+def _knows(card: Card | None, event_id: str, source: Position) -> bool:
+    return card is not None and (event_id in card.recent or is_applied(card.applied, source))
+
+
+def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
+    """Whether what this says was forgotten after it was said."""
+    receipt = state.receipt
+    if receipt is None or finding.effect is Effect.FORGETS:
+        return False
+    if receipt.covers(finding.domain, finding.said_at):
+        return True
+    line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
+    names = [card_line(user_id, line)]
+    if finding.domain is not None:
+        fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
+        told = (line, fact, statement_id(finding.stance, fact))
+        names += [line_of(user_id, finding.domain, name) for name in told]
+    return any(receipt.covers_line(name, finding.said_at) for name in names)
+
+
+def _unquoted(diff: CardDiff | None, state: State, findings: Sequence[Finding]) -> CardDiff | None:
+    """The diff that quotes nothing said before a line was forgotten: a receipt cannot tell which words speak of it."""
+    if diff is None or state.receipt is None or not state.receipt.lines:
+        return diff
+    until = max(scope.until for scope in state.receipt.lines.values())
+    before = {finding.event_id for finding in findings if finding.said_at <= until}
+    held = {} if state.card is None else {line.line_id: line.words for line in (*state.card.lines, *state.card.past)}
+
+    def bare(change: CardChange) -> CardChange:
+        line = change.line
+        if line is None or line.words in ("", held.get(line.line_id)) or before.isdisjoint(line.evidence):
+            return change
+        return change.model_copy(update={"line": line.model_copy(update={"words": ""})})
+
+    return diff.model_copy(update={"changes": tuple(bare(change) for change in diff.changes)}) if before else diff
+
+
+def _with_receipt(
+    diff: CardDiff | None,
+    card: Card | None,
+    user_id: str,
+    chunk: Chunk,
+    name: str,
+    at: datetime,
+    source: Position | None,
+    reasoned_by: ReasonedBy,
+) -> CardDiff | None:
+    """The diff that also says what was taken out of the person's words before anybody read them."""
+    said = (turn.text for turn in chunk.turns if turn.role is Role.USER)
+    taken_out = Counter(kind for text in said for kind in _TAKEN_OUT.findall(text))
+    if not taken_out:
+        return diff
+    if diff is None:
+        diff = CardDiff(
+            event_id=name,
+            occurred_at=at,
+            user_id=user_id,
+            version=1 if card is None else card.version + 1,
+            conversation_id=chunk.conversation_id,
+            reasoned_by=reasoned_by,
+            source=source,
+        )
+    counted = Counter({each.kind: each.times for each in diff.not_kept}) + taken_out
+    not_kept = tuple(NotKept(kind=kind, times=min(times, 10_000)) for kind, times in sorted(counted.items())[:32])
+    return diff.model_copy(update={"not_kept": not_kept})

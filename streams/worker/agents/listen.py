@@ -1,0 +1,342 @@
+"""Agent `listen`: what people say in conversations onto their cards, and to their skills; the only writer of cards.
+
+Turns wait in the table `conversations` until their chunk is closed. What a closed chunk leads to is found once, written
+down, and carried out: the card, its log, corrections and requests to forget, and then the chunk is gone. Whoever takes
+over in between finds the chunk, and goes on from there.
+"""
+
+import asyncio
+import logging
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+from faust.streams import _current_event
+from faust.types import TP
+
+from operators.forget import card_line
+from operators.listen.finding import Heard
+from operators.signals import Signals
+from operators.steps.listen import (
+    ACTOR,
+    Listen,
+    Outcome,
+    State,
+    Taken,
+    chunk_id,
+    erasures,
+    first_closed,
+    has_more,
+    has_own_words,
+    is_said,
+    said_again,
+    with_thought,
+    without,
+)
+from schemas import (
+    Card,
+    CardAction,
+    CardCommand,
+    Chunk,
+    Correction,
+    DeadLetter,
+    Fact,
+    Feedback,
+    ForgetRequest,
+    Forgotten,
+    ItemFacts,
+    Listening,
+    Position,
+    Thought,
+    Turn,
+    Utterance,
+    derived_id,
+    encode,
+)
+from schemas.cards import MAX_OPEN
+from streams.metrics import DEAD_LETTERS
+from streams.worker import metrics
+from streams.worker.cards import Cards, LogIncomplete
+from streams.worker.conversations import Conversations
+from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning.reasoner import GivenUp
+from streams.worker.runtime.intake import Handler, Intake
+from streams.worker.runtime.ordered import Abandoned, Stale
+from streams.worker.runtime.reader import Head
+from streams.worker.runtime.reader import Taken as Fetched
+from streams.worker.runtime.sent import Sent
+
+logger = logging.getLogger("sager.listen")
+
+STAGE = "listen"
+Understands = Callable[[Sequence[Turn], Card | None, Callable[[str], Sequence[Fact]]], Awaitable[Heard]]
+"""Says what a chunk says of the person. Raises GivenUp."""
+LOOKS = 10
+"""How often within the time of silence it is looked for what has become silent."""
+LONG_CHARS = 2_000
+"""The privacy filter reads longer turns in a thread: a hostile one takes it more than a second."""
+SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
+
+
+def attach(pipeline: Pipeline, understands: Understands) -> "Listener":
+    """Add the agent to the worker, and what looks for silence to the worker's timers."""
+    agent = Listener(pipeline, understands)
+    agent.intake.attach()
+    pipeline.timers.append(agent.keep_looking)
+    return agent
+
+
+class Listener:
+    """The agent's handlers of utterances and of commands on cards, and what looks for conversations gone silent.
+
+    Args:
+        pipeline: the worker's parts.
+        understands: says what a chunk says of the person; asked once per chunk.
+
+    Attributes:
+        cards: the cards, for others who have a person forgotten.
+        conversations: what waits, for them too.
+        intake: the agent's.
+    """
+
+    def __init__(self, pipeline: Pipeline, understands: Understands) -> None:
+        self._pipeline, self._understands = pipeline, understands
+        settings = pipeline.settings
+        self._step = Listen(
+            settings.listen_tokens,
+            round(settings.listen_silence_seconds * 1_000),
+            pipeline.privacy,
+            Signals.of(settings.signals),
+        )
+        self.cards = Cards(pipeline, Sent(settings, pipeline.generation))
+        self.conversations = Conversations(pipeline, self._step)
+        handlers: dict[str, Handler] = {Utterance.TOPIC: self._on_utterance, CardCommand.TOPIC: self._on_command}
+        self.intake = Intake(pipeline, STAGE, handlers, settings.in_flight)
+        self._thinking = asyncio.Semaphore(settings.in_flight)
+
+    async def _on_utterance(self, event: Any, utterance: Utterance, position: Position) -> str:
+        user_id = utterance.user_id
+        listening = self.conversations.read(user_id)
+        if listening is not None and sum(chunk.is_closed for chunk in listening.chunks) >= MAX_OPEN:
+            await self._think(event, user_id)
+        async with self.cards.one_at_a_time(user_id):
+            state = State(self.conversations.read(user_id), None, self._pipeline.receipt(user_id))
+            if len(utterance.text) > LONG_CHARS:
+                taken = await asyncio.to_thread(self._step.hear, state, utterance, position)
+            else:
+                taken = self._step.hear(state, utterance, position)
+            await self._wait(event, taken)
+        # Also where it is a repeat: who died may have closed a chunk, and not thought it over.
+        await self._think(event, user_id)
+        return taken.outcome.value
+
+    async def _on_command(self, event: Any, command: CardCommand, position: Position) -> str:
+        user_id = command.user_id
+        async with self.cards.one_at_a_time(user_id):
+            await self.carry_on(event, user_id)
+            outcome, diff = self._step.command(self._state(user_id), command, position)
+            gone = [change.line_id for change in erasures(diff)]
+            if command.action is CardAction.REMOVE and outcome is not Outcome.FORGOTTEN:
+                gone.append(command.line_id or "")
+            # First: from then on nothing that was said before brings them back.
+            scope = Forgotten(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
+            await self.cards.note_forgotten(event, user_id, [card_line(user_id, each) for each in gone], scope)
+            try:
+                if diff is not None:
+                    await self.cards.apply(event, diff)
+            except LogIncomplete as error:
+                await self.intake.dead_letter(event, position, "log-incomplete", str(error))
+                return "given-up"
+        return outcome.value
+
+    async def reward(self, event: Any, feedback: Feedback, item: ItemFacts, position: Position) -> None:
+        """What a signal about an item does to the card of whoever gave it.
+
+        Called by the agent that hears signals, so that all versions of a card still come into the world here.
+        """
+        user_id = feedback.user_id
+        if self.cards.read(user_id) is None:
+            return
+        async with self.cards.one_at_a_time(user_id):
+            await self.carry_on(event, user_id)
+            diff = self._step.reward(self._state(user_id), feedback, item, position)
+            if diff is not None:
+                await self.cards.apply(event, diff)
+
+    async def keep_looking(self) -> None:
+        """Look for conversations that have become silent, for as long as the worker runs."""
+        seconds = self._pipeline.settings.listen_silence_seconds / LOOKS
+        while True:
+            await asyncio.sleep(min(max(seconds, SHORTEST_SECONDS), LONGEST_SECONDS))
+            try:
+                await self.look(int(time.time() * 1_000))
+            except Exception:  # a task that raises ends the worker
+                logger.exception("cannot look for conversations that have become silent")
+
+    async def look(self, now_ms: int) -> None:
+        """Think over what has been silent for long, and what was closed by a worker that died."""
+        if not self._pipeline.reader.flows:
+            return
+        due = await self.conversations.due(now_ms)
+        await asyncio.gather(*(self._end_silence(user_id, partition, now_ms) for user_id, partition in due))
+
+    async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
+        pipeline = self._pipeline
+        async with self._thinking:
+            event = _unsent(pipeline.app, TP(pipeline.settings.topic(Utterance.TOPIC), partition))
+            # By it a RocksDB table finds the partition of a key, and who waits for a model whether that is still ours.
+            _current_event.set(weakref.ref(event))
+            try:
+                async with self.cards.one_at_a_time(user_id):
+                    listening = self.conversations.read(user_id)
+                    taken = None if listening is None else self._step.after_silence(listening, now_ms)
+                    if taken is not None:
+                        await self._wait(event, taken)
+                await self._think(event, user_id)
+            except (Stale, Abandoned):
+                metrics.STALE.labels(STAGE).inc()
+            except Exception:
+                logger.exception("a silent conversation is not thought over yet")
+            finally:
+                _current_event.set(None)
+
+    async def _wait(self, event: Any, taken: Taken) -> None:
+        """Have turns wait, and count why others wait no more."""
+        if taken.listening is not None:
+            await self.conversations.write(event, taken.listening)
+        for kind, times in taken.found.items():
+            metrics.PRIVATE.labels(kind).inc(times)
+        for why in taken.closed:
+            metrics.labelled(metrics.CHUNKS, why.value).inc()
+
+    def _state(self, user_id: str) -> State:
+        return State(self.conversations.read(user_id), self.cards.read(user_id), self._pipeline.receipt(user_id))
+
+    async def _think(self, event: Any, user_id: str) -> None:
+        """Think over a person's closed chunks, one after the other. What they say meanwhile waits in others."""
+        if first_closed(self.conversations.read(user_id)) is None:
+            return
+        async with self._pipeline.lock("conversations", user_id.encode()):
+            while (chunk := first_closed(self.conversations.read(user_id))) is not None:
+                self._pipeline.touch()
+                if event.message.generation_id != self._pipeline.generation():
+                    raise Stale
+                if not self._pipeline.reader.flows:
+                    # A rebalance or the worker's end would wait for one question after the other.
+                    raise Abandoned
+                try:
+                    heard = await self._heard(event, user_id, chunk)
+                    async with self.cards.one_at_a_time(user_id):
+                        await self._settle(event, user_id, chunk, heard)
+                except (Stale, Abandoned):
+                    raise
+                except Exception as error:
+                    # It would fail again with the person's every turn.
+                    logger.exception("a chunk of a conversation cannot be thought over")
+                    await self._drop(event, user_id, chunk, f"{type(error).__name__}: {error}")
+
+    async def _heard(self, event: Any, user_id: str, chunk: Chunk) -> Heard:
+        """What a chunk says; nobody is asked where that is known, or where the person says nothing."""
+        card = self.cards.read(user_id)
+        if chunk.thought is not None or is_said(card, user_id, chunk) or not has_own_words(chunk):
+            return Heard()
+        try:
+            return await self._understands(chunk.turns, card, self._pipeline.vocabulary)
+        except GivenUp as error:
+            await self._dead_letter(event, user_id, chunk, str(error))
+            return Heard()
+
+    async def _settle(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
+        """Find what a chunk leads to, unless that is known or the chunk was forgotten meanwhile; and carry it out."""
+        state = self._state(user_id)
+        if state.listening is None or chunk not in state.listening.chunks:
+            return
+        if chunk.thought is None and not is_said(state.card, user_id, chunk) and has_own_words(chunk):
+            await self.cards.complete(event, user_id, self._pending(user_id))
+            thought = self._step.finish(state, chunk, heard, self._pipeline.vocabulary)
+            if has_more(thought):
+                listening, chunk = with_thought(state.listening, chunk, thought)
+                await self.conversations.write(event, listening)
+            elif thought.diff is not None:
+                await self.cards.apply(event, thought.diff)
+        await self._carry_out(event, user_id, chunk)
+
+    async def carry_on(self, event: Any, user_id: str) -> None:
+        """Carry out what a worker that died had found: nothing else may come between that and the card.
+
+        For callers that hold the person's lock.
+        """
+        listening = self.conversations.read(user_id)
+        for chunk in () if listening is None else listening.chunks:
+            if chunk.thought is not None or is_said(self.cards.read(user_id), user_id, chunk):
+                await self._carry_out(event, user_id, chunk)
+        await self.cards.complete(event, user_id)
+
+    async def _carry_out(self, event: Any, user_id: str, chunk: Chunk) -> None:
+        """Do all that a chunk leads to that is not done yet; then it is gone."""
+        thought = chunk.thought or Thought()
+        await self.cards.complete(event, user_id, self._pending(user_id))
+        scope = Forgotten(
+            event_id=chunk_id(user_id, chunk),
+            until=min(datetime.now(UTC), max(turn.said_at for turn in chunk.turns)),
+            actor=ACTOR,
+            done=True,
+        )
+        await self.cards.note_forgotten(event, user_id, thought.lines, scope)
+        try:
+            if thought.diff is not None:
+                await self.cards.apply(event, thought.diff)
+        except LogIncomplete as error:
+            await self._dead_letter(event, user_id, chunk, str(error), "log-incomplete")
+        for correction in thought.corrections:
+            await self._tell(event, correction)
+        for request in thought.forgets:
+            await self._tell(event, request)
+        listening = self.conversations.read(user_id)
+        if listening is not None:
+            await self.conversations.write(event, without(listening, chunk))
+        if thought.lines:
+            await self._pipeline.conversations.scrub()
+
+    async def _tell(self, event: Any, told: Correction | ForgetRequest) -> None:
+        partition = event.message.partition
+        await self._pipeline.send(event, told.TOPIC, told.user_id.encode(), encode(told), partition)
+
+    async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
+        """Give a chunk up."""
+        async with self.cards.one_at_a_time(user_id):
+            await self._dead_letter(event, user_id, chunk, detail, "internal-error")
+            listening = self.conversations.read(user_id)
+            if listening is not None:
+                kept = tuple(each for each in listening.chunks if chunk_id(user_id, each) != chunk_id(user_id, chunk))
+                await self.conversations.write(event, listening.model_copy(update={"chunks": kept}))
+
+    def _pending(self, user_id: str) -> set[str]:
+        """The ids of chunks that wait: no event stands for them any more."""
+        listening: Listening | None = self.conversations.read(user_id)
+        return set() if listening is None else {chunk_id(user_id, each) for each in listening.chunks}
+
+    async def _dead_letter(
+        self, event: Any, user_id: str, chunk: Chunk, detail: str, reason: str = "reasoner-unavailable"
+    ) -> None:
+        """Dead-letter a chunk as utterances that can be replayed: those that were heard are known by their ids."""
+        partition, topic = event.message.partition, self._pipeline.settings.topic(Utterance.TOPIC)
+        listening = self.conversations.read(user_id)
+        heard = () if listening is None else listening.applied
+        nowhere = Position(topic=topic, partition=partition, offset=0, timestamp_ms=chunk.heard_ms)
+        position = next((each for each in heard if each.topic == topic), nowhere)
+        for utterance in said_again(user_id, chunk):
+            letter = DeadLetter.of(STAGE, position, reason, detail, user_id.encode(), encode(utterance))
+            # Several of one position: each is one of its own.
+            letter = letter.model_copy(update={"event_id": derived_id(letter.event_id, utterance.event_id)})
+            await self._pipeline.send(event, DeadLetter.TOPIC, letter.key, encode(letter), partition=partition)
+        DEAD_LETTERS.labels(STAGE, reason).inc()
+
+
+def _unsent(app: Any, tp: TP) -> Fetched:
+    """An event that no record stands for: time has passed. It is of a partition and a generation as others are."""
+    head = Head(tp, app.consumer_generation_id, app)
+    return Fetched(head, SimpleNamespace(offset=-1, timestamp=None, key=None, value=None))

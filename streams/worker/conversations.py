@@ -1,0 +1,96 @@
+"""What waits of people's conversations, and when something of it is to be thought over.
+
+The table is not looked through again and again: what is due is kept in memory, and gathered anew from the table
+whenever partitions were given out.
+"""
+
+import asyncio
+from typing import Any
+
+from operators.steps.listen import Listen
+from schemas import Listening, Utterance
+from streams.kafka.clients import partition_of
+from streams.worker import metrics
+from streams.worker.pipeline import Pipeline
+
+LOOK = 2_000
+"""People who are looked at before others have their turn."""
+
+
+class Conversations:
+    """The table `conversations` in one worker.
+
+    Args:
+        pipeline: the worker's parts.
+        step: says when something is due.
+    """
+
+    def __init__(self, pipeline: Pipeline, step: Listen) -> None:
+        self._pipeline, self._step = pipeline, step
+        self._due: dict[str, int] = {}
+        self._turns: dict[str, int] = {}
+        self._generation: int | None = None
+
+    def read(self, user_id: str) -> Listening | None:
+        """What waits of a person's conversations."""
+        return self._pipeline.read(self._pipeline.conversations, user_id.encode(), Listening)
+
+    async def write(self, event: Any, listening: Listening) -> None:
+        """Set it, once the changelog has it."""
+        await self._pipeline.write(self._pipeline.conversations, event, listening.user_id.encode(), listening)
+        self._note(listening)
+
+    async def forget(self, event: Any, user_id: str) -> None:
+        """Remove all of it."""
+        await self._pipeline.delete(self._pipeline.conversations, event, user_id.encode())
+        self._drop(user_id)
+
+    async def due(self, now_ms: int) -> list[tuple[str, int]]:
+        """Whose conversations have been silent long enough, or were closed by a worker that died; their partitions.
+
+        While records wait that may belong to them, silence is waited for twice as long.
+        """
+        await self._gather()
+        pipeline, found = self._pipeline, []
+        ours = {tp.partition for tp in pipeline.app.consumer.assignment() if tp.topic == self._topic}
+        behind = {each for each in ours if pipeline.has_more(Utterance.TOPIC, each)}
+        for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
+            partition = partition_of(user_id, pipeline.settings.partitions)
+            patience = self._step.silence_ms if partition in behind else 0
+            if partition in ours and self._due.get(user_id, now_ms) + patience <= now_ms:
+                found.append((user_id, partition))
+        return found
+
+    @property
+    def _topic(self) -> str:
+        return self._pipeline.settings.topic(Utterance.TOPIC)
+
+    async def _gather(self) -> None:
+        """Look through the table, where partitions were given out since it was last done."""
+        generation = self._pipeline.generation()
+        if generation == self._generation:
+            return
+        self._due.clear()
+        self._turns.clear()
+        for number, key in enumerate(tuple(self._pipeline.conversations.data), 1):
+            listening = self.read(key.decode())
+            if listening is not None:
+                self._note(listening)
+            if number % LOOK == 0:
+                await asyncio.sleep(0)
+        self._generation = generation
+        metrics.WAITING_TURNS.set(sum(self._turns.values()))
+
+    def _note(self, listening: Listening) -> None:
+        due_ms = self._step.due_ms(listening)
+        if due_ms is None:
+            self._drop(listening.user_id)
+            return
+        self._due[listening.user_id] = due_ms
+        before = self._turns.get(listening.user_id, 0)
+        now = self._turns[listening.user_id] = sum(len(chunk.turns) for chunk in listening.chunks)
+        metrics.WAITING_TURNS.inc(now - before)
+
+    def _drop(self, user_id: str) -> None:
+        self._due.pop(user_id, None)
+        metrics.WAITING_TURNS.dec(self._turns.pop(user_id, 0))

@@ -1,0 +1,63 @@
+"""Invented people: enough of them, the same from the same seed, and as tricky as they are meant to be."""
+
+from collections import Counter
+
+import pytest
+
+from evaluation.conversations.invented import PEOPLE, person, write
+from evaluation.conversations.layout import About, read
+from evaluation.conversations.truth import Verdict, truths_of
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["tuned", "held-out"])
+def people(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("invented")
+    write(folder, held_out=request.param)
+    return list(read(folder))
+
+
+def test_there_are_at_least_thirty_in_two_languages(people):
+    assert len(people) == PEOPLE >= 30
+    assert Counter(person(place)["language"] for place in range(PEOPLE)) == {"en": 24, "de": 12}
+
+
+def test_all_that_is_to_be_told_apart_is_in_each_of_them(people):
+    for who in people:
+        abouts = Counter(talk.about for talk in who.talks)
+        assert not who.skipped
+        assert abouts[About.FORGET] == 2
+        assert abouts[About.SENSITIVE] == 3
+        assert abouts[About.NOTHING] == 6
+        assert sum(talk.of_others for talk in who.talks) == 3
+        assert sum(talk.before is not None and talk.about is About.PREFERENCE for talk in who.talks) == 3
+        assert len(who.sensitive) == 8
+
+
+def test_truths_do_not_contradict_each_other(people):
+    for who in people:
+        told = Counter(truth.verdict for truth in truths_of(who))
+        assert told[Verdict.STANDS] == 14
+        assert (told[Verdict.OVERTAKEN], told[Verdict.FORGOTTEN], told[Verdict.OTHERS]) == (3, 2, 3)
+
+
+def test_no_template_has_a_hole(people):
+    for who in people:
+        assert not any("{" in turn.text.replace('{x}"', "{") for talk in who.talks for turn in talk.turns)
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path):
+    first, second, other = (tmp_path / name for name in ("first", "second", "other"))
+    one, two, three = write(first, 3), write(second, 3), write(other, 3, seed=1)
+
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+    assert [path.read_bytes() for path in one] != [path.read_bytes() for path in three]
+
+
+def test_the_held_out_templates_are_other_ones():
+    tuned, held_out = (
+        {turn["content"] for kind in person(0, held_out=each)["conversations"].values()
+         for element in kind if element.get("who") == "others" for turn in element["conversations"][:1]}
+        for each in (False, True)
+    )  # fmt: skip
+
+    assert tuned.isdisjoint(held_out)

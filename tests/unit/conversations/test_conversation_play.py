@@ -1,0 +1,183 @@
+"""Invented people played through the worker's steps without a model: what must be found, and what must never be."""
+
+import asyncio
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from evaluation.conversations.figures import Figures, figures_of
+from evaluation.conversations.invented import person as invented
+from evaluation.conversations.layout import About, person
+from evaluation.conversations.leaks import stored
+from evaluation.conversations.play import Play, by_rules, utterances
+from evaluation.conversations.run import run
+from operators.cards.fold import fold
+from schemas import Role, encode
+from streams.cli import app
+from tests.unit.conversations.conversation_builders import element, forget, person_of, update
+
+PEOPLE = 6
+FLOORS = {"recall_said": 0.85, "precision": 0.85}
+"""Shares over the first invented people, below which a change of the rules does not pass."""
+runner = CliRunner()
+
+
+def play(who):
+    return asyncio.run(Play().play(who))
+
+
+@pytest.fixture(scope="module")
+def plays():
+    persons = [person(f"person-{place}", invented(place)) for place in range(PEOPLE)]
+    return [play(who) for who in persons]
+
+
+def test_nothing_is_kept_that_must_not_be(plays):
+    told = _sum(plays).shares()
+
+    assert (told["sensitive_values"] >= 8 * PEOPLE, told["sensitive_kept"]) == (True, 0)
+    assert (told["sensitive_topics"], told["sensitive_topics_kept"]) == (PEOPLE, 0)
+    assert (told["others"], told["others_taken"]) == (3 * PEOPLE, 0)
+
+
+def test_what_was_to_be_forgotten_is_nowhere(plays):
+    told = _sum(plays).shares()
+
+    assert told["forgotten_known_before"] >= PEOPLE, "they were known, else nothing is shown"
+    assert told["forgotten_come_back"] == 0
+
+
+def test_what_was_said_is_found(plays):
+    told = _sum(plays).shares()
+
+    for name, floor in FLOORS.items():
+        assert told[name] >= floor, f"{name}: {told}"
+
+
+def test_a_card_is_the_fold_of_its_log(plays):
+    for each in plays:
+        assert encode(fold(each.log)[each.person.user_id]) == encode(each.card)
+
+
+def test_the_same_conversations_give_the_same_bytes(plays):
+    assert stored(play(plays[0].person)) == stored(plays[0])
+
+
+def test_a_person_who_takes_things_back_is_left_with_what_stands():
+    who = person_of(
+        element("Likes rowing", "I love rowing."),
+        element("Likes chess", "I love chess."),
+        forget("Likes rowing", "Please forget that I love rowing."),
+        update("Likes ludo", "Likes chess", "I don't like chess any more. I love ludo."),
+    )
+
+    each = play(who)
+
+    figures = figures_of(each)
+    assert (figures.forgets, figures.forgets_known, figures.forgets_back) == (1, 1, 0)
+    assert (figures.updates, figures.updates_known, figures.updates_honoured) == (1, 1, 1)
+    assert "rowing" not in stored(each).casefold()
+
+
+def test_a_talk_is_sent_turn_by_turn_and_then_ends():
+    [talk] = person_of(element("Likes tea", "I like tea.", "Which?", "Green.")).talks
+
+    sent = utterances("anna", 0, talk)
+
+    assert [each.role for each in sent] == [Role.USER, Role.ASSISTANT, Role.USER, Role.OTHER]
+    assert [each.ends for each in sent] == [False, False, False, True]
+    assert len({each.event_id for each in sent}) == 4
+
+
+def test_a_long_talk_is_thought_over_in_parts():
+    story = "Yesterday we walked along the river until the rain came. " * 110
+    short, long = person_of(element("", "Hello.")), person_of(element("", story, "I see.", story, "Oh.", "Bye."))
+
+    assert (play(short).spent.chunks, play(long).spent.chunks) == (1, 3)
+
+
+def test_what_it_costs_is_counted(plays):
+    spent = plays[0].spent
+
+    assert spent.talks == len(plays[0].person.talks) == spent.chunks
+    assert (spent.calls, spent.prompt_tokens) == (0, 0)
+    assert spent.heard_tokens > 500
+    assert spent.seconds > 0
+
+
+def test_the_command_invents_people_and_plays_them(tmp_path):
+    made = runner.invoke(app, ["eval", "conversations", "--invent", str(tmp_path), "--people", "2", "--json"])
+
+    assert made.exit_code == 0, made.output
+    *choices, summary = [json.loads(line) for line in made.stdout.splitlines()]
+    assert {each["about"] for each in choices} == {"self", "others", "forgotten", "all"}
+    assert (summary["line"], summary["people"], summary["llm"]) == ("summary", 2, "rules")
+    again = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
+    assert again.exit_code == 0, again.output
+    assert "preferences found" in again.stdout
+
+
+def test_the_command_tells_of_files_that_are_none(tmp_path):
+    (tmp_path / "a_persona0.json").write_text("{")
+    (tmp_path / "a_persona1.json").write_text(json.dumps({"u": {"conversations": {"chat": ["x", {"who": "self"}]}}}))
+
+    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path), "--json"])
+
+    assert told.exit_code == 0, told.output
+    assert "a_persona0.json" in told.stderr
+    assert "2 conversations without turns" in told.stderr
+    assert json.loads(told.stdout.splitlines()[-1])["unreadable"] == 1
+
+
+def test_a_person_with_hostile_turns_under_an_odd_name_is_played(tmp_path):
+    hostile = [
+        element("Likes tea", "I love tea\0\ud800 " + "x" * 50_000, who=["self"]),
+        element("A" * 5_000, "I love " + "[" * 900, user_query="?", correct_answer="(", incorrect_answers=["z"] * 40),
+        element("\u200b", "\u200b"),
+    ]
+    path = tmp_path / f"an odd *persona\n{'l' * 200}.json"
+    path.write_text(json.dumps({"conversations": {"chat": hostile}}))
+
+    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path), "--json"])
+
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout.splitlines()[-1])["conversations"] == len(hostile)
+
+
+async def test_a_fault_of_ours_in_one_person_is_told_and_the_others_go_on():
+    async def broken(turns, card):
+        if "tea" in turns[0].text:
+            raise IndexError("no such group")
+        return await by_rules(turns, card)
+
+    one, two = person_of(element("Likes tea", "I like tea.")), person_of(element("Likes rum", "I like rum."))
+
+    found = await run(iter((one, two)), listen=broken, concurrency=2)
+
+    assert (found.failed, found.figures.persons) == ([("anna", "IndexError: no such group")], 1)
+
+
+@pytest.mark.parametrize("given", [[], ["--data", ".", "--invent", "."], ["--data", ".", "--llm", "nobody"]])
+def test_the_command_says_what_is_wrong_with_its_options(given):
+    assert runner.invoke(app, ["eval", "conversations", *given]).exit_code == 2
+
+
+def test_a_folder_without_people_is_told(tmp_path):
+    told = runner.invoke(app, ["eval", "conversations", "--data", str(tmp_path)])
+
+    assert told.exit_code != 0
+    assert "persona" in told.output
+
+
+def test_invented_people_have_what_the_floors_stand_on(plays):
+    abouts = [talk.about for each in plays for talk in each.person.talks]
+
+    assert all(abouts.count(about) >= PEOPLE for about in About)
+
+
+def _sum(plays):
+    told = Figures()
+    for each in plays:
+        told.add(figures_of(each))
+    return told

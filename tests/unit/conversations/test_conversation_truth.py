@@ -1,0 +1,146 @@
+"""Lines of a card are laid to what is true: by words and stance, and never to two things at once."""
+
+import pytest
+
+from evaluation.conversations.figures import figures_of
+from evaluation.conversations.matching import claims, content, shared
+from evaluation.conversations.truth import Verdict, matches, truths_of, verdict_on
+from schemas.statements import Stance
+from tests.unit.conversations.conversation_builders import element, forget, line, person_of, played, update
+
+TEA = element("Enjoys green tea", "I like green tea.")
+RUM = element("Avoids dark rum", "No dark rum for me.")
+
+
+@pytest.mark.parametrize(
+    ("preference", "value", "stance", "is_said"),
+    [
+        ("Enjoys hiking in the mountains", "hiking", Stance.PREFERS, True),
+        ("Enjoys hiking in the mountains", "hikes in mountains", Stance.PREFERS, True),
+        ("Enjoys hiking in the mountains", "hiking", Stance.AVOIDS, False),
+        ("Does not like coriander", "coriander", Stance.AVOIDS, True),
+        ("Prefers tea over coffee", "coffee", Stance.AVOIDS, True),
+        ("Prefers tea over coffee", "coffee", Stance.PREFERS, False),
+        ("Mag keine Horrorfilme", "Horrorfilme", Stance.AVOIDS, True),
+        ("Liebt lange Wanderungen", "Wanderungen am Meer", Stance.PREFERS, False),
+        ("Uses analog recorders for privacy in every interview", "recorders", Stance.PREFERS, True),
+        ("Enjoys green tea", "tea sets of bone china", Stance.PREFERS, False),
+        ("Enjoys it", "it", Stance.PREFERS, False),
+    ],
+)
+def test_a_line_says_a_preference_if_words_and_stance_agree(preference, value, stance, is_said):
+    assert matches(line(value, stance), preference) is is_said
+
+
+def test_words_that_every_preference_has_count_for_nothing():
+    assert not content("Really enjoys it very much")
+    assert shared(content("tea"), frozenset()) == 0
+    assert not claims("Always likes them")
+
+
+def test_a_line_says_that_with_which_it_shares_most():
+    told = truths_of(
+        person_of(element("Collects old maps", "a"), element("Collects old railway maps", "b", who="others"))
+    )
+
+    verdict, truth = verdict_on(line("old railway maps"), told)
+
+    assert (verdict, truth.preference) == (Verdict.OTHERS, "Collects old railway maps")
+    assert verdict_on(line("old maps"), told)[0] is Verdict.STANDS
+    assert verdict_on(line("kites"), told) == (Verdict.UNTOLD, None)
+
+
+def test_what_was_told_last_of_a_thing_is_true():
+    black = update("Enjoys black tea", "Enjoys green tea", "Black tea now.")
+    again = element("Enjoys green tea", "Green tea again.")
+
+    def verdicts(*elements):
+        return {truth.preference: truth.verdict for truth in truths_of(person_of(*elements))}
+
+    assert verdicts(TEA, black) == {"Enjoys green tea": Verdict.OVERTAKEN, "Enjoys black tea": Verdict.STANDS}
+    assert verdicts(TEA, forget("Enjoys green tea", "Forget it.")) == {"Enjoys green tea": Verdict.FORGOTTEN}
+    assert verdicts(black, forget("Enjoys black tea", "Forget it."), again)["Enjoys green tea"] is Verdict.OVERTAKEN
+
+
+def test_preferences_found_are_counted_by_how_plainly_they_were_told():
+    implied = element("Collects stamps", "My shelves are full.")
+
+    figures = figures_of(played(person_of(TEA, RUM, implied), line("green tea"), line("kites"))).shares()
+
+    assert (figures["said"], figures["implied"]) == (2, 1)
+    assert (figures["recall"], figures["recall_said"], figures["recall_implied"]) == (0.3333, 0.5, 0)
+    assert figures["precision"] == 0.5
+
+
+def test_an_update_is_honoured_if_the_new_stands_and_the_old_does_not():
+    who = person_of(TEA, update("Enjoys black coffee", "Enjoys green tea", "Coffee now."))
+
+    def honoured(*lines):
+        figures = figures_of(played(who, *lines, before=(line("green tea"),)))
+        return figures.updates_known, figures.updates_stands, figures.updates_gone, figures.updates_honoured
+
+    assert honoured(line("black coffee")) == (1, 1, 1, 1)
+    assert honoured(line("black coffee"), line("green tea")) == (1, 1, 0, 0)
+    assert honoured() == (1, 0, 1, 0)
+
+
+def test_what_was_to_be_forgotten_comes_back_by_a_line_that_stands_or_is_past():
+    who = person_of(TEA, forget("Enjoys green tea", "Forget that I like green tea."))
+    gone = played(who, before=(line("green tea"),))
+    back = played(who, line("green tea"), before=(line("green tea"),))
+    past = played(who)
+    past.card = past.card.model_copy(update={"past": (line("green tea"),)})
+
+    found = [figures_of(each) for each in (gone, back, past)]
+
+    assert [each.forgets for each in found] == [1, 1, 1]
+    assert [each.forgets_known for each in found] == [1, 1, 0]
+    assert [each.forgets_back for each in found] == [0, 1, 1]
+
+
+def test_what_is_others_or_an_illness_is_counted_where_a_line_says_it():
+    who = person_of(
+        element("Loves rowing", "My boss loves rowing.", who="others"),
+        element("Has chronic migraine", "My chronic migraine.", pref_type="health_and_medical_conditions"),
+    )
+
+    figures = figures_of(played(who, line("rowing"), line("chronic migraine", Stance.AVOIDS)))
+
+    assert (figures.others, figures.others_taken) == (1, 1)
+    assert (figures.topics, figures.topics_kept) == (1, 1)
+    assert figures.verdicts == {"others": 1, "sensitive": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "is_found"),
+    [
+        ("C01X00T47", "number C01X00T47", True),
+        ("4000 5359 6641 4960", "card 4000535966414960", True),
+        ("9275 Luna Ave, Apt 3F, Seattle", "lives at 9275", True),
+        ("9275 Luna Ave, Apt 3F, Seattle", "likes Seattle", False),
+        ("sk-A1B3C5D7E9", "sk A1B3C5D7E9", True),
+        ("M-4711", "tea", False),
+    ],
+)
+def test_a_sensitive_value_is_found_however_it_is_spaced(value, words, is_found):
+    who = person_of(TEA, sensitive_information={"number": value})
+
+    figures = figures_of(played(who, line("green tea", words=words)))
+
+    assert (figures.sensitive, figures.sensitive_kept) == (1, int(is_found))
+
+
+def test_figures_of_persons_add_up():
+    one = figures_of(played(person_of(TEA), line("green tea")))
+    both = figures_of(played(person_of(RUM), line("kites")))
+    both.add(one)
+
+    assert (both.persons, both.lines, both.said) == (2, 2, 2)
+    assert both.verdicts == {"stands": 1, "untold": 1}
+    assert both.shares()["recall"] == 0.5
+
+
+def test_a_share_of_nothing_is_none():
+    figures = figures_of(played(person_of())).shares()
+
+    assert (figures["recall"], figures["precision"], figures["updates_honoured"]) == (None, None, None)

@@ -1,0 +1,240 @@
+"""What the steps of the agent `listen` make of turns, of what was understood, and of receipts."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from operators.cards.identity import line_id
+from operators.forget import card_line, forgotten_lines, names_of, scrubbed_conversations
+from operators.listen.finding import Effect, Finding, Heard
+from operators.steps.listen import (
+    Closed,
+    Listen,
+    Outcome,
+    State,
+    chunk_id,
+    first_closed,
+    has_more,
+    newer,
+    said_again,
+    without,
+)
+from schemas import (
+    Card,
+    Chunk,
+    Fact,
+    Forgotten,
+    Listening,
+    Position,
+    Receipt,
+    Role,
+    Scope,
+    Stance,
+    Utterance,
+    line_of,
+    subject_of,
+)
+from tests.builders import a_time
+
+ANN = "ann"
+STEP = Listen()
+HORROR = Fact(dimension="genre", value="Horror")
+
+
+def said(turn: int, text: str = "", **more: object) -> Utterance:
+    known = {"event_id": f"e{turn}", "user_id": ANN, "conversation_id": "c", "turn": turn, "text": text}
+    return Utterance(**{**known, "occurred_at": a_time() + timedelta(seconds=turn), **more})  # type: ignore[arg-type]
+
+
+def at(offset: int, seconds: float = 0) -> Position:
+    return Position(topic="t", partition=0, offset=offset, timestamp_ms=1_000 + round(seconds * 1_000))
+
+
+def heard(*turns: Utterance, step: Listen = STEP) -> Listening:
+    """What waits after these."""
+    listening = None
+    for offset, turn in enumerate(turns):
+        listening = step.hear(State(listening), turn, at(offset)).listening
+    assert listening is not None
+    return listening
+
+
+def a_finding(value: str = "Horror", **more: object) -> Finding:
+    known = {"stance": Stance.PREFERS, "value": value, "words": f"I love {value}", "event_id": "e0"}
+    return Finding(**{**known, "said_at": a_time(), **more})  # type: ignore[arg-type]
+
+
+def of_films(**more: object) -> Finding:
+    return a_finding(dimension="genre", domain="films", **more)
+
+
+def finished(*findings: Finding, receipt: Receipt | None = None, card: Card | None = None):  # type: ignore[no-untyped-def]
+    listening = heard(said(0, "I love Horror."), said(1, ends=True))
+    chunk = first_closed(listening)
+    assert chunk is not None
+    state = State(listening, card, receipt)
+    return STEP.finish(state, chunk, Heard(findings=findings), lambda domain: (HORROR,) if domain == "films" else ())
+
+
+@pytest.mark.parametrize(
+    ("turns", "why"),
+    [
+        ([said(0, "hello there"), said(1, ends=True)], Closed.ENDS),
+        ([said(0, "bye", ends=True)], Closed.ENDS),
+        ([said(0, "many words " * 600)], Closed.TOKENS),
+        ([said(turn, f"{turn} " + "x" * 15_900, role=Role.ASSISTANT) for turn in range(40)], Closed.FULL),
+    ],
+)
+def test_why_a_chunk_is_closed(turns: list[Utterance], why: Closed) -> None:
+    listening, closed = None, []
+    for offset, turn in enumerate(turns):
+        taken = STEP.hear(State(listening), turn, at(offset))
+        listening = taken.listening
+        closed += taken.closed
+    assert closed == [why]
+
+
+def test_an_end_of_nothing_leaves_nothing() -> None:
+    assert heard(said(0, ends=True)).chunks == ()
+
+
+def test_a_turn_is_known_by_its_position_and_by_its_id() -> None:
+    listening = heard(said(0, "hello there"))
+    assert STEP.hear(State(listening), said(0, "hello there"), at(9)).outcome is Outcome.REPEATED
+    assert STEP.hear(State(listening), said(1, "hello"), at(0)).outcome is Outcome.REPEATED
+
+
+def test_silence_is_told_by_arrival_and_not_by_what_turns_say_of_themselves() -> None:
+    listening = heard(said(0, "hello there"))
+    assert STEP.due_ms(listening) == 301_000
+    assert STEP.after_silence(listening, 300_999) is None
+    taken = STEP.after_silence(listening, 301_000)
+    assert taken is not None
+    assert taken.listening is not None
+    assert taken.closed == (Closed.SILENCE,)
+    assert STEP.due_ms(taken.listening) == 0, "at once"
+
+
+def test_a_chunk_has_the_id_of_its_turns() -> None:
+    one, other = (heard(*(said(turn, f"turn {turn}") for turn in order)).chunks[0] for order in ((0, 1), (1, 0)))
+    assert chunk_id(ANN, one) == chunk_id(ANN, other) != chunk_id("bob", one)
+
+
+def test_a_finding_of_a_domains_vocabulary_is_told_to_its_skill() -> None:
+    thought = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
+    [correction] = thought.corrections
+    assert (correction.domain, correction.says[0].value, correction.text) == ("films", "Horror", "I love Horror")
+    assert thought.diff is not None
+    assert has_more(thought)
+    again = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
+    assert again == thought, "the same chunk leads to the same, ids included"
+
+
+@pytest.mark.parametrize("scope", [Scope.NOW, Scope.SESSION])
+def test_what_holds_for_now_goes_to_the_skill_alone(scope: Scope) -> None:
+    thought = finished(of_films(scope=scope))
+    assert thought.diff is None
+    assert [each.scope for each in thought.corrections] == [scope]
+
+
+@pytest.mark.parametrize(
+    ("effect", "stance", "told"),
+    [
+        (Effect.STATES, Stance.PREFERS, (Stance.PREFERS, False)),
+        (Effect.UPDATES, Stance.AVOIDS, (Stance.AVOIDS, True)),
+        (Effect.WITHDRAWS, Stance.PREFERS, (Stance.AVOIDS, True)),
+        (Effect.WITHDRAWS, Stance.AVOIDS, (Stance.PREFERS, True)),
+        (Effect.STATES, Stance.INSTEAD, (Stance.PREFERS, False)),
+    ],
+)
+def test_what_a_skill_is_told(effect: Effect, stance: Stance, told: tuple[Stance, bool]) -> None:
+    [correction] = finished(of_films(effect=effect, stance=stance)).corrections
+    [directive] = correction.says
+    assert (directive.stance, directive.changed) == told
+
+
+def test_what_is_to_be_forgotten_is_asked_for_and_not_told_first() -> None:
+    thought = finished(of_films(), of_films(effect=Effect.FORGETS, said_at=a_time(1)))
+    assert thought.corrections == ()
+    [request] = thought.forgets
+    assert request.line == line_of(ANN, "films", "preference:genre:horror")
+    assert card_line(ANN, line_id(Stance.PREFERS, "genre", "Horror", "films")) in thought.lines
+
+
+def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
+    scope = Forgotten(event_id="f", until=a_time(9), actor="ann")
+    known = {"event_id": "f", "occurred_at": a_time(9), "subject": subject_of(ANN)}
+    name = line_of(ANN, "films", "preference:genre:horror")
+    for receipt in (
+        Receipt(**known, lines={name: scope}),
+        Receipt(**known, lines={card_line(ANN, "prefers:films:genre:horror"): scope}),
+        Receipt(**known, domains={"films": scope}),
+        Receipt(**known, person=scope),
+    ):
+        thought = finished(of_films(), receipt=receipt)
+        assert (thought.diff, thought.corrections) == (None, ())
+        assert finished(of_films(said_at=a_time(10)), receipt=receipt).diff is not None
+
+
+def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
+    scope = Forgotten(event_id="f", until=a_time(9), actor="ann", done=True)
+    lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
+    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
+    both = [a_finding(value, words="I love jazz and hiking") for value in ("jazz", "hiking")]
+
+    [early] = finished(*both, receipt=receipt).diff.changes
+    assert (early.line.value, early.line.words) == ("hiking", "")
+
+    again = [replace(each, said_at=a_time(10)) for each in both]
+    late = finished(*again, receipt=receipt).diff.changes
+    assert [each.line.words for each in late] == ["I love jazz and hiking"] * 2
+
+
+def test_a_line_is_asked_for_by_its_own_name_and_by_its_facts() -> None:
+    thought = finished(of_films(), a_finding("hiking"))
+    card = newer(None, thought.diff)
+    [horror, hiking] = card.lines
+    assert line_of(ANN, "films", "preference:genre:horror") in names_of(ANN, horror)
+    assert names_of(ANN, hiking) == (card_line(ANN, hiking.line_id),)
+    assert forgotten_lines(card, "films", None) == (horror.line_id,)
+    assert forgotten_lines(card, None, card_line(ANN, hiking.line_id)) == (hiking.line_id,)
+
+
+def test_a_forgotten_domains_turns_go_and_the_others_wait_on() -> None:
+    listening = heard(said(0, "one", domain="films"), said(1, "two"), said(2, "three", domain="films"))
+    [chunk] = scrubbed_conversations(listening, "films").chunks
+    assert [turn.text for turn in chunk.turns] == ["two"]
+    assert scrubbed_conversations(heard(said(0, "one", domain="films")), "films").chunks == ()
+
+
+def test_a_chunk_that_is_done_with_is_gone_alone() -> None:
+    listening = heard(said(0, "one"), said(1, "two", conversation_id="other"))
+    kept = without(listening, listening.chunks[0])
+    assert [chunk.conversation_id for chunk in kept.chunks] == ["other"]
+
+
+def test_a_chunk_can_be_said_again() -> None:
+    listening = heard(said(0, "one"), said(1, "two", ends=True))
+    again = said_again(ANN, listening.chunks[0])
+    assert [(each.text, each.ends) for each in again] == [("one", False), ("two", True)]
+    for number, turn in enumerate(again):
+        taken = STEP.hear(State(listening), turn, at(10 + number))
+        assert taken.outcome is Outcome.HEARD
+        listening = taken.listening or listening
+    assert isinstance(first_closed(listening), Chunk)
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"),
+    [
+        ("Please do not remember this: I love trashy novels.", ""),
+        ("Don't remember that I like jazz.", "Don't remember that I like jazz."),
+        ("I love jazz. Forget that.", "I love jazz. Forget that."),
+    ],
+)
+def test_what_waits_of_a_turn_that_is_not_to_be_remembered(text: str, waits: str) -> None:
+    taken = STEP.hear(State(), said(0, text), at(0))
+    assert taken.outcome is Outcome.NOT_REMEMBERED
+    assert taken.listening is not None
+    assert [turn.text for chunk in taken.listening.chunks for turn in chunk.turns] == ([waits] if waits else [])

@@ -1,0 +1,585 @@
+"""What people say in conversations reaches their card, once, in any order, whatever happens to the worker."""
+
+import asyncio
+import itertools
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import REGISTRY
+
+from operators.cards.fold import fold
+from operators.listen.chunks import CONTEXT_CHARS
+from operators.privacy import Privacy, Redacted
+from schemas import (
+    Card,
+    CardAction,
+    CardChangeKind,
+    CardCommand,
+    CardDiff,
+    CardStated,
+    Correction,
+    DeadLetter,
+    Feedback,
+    Listening,
+    Role,
+    Turn,
+    Utterance,
+    encode,
+)
+from schemas.cards import MAX_OPEN, MAX_PENDING
+from streams.kafka.clients import partition_of
+from streams.kafka.packed import unpack
+from streams.worker.agents.listen import Listener
+from streams.worker.reasoning.reasoner import GivenUp
+from tests.builders import a_candidate, a_time
+from tests.fake_log import PARTITIONS, FakeDeployment, FakeLog, FakeWorker, settings_in
+
+ANN = "ann"
+NOON_MS = round(a_time(600).timestamp() * 1_000)
+RUNS, TEA, HORROR = (f"prefers:stated:{name}" for name in ("morning-runs", "green-tea", "films-of-horror"))
+
+
+def said(turn: int, text: str = "", conversation: str = "c1", **more: Any) -> Utterance:
+    """A turn of hers."""
+    known = {"event_id": f"{conversation}-{turn}", "user_id": ANN, "conversation_id": conversation}
+    return Utterance(**{**known, "occurred_at": a_time() + timedelta(seconds=turn), "turn": turn, "text": text, **more})
+
+
+def talk(conversation: str = "c1", *texts: str) -> list[Utterance]:
+    """A conversation with its end."""
+    turns = [said(turn, text, conversation) for turn, text in enumerate(texts)]
+    return [*turns, said(len(texts), conversation=conversation, ends=True)]
+
+
+def card_of(log: FakeLog, user_id: str = ANN) -> Card:
+    return log.newest(Card)[user_id.encode()]
+
+
+def lines(log: FakeLog) -> set[str]:
+    """The ids of what is on her card."""
+    return {line.line_id for line in card_of(log).lines}
+
+
+def waiting(log: FakeLog) -> list[list[str]]:
+    """What waits of her conversations."""
+    listening = log.newest(Listening).get(ANN.encode())
+    return [] if listening is None else [[turn.text for turn in chunk.turns] for chunk in listening.chunks]
+
+
+def listener(worker: FakeWorker) -> Listener:
+    """What looks for silence."""
+    [timer] = worker.pipeline.timers
+    agent = timer.__self__  # type: ignore[attr-defined]
+    assert isinstance(agent, Listener)
+    return agent
+
+
+async def look(worker: FakeWorker, seconds: float = 301) -> None:
+    """The worker looks for what has been silent, so long after noon."""
+    looking = asyncio.create_task(listener(worker).look(NOON_MS + round(seconds * 1_000)))
+    await worker.until(lambda: looking.done() or worker.is_dead, "what was silent")
+
+
+def assert_whole(log: FakeLog) -> None:
+    """Every version is in the log once, and the log folds to the card, byte for byte."""
+    versions = [diff.version for diff in log.values(CardDiff)]
+    assert versions == list(range(1, len(versions) + 1))
+    assert encode(fold(log.values(CardDiff))[ANN]) == log.compacted("cards")[ANN.encode()]
+    assert waiting(log) == []
+    assert log.of(DeadLetter.TOPIC) == []
+
+
+async def test_what_is_said_until_a_conversation_ends_is_thought_over_once(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all(talk("c1", "I love morning runs.", "I love green tea."))
+
+    await deployment.worker().quiet()
+
+    [diff] = log.values(CardDiff)
+    assert (diff.version, diff.conversation_id, diff.user_id) == (1, "c1", ANN)
+    assert lines(log) == {RUNS, TEA}
+    assert_whole(log)
+
+
+async def test_nothing_is_thought_over_before_its_time(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    for turn in (0, 1):
+        log.put(said(turn, "I love morning runs."), timestamp_ms=NOON_MS + turn)
+    worker = deployment.worker()
+    await worker.quiet()
+    assert log.values(CardDiff) == []
+
+    await look(worker, 299)
+    assert waiting(log) == [["I love morning runs.", "I love morning runs."]]
+
+    await look(worker, 301)
+    assert lines(log) == {RUNS}
+    assert_whole(log)
+
+
+async def test_a_turn_after_silence_begins_anew(deployment: FakeDeployment) -> None:
+    """By arrival: whether a worker looked in between or was away makes no difference."""
+    log = deployment.log
+    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+    log.put(said(1, "I love green tea."), timestamp_ms=NOON_MS + 400_000)
+
+    await deployment.worker().quiet()
+
+    assert lines(log) == {RUNS}
+    assert waiting(log) == [["I love green tea."]]
+
+
+async def test_turns_are_in_their_order_whatever_order_they_come_in(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all(said(turn, f"turn {turn}") for turn in (4, 0, 3, 1, 2))
+
+    await deployment.worker().quiet()
+
+    assert waiting(log) == [[f"turn {turn}" for turn in range(5)]]
+
+
+async def test_a_late_turn_is_heard_all_the_same(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    *early, late = talk("c1", "I love morning runs."), said(7, "I love green tea.", ends=True)
+    log.put_all([*early[0], late])
+
+    await deployment.worker().quiet()
+
+    assert lines(log) == {RUNS, TEA}
+    assert [diff.version for diff in log.values(CardDiff)] == [1, 2]
+    assert_whole(log)
+
+
+async def test_many_tokens_are_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployment = FakeDeployment(settings_in(tmp_path, listen_tokens=50), monkeypatch)
+    log = deployment.log
+    log.put_all(said(turn, "I love morning runs. And so on, and so on.") for turn in range(11))
+
+    await deployment.worker().quiet()
+
+    assert len(log.values(CardDiff)) == 2
+    assert len(waiting(log)[0]) < 5
+    await deployment.close()
+
+
+async def test_what_others_say_is_context_and_closes_nothing(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    essay = "You love wine. " * 1_000
+    log.put_all([said(0, essay, role=Role.ASSISTANT), said(1, "I love wine, says she.", role=Role.OTHER)])
+    worker = deployment.worker()
+    await worker.quiet()
+    [[kept, _]] = waiting(log)
+    assert len(kept) == CONTEXT_CHARS
+
+    log.put(said(2, "I love green tea."))
+    await worker.quiet()
+    log.put(said(3, ends=True))
+    await worker.quiet()
+
+    assert lines(log) == {TEA}
+
+
+async def test_a_conversation_in_which_she_says_nothing_leaves_nothing(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all([said(0, "You love wine.", role=Role.ASSISTANT), said(1, ends=True)])
+
+    await deployment.worker().quiet()
+
+    assert log.values(CardDiff) == []
+    assert waiting(log) == []
+
+
+async def test_a_giant_of_few_tokens_does_not_fill_the_table(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all(said(turn, f"{turn} I love green tea." + " " * 15_900 + "x") for turn in range(40))
+    worker = deployment.worker()
+    await worker.quiet()
+
+    assert sum(len(text) for chunk in waiting(log) for text in chunk) < 100_000
+    assert log.of(DeadLetter.TOPIC) == []
+
+
+async def test_a_long_turn_is_read_beside_the_worker_s_loop(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hostile one takes the privacy filter more than a second, in which nobody else would be heard."""
+    read_in: list[int] = []
+    turn = Privacy.turn
+
+    def noted(self: Privacy, text: str, domain: str | None = None, before: str = "") -> Redacted:
+        read_in.append(threading.get_ident())
+        return turn(self, text, domain, before)
+
+    monkeypatch.setattr(Privacy, "turn", noted)
+    deployment.log.put_all([said(0, "I love green tea."), said(1, "HIV " * 4_000)])
+
+    await deployment.worker().quiet()
+
+    assert [each == threading.get_ident() for each in read_in] == [True, False]
+
+
+async def test_many_conversations_and_turns_have_bounds(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    for number in range(3 * MAX_OPEN):
+        log.put(said(0, f"I love thing {number}.", f"c{number}"), timestamp_ms=NOON_MS + number)
+    for turn in range(2 * MAX_PENDING + 1):
+        log.put(said(turn, "ok", "long"), timestamp_ms=NOON_MS + 100)
+    worker = deployment.worker()
+    await worker.quiet()
+
+    assert len(waiting(log)) == MAX_OPEN
+    assert all(len(chunk) < MAX_PENDING for chunk in waiting(log))
+    assert len(lines(log)) == 3 * MAX_OPEN - MAX_OPEN + 1
+    assert log.of(DeadLetter.TOPIC) == []
+
+
+def a_command(action: CardAction, event_id: str = "command", **about: Any) -> CardCommand:
+    return CardCommand(
+        event_id=event_id, occurred_at=a_time(5), user_id=ANN, action=action, actor="ann herself", **about
+    )
+
+
+def all_of_it() -> list[Utterance | CardCommand | Feedback]:
+    """Conversations, commands and a signal."""
+    wine = CardStated(value="red wine")
+    return [
+        *talk("c1", "I love morning runs.", "How are you?", "I love green tea."),
+        *talk("c2", "I hate rain."),
+        a_command(CardAction.SET, line=wine),
+        a_command(CardAction.PIN, "pins", line_id="prefers:stated:red-wine"),
+        Feedback(
+            event_id="liked",
+            occurred_at=a_time(6),
+            user_id=ANN,
+            domain="films",
+            item=a_candidate("film-1", genres=["Drama"]),
+            signal="liked",
+        ),
+    ]
+
+
+ALL = {RUNS, TEA, "avoids:stated:rain", "prefers:stated:red-wine"}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(all_of_it()[:6]), st.lists(st.sampled_from(all_of_it()), max_size=6), st.integers(0, 99))
+def test_any_order_and_repeats_give_each_line_once(
+    events: Sequence[Utterance], repeats: Sequence[Utterance], seed: int
+) -> None:
+    """Also where the end of a conversation comes before what was said in it."""
+
+    async def check(folder: Path, patch: pytest.MonkeyPatch) -> None:
+        deployment = FakeDeployment(settings_in(folder), patch)
+        deployment.log.put_all([*events, *all_of_it()[6:], *repeats])
+        worker = deployment.worker(seed, slow=3)
+        await worker.quiet()
+        await listener(worker).look(10**14)
+        await worker.quiet()
+        assert lines(deployment.log) == ALL
+        assert {line.times for line in card_of(deployment.log).lines} == {1}
+        assert_whole(deployment.log)
+        await deployment.close()
+
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        asyncio.run(check(Path(folder), patch))
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_after_any_effect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, commits: bool
+) -> None:
+    for after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        deployment.log.put_all(all_of_it())
+        first = deployment.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+
+        second = deployment.worker(after + 1)
+        await second.quiet()
+        await listener(second).look(0)  # nothing is silent yet; what was closed is found again
+
+        assert lines(deployment.log) == ALL
+        assert_whole(deployment.log)
+        await deployment.close()
+        if not has_died:
+            break
+    assert after > 12, "it died after every effect that there is"
+
+
+async def test_a_worker_may_die_while_it_ends_a_silence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for after in itertools.count():
+        deployment = FakeDeployment(settings_in(tmp_path), monkeypatch)
+        log = deployment.log
+        log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+        log.put(said(0, "I love green tea.", "c2"), timestamp_ms=NOON_MS)
+        first = deployment.worker(after)
+        await first.quiet()
+        first._dies_after = first.effects + after
+        await look(first)
+        has_died = first.is_dead
+        await first.kill()
+
+        await look(deployment.worker(after + 1))
+
+        assert lines(log) == {RUNS, TEA}
+        assert_whole(log)
+        await deployment.close()
+        if not has_died:
+            break
+    assert after > 4, "it died after every effect that there is"
+
+
+@pytest.mark.parametrize("base", ["conversations", "cards", "card-diffs"])
+async def test_what_cannot_be_sent_is_sent_again_and_once(deployment: FakeDeployment, base: str) -> None:
+    deployment.log.put_all(all_of_it())
+    worker = deployment.worker(slow=5)
+    worker.fail(base, times=4)
+
+    await worker.quiet()
+
+    assert lines(deployment.log) == ALL
+    assert_whole(deployment.log)
+
+
+@pytest.mark.parametrize("base", ["conversations", "cards", "card-diffs"])
+async def test_nothing_is_acknowledged_before_all_that_comes_of_it_is_delivered(
+    deployment: FakeDeployment, base: str
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    gate = worker.hold(base)
+    log.put_all(talk("c1", "I love morning runs."))
+    await worker.until(lambda: gate.waiting > 0, f"a send to {base}")
+    await worker.settle()
+
+    assert worker.is_behind("utterances")
+    gate.open()
+    await worker.quiet()
+    assert_whole(log)
+
+
+async def test_what_was_silent_while_the_partition_moved_is_the_next_workers(deployment: FakeDeployment) -> None:
+    log, one = deployment.log, deployment.worker()
+    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+    await one.quiet()
+    gate = one.hold("cards")
+    looking = asyncio.create_task(listener(one).look(NOON_MS + 301_000))
+    await one.until(lambda: gate.waiting > 0, "a card on its way")
+
+    other = deployment.worker(1)
+    one.revoke()
+    gate.open(drops=True)
+    await one.until(looking.done, "the one that is fenced")
+    assert log.values(CardDiff) == []
+    await look(one)
+    assert log.values(CardDiff) == [], "it is not the one's any more"
+
+    await look(other)
+    assert lines(log) == {RUNS}
+    assert_whole(log)
+
+
+async def test_a_record_on_the_wrong_partition_is_sent_on_once(deployment: FakeDeployment) -> None:
+    for event in all_of_it():
+        deployment.log.put(event, partition=1 - partition_of(ANN, PARTITIONS))
+
+    worker = deployment.worker(slow=4)
+    await worker.quiet()
+
+    assert lines(deployment.log) == ALL
+    assert_whole(deployment.log)
+
+
+async def test_what_is_from_the_future_is_refused(deployment: FakeDeployment) -> None:
+    ahead = {"occurred_at": a_time(60 * 24 * 365 * 400)}
+    deployment.log.put(said(0, "I love morning runs.", ends=True).model_copy(update=ahead))
+
+    await deployment.worker().quiet()
+
+    assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["from-the-future"]
+    assert deployment.log.values(CardDiff) == []
+
+
+def held(log: FakeLog, text: bytes) -> set[str]:
+    """The topics that hold these bytes, whatever becomes of them in time."""
+    return {
+        record.topic.removeprefix("t.") for record in log.order if text in (record.key or b"") + unpack(record.value)
+    }
+
+
+async def test_of_what_is_said_nothing_personal_waits_or_is_kept_and_it_is_said_that_something_was(
+    deployment: FakeDeployment,
+) -> None:
+    log = deployment.log
+    log.put_all(talk("c1", "Write to anna@example.org.", "I am diabetic.", "I love green tea."))
+
+    await deployment.worker().quiet()
+
+    assert held(log, b"anna@example.org") == {"utterances"}
+    assert held(log, b"diabetic") == {"utterances"}
+    [diff] = log.values(CardDiff)
+    assert {each.kind: each.times for each in diff.not_kept}.keys() >= {"e-mail", "health"}
+
+
+async def test_what_is_not_to_be_remembered_waits_nowhere(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all(talk("c1", "Please do not remember this: I love trashy novels."))
+
+    await deployment.worker().quiet()
+
+    assert held(log, b"trashy") == {"utterances"}
+    assert log.values(CardDiff) == []
+
+
+async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_next_is_heard(
+    deployment: FakeDeployment,
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    agent, times = listener(worker), Counter[str]()
+    understands = agent._understands
+
+    async def fails_once(*what: Any) -> Any:
+        times["asked"] += 1
+        if times["asked"] == 1:
+            raise ValueError("what is this?")
+        return await understands(*what)
+
+    agent._understands = fails_once
+    log.put_all(talk("c1", "I love morning runs."))
+    await worker.quiet()
+    letters = log.values(DeadLetter)
+    assert [letter.reason for letter in letters] == ["internal-error"]
+    assert waiting(log) == []
+
+    log.put_bytes("utterances", letters[0].value or b"", ANN.encode(), partition_of(ANN, PARTITIONS))
+    await worker.quiet()
+    assert lines(log) == {RUNS}, "what is replayed is heard"
+
+
+async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, caplog: pytest.LogCaptureFixture) -> None:
+    """Errors are logged and are the detail of dead letters, where nobody looks for words that are to be forgotten."""
+    log, worker = deployment.log, deployment.worker()
+
+    async def understands(turns: Sequence[Turn], *_: Any) -> Any:
+        return Turn.model_validate({**turns[0].model_dump(), "language": turns[0].text * 9})
+
+    listener(worker)._understands = understands
+    log.put_all(talk("c1", "I love zyxquill."))
+    await worker.quiet()
+
+    [letter] = log.values(DeadLetter)
+    assert "ValidationError" in letter.detail
+    assert "zyxquill" not in letter.detail
+    assert "zyxquill" not in caplog.text
+
+
+async def test_one_chunk_is_one_question_whatever_is_said_meanwhile(deployment: FakeDeployment) -> None:
+    log, worker = deployment.log, deployment.worker()
+    agent, asked, answer = listener(worker), list[int](), asyncio.Event()
+    understands = agent._understands
+
+    async def slow(turns: Any, *rest: Any) -> Any:
+        asked.append(len(turns))
+        await answer.wait()
+        return await understands(turns, *rest)
+
+    agent._understands = slow
+    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+    await worker.quiet()
+    looking = asyncio.create_task(agent.look(NOON_MS + 301_000))
+    await worker.until(lambda: bool(asked))
+    log.put(said(1, "I love green tea."), timestamp_ms=NOON_MS + 302_000)
+    log.put(said(2, "I hate rain."), timestamp_ms=NOON_MS + 303_000)
+    await worker.settle(200)
+    assert asked == [1]
+
+    answer.set()
+    await worker.until(looking.done)
+    await worker.quiet()
+    assert lines(log) == {RUNS}
+    assert waiting(log) == [["I love green tea.", "I hate rain."]]
+
+
+async def test_kinds_of_change_are_told(deployment: FakeDeployment) -> None:
+    log = deployment.log
+    log.put_all(all_of_it())
+    await deployment.worker().quiet()
+
+    kinds = Counter(change.kind for diff in log.values(CardDiff) for change in diff.changes)
+    assert kinds[CardChangeKind.ADDED] == 3
+    assert kinds[CardChangeKind.SET] == kinds[CardChangeKind.PINNED] == 1
+    assert log.values(Correction) == [], "none of it is of a domain"
+
+
+async def test_a_chunk_without_an_answer_goes_to_the_dead_letters_where_it_is_to(deployment: FakeDeployment) -> None:
+    """As utterances that can be replayed, whose personal parts are gone already."""
+    log, worker = deployment.log, deployment.worker()
+    agent = listener(worker)
+    understands = agent._understands
+
+    async def gives_up(*_: Any) -> Any:
+        raise GivenUp("no answer")
+
+    agent._understands = gives_up
+    log.put_all(talk("c1", "I love morning runs.", "Write to anna@example.org."))
+    await worker.quiet()
+    letters = log.values(DeadLetter)
+    assert [letter.reason for letter in letters] == ["reasoner-unavailable"] * 2
+    assert all(b"anna@" not in (letter.value or b"") for letter in letters)
+    assert waiting(log) == []
+
+    agent._understands = understands
+    for letter in letters:
+        log.put_bytes("utterances", letter.value or b"", ANN.encode(), letter.source.partition)
+    await worker.quiet()
+    assert lines(log) == {RUNS}
+
+
+async def test_a_chunk_that_waits_for_an_answer_is_the_next_workers_where_the_partition_moves(
+    deployment: FakeDeployment,
+) -> None:
+    log, one = deployment.log, deployment.worker()
+    asked = asyncio.Event()
+
+    async def never(*_: Any) -> Any:
+        asked.set()
+        await asyncio.Event().wait()
+
+    listener(one)._understands = never
+    log.put_all(talk("c1", "I love morning runs."))
+    await one.until(asked.is_set, "a question")
+    await one.kill()
+
+    await deployment.worker(1).quiet()
+
+    assert lines(log) == {RUNS}
+    assert_whole(log)
+
+
+async def test_what_is_counted(deployment: FakeDeployment) -> None:
+    names = {
+        "sager_chunks_total": {"reason": "ends"},
+        "sager_card_changes_total": {"kind": "added"},
+        "sager_card_not_kept_total": {"kind": "e-mail"},
+        "sager_waiting_turns": {},
+    }
+
+    def counted() -> list[float]:
+        return [REGISTRY.get_sample_value(name, labels) or 0.0 for name, labels in names.items()]
+
+    log, worker = deployment.log, deployment.worker()
+    await look(worker)
+    before = counted()
+    log.put_all([*talk("c1", "I love morning runs. Write to anna@example.org."), said(0, "I love tea.", "c2")])
+    await worker.quiet()
+
+    assert [now - then for now, then in zip(counted(), before, strict=True)] == [1, 1, 1, 1]

@@ -1,0 +1,312 @@
+"""What was said in conversations is forgotten when somebody asks for it, in words or by a command, and stays so."""
+
+import itertools
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from operators.cards.fold import fold
+from operators.forget import card_line
+from schemas import (
+    TOPICS,
+    Card,
+    CardAction,
+    CardChangeKind,
+    CardCommand,
+    CardDiff,
+    Correction,
+    DeadLetter,
+    Fact,
+    Feedback,
+    ForgetRequest,
+    Listening,
+    PolicySkill,
+    Receipt,
+    Stance,
+    Utterance,
+    compound_key,
+    encode,
+    line_of,
+)
+from streams.kafka.packed import unpack
+from tests.builders import a_candidate, a_time
+from tests.fake_log import FakeDeployment, FakeLog, FakeWorker
+from tests.unit.worker.test_worker_listen import (
+    ANN,
+    NOON_MS,
+    RUNS,
+    a_command,
+    assert_whole,
+    card_of,
+    lines,
+    listener,
+    look,
+    said,
+    talk,
+    waiting,
+)
+
+WORD = b"zyxquill"
+LINE = "prefers:stated:zyxquill-waltzes"
+OF_FILMS = "prefers:films:genre:horror"
+HORROR = Fact(dimension="genre", value="Horror")
+
+
+def knows_horror(worker: FakeWorker) -> None:
+    """The domain's items have it."""
+    worker.pipeline.met.note("films", (HORROR,))
+
+
+def traces(log: FakeLog, word: bytes = WORD) -> list[str]:
+    """Where a word is left, of what is not bound to a retention."""
+    compact = [topic.base for topic in TOPICS.values() if topic.compact]
+    return [
+        base for base in compact for key, value in log.compacted(base).items() if word in (key + unpack(value)).lower()
+    ]
+
+
+def hers(log: FakeLog) -> list[CardDiff]:
+    """What compaction leaves of her card's log, in order."""
+    return sorted(log.newest(CardDiff).values(), key=lambda diff: diff.version)
+
+
+def assert_folds(log: FakeLog) -> None:
+    """The log, as it was written anew, folds to the card."""
+    assert [diff.version for diff in hers(log)] == list(range(1, card_of(log).version + 1))
+    assert encode(fold(hers(log))[ANN]) == log.compacted("cards")[ANN.encode()]
+    assert log.of(DeadLetter.TOPIC) == []
+
+
+@pytest_asyncio.fixture
+async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
+    """She has said something that nobody else says, twice, and other things."""
+    log, worker = deployment.log, deployment.worker()
+    knows_horror(worker)
+    films = [said(0, "I love Horror.", "f", domain="films"), said(1, conversation="f", ends=True)]
+    log.put_all([*talk("c1", "I love zyxquill waltzes.", "I love morning runs."), *films])
+    await worker.quiet()
+    log.put_all(talk("c2", "I love zyxquill waltzes."))
+    await worker.quiet()
+    await worker.stop()
+    yield deployment
+
+
+async def test_a_skill_hears_what_is_said_of_its_domain(known: FakeDeployment) -> None:
+    [correction] = known.log.values(Correction)
+    [directive] = correction.says
+    assert (correction.domain, directive.stance, directive.value) == ("films", Stance.PREFERS, "Horror")
+    [skill] = known.log.newest(PolicySkill).values()
+    assert [each.statement_id for each in skill.stated] == ["prefers:preference:genre:horror"]
+    assert lines(known.log) == {LINE, RUNS, OF_FILMS}
+    assert len(hers(known.log)) == 3
+    assert_whole(known.log)
+
+
+def remove(line_id: str = LINE) -> CardCommand:
+    return a_command(CardAction.REMOVE, "removes", line_id=line_id)
+
+
+def request(**scope: Any) -> ForgetRequest:
+    return ForgetRequest(event_id="please", occurred_at=a_time(60), user_id=ANN, actor="advocate", **scope)
+
+
+FORGETS: dict[str, Sequence[Utterance | CardCommand | ForgetRequest]] = {
+    "in words": talk("c9", "Forget that I love zyxquill waltzes."),
+    "in words that are not to be remembered": talk("c9", "Don't remember that I love zyxquill waltzes."),
+    "by a command": [remove()],
+}
+
+
+@pytest.mark.parametrize("how", FORGETS)
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
+    known: FakeDeployment, how: str, commits: bool
+) -> None:
+    before = known.log
+    before.put_all(FORGETS[how])
+    for after in itertools.count():
+        known.log = before.copy()
+        first = known.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+        second = known.worker(after + 1)
+        await second.quiet()
+        await listener(second).look(0)
+
+        assert lines(known.log) == {RUNS, OF_FILMS}
+        assert traces(known.log) == []
+        assert waiting(known.log) == []
+        assert [c.kind for c in hers(known.log)[-1].changes] in ([CardChangeKind.FORGOTTEN], [CardChangeKind.REMOVED])
+        assert card_line(ANN, LINE) in next(iter(known.log.newest(Receipt).values())).lines
+        assert_folds(known.log)
+        if not has_died:
+            break
+    assert after > 4, "it died after every effect that there is"
+
+
+async def test_what_was_said_before_does_not_come_back(known: FakeDeployment) -> None:
+    """Late, or in a conversation that still waits."""
+    worker = known.worker()
+    known.log.put(remove())
+    await worker.quiet()
+
+    known.log.put_all(talk("c3", "I love zyxquill waltzes."))
+    await worker.quiet()
+
+    assert lines(known.log) == {RUNS, OF_FILMS}
+    assert traces(known.log) == []
+
+
+async def test_what_is_said_anew_is_learned_anew(known: FakeDeployment) -> None:
+    worker = known.worker()
+    known.log.put_all(FORGETS["in words"])
+    await worker.quiet()
+
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    again = [turn.model_copy(update={"occurred_at": later}) for turn in talk("c4", "I love zyxquill waltzes.")]
+    known.log.put_all(again)
+    await worker.quiet()
+
+    assert LINE in lines(known.log)
+    assert_folds(known.log)
+
+
+async def test_forget_that_reaches_the_skill_too(known: FakeDeployment) -> None:
+    worker = known.worker()
+    knows_horror(worker)
+    at = datetime.now(UTC)
+    turns = [
+        said(0, "Forget that I love Horror.", "f2", domain="films", occurred_at=at),
+        said(1, conversation="f2", ends=True, occurred_at=at),
+    ]
+    known.log.put_all(turns)
+    await worker.quiet()
+
+    assert lines(known.log) == {LINE, RUNS}
+    [skill] = known.log.newest(PolicySkill).values()
+    assert skill.stated == ()
+    assert traces(known.log, b"horror") == []
+    assert_folds(known.log)
+
+
+async def test_forgetting_a_line_of_a_skill_reaches_the_card(known: FakeDeployment) -> None:
+    worker = known.worker()
+    knows_horror(worker)
+    known.log.put(request(domain="films", line=line_of(ANN, "films", "preference:genre:horror")))
+    await worker.quiet()
+
+    assert lines(known.log) == {LINE, RUNS}
+    assert traces(known.log, b"horror") == []
+    assert_folds(known.log)
+
+    films = [said(0, "I love Horror.", "f3", domain="films"), said(1, conversation="f3", ends=True)]
+    known.log.put_all(films)
+    await worker.quiet()
+    assert lines(known.log) == {LINE, RUNS}, "it was said before"
+
+
+async def test_a_domain_is_forgotten_with_what_waits_of_it(known: FakeDeployment) -> None:
+    worker = known.worker()
+    known.log.put_all([said(0, "I love Horror.", "c5", domain="films"), said(1, "I hate rain.", "c5")])
+    await worker.quiet()
+    known.log.put(request(domain="films"))
+    await worker.quiet()
+
+    assert waiting(known.log) == [["I hate rain."]]
+    assert lines(known.log) == {LINE, RUNS}
+    assert traces(known.log, b"horror") == []
+    assert_folds(known.log)
+
+
+@pytest.mark.parametrize("commits", [True, False], ids=["committed", "nothing committed"])
+async def test_a_worker_may_die_at_every_step_of_forgetting_a_person(known: FakeDeployment, commits: bool) -> None:
+    before = known.log
+    before.put(said(0, "I love zyxquill waltzes.", "c6"))
+    before.put(request())
+    for after in itertools.count():
+        known.log = before.copy()
+        first = known.worker(after, dies_after=after, commits=commits, slow=3)
+        await first.quiet()
+        has_died = first.is_dead
+        await first.kill()
+        second = known.worker(after + 1)
+        await second.quiet()
+        await look(second)
+
+        assert traces(known.log, b'"ann"') == []
+        assert traces(known.log) == []
+        assert known.log.compacted("cards") == {}
+        assert known.log.compacted("conversations") == {}
+        if not has_died:
+            break
+    assert after > 6, "it died after every effect that there is"
+
+
+async def test_a_person_who_was_forgotten_is_heard_of_no_more_and_may_begin_anew(known: FakeDeployment) -> None:
+    worker = known.worker()
+    known.log.put(request())
+    await worker.quiet()
+
+    # Sent late, or once more, and once more with another time.
+    later = datetime.now(UTC) + timedelta(seconds=1)
+    known.log.put_all(talk("c1", "I love zyxquill waltzes.", "I love morning runs."))
+    stamp = int(later.timestamp() * 1_000)
+    for turn in talk("c1", "I love zyxquill waltzes."):
+        known.log.put(turn.model_copy(update={"occurred_at": later}), timestamp_ms=stamp)
+    await worker.quiet()
+    assert known.log.newest(Card) == {}
+    assert known.log.newest(Listening) == {}
+
+    for turn in talk("new", "I love morning runs."):
+        known.log.put(turn.model_copy(update={"occurred_at": later}), timestamp_ms=stamp)
+    await worker.until(lambda: bool(known.log.newest(Card)), "a new card")
+    await worker.quiet()
+    assert lines(known.log) == {RUNS}
+    assert [diff.version for diff in hers(known.log)] == [1]
+
+
+async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
+    """The answer to what was forgotten meanwhile is not used."""
+    worker = known.worker()
+    agent = listener(worker)
+    understands = agent._understands
+    asked = []
+
+    async def slow(turns: Any, *rest: Any) -> Any:
+        asked.append(turns)
+        known.log.put(request())
+        await worker.until(lambda: not known.log.compacted("cards"), "the end of a card")
+        return await understands(turns, *rest)
+
+    agent._understands = slow
+    known.log.put(said(0, "I love zyxquill waltzes.", "c7"), timestamp_ms=NOON_MS)
+    await worker.quiet()
+    await agent.look(NOON_MS + 400_000)
+    await worker.quiet()
+
+    assert len(asked) == 1
+    assert traces(known.log) == []
+    assert known.log.newest(Card) == {}
+
+
+async def test_a_signal_moves_the_line_that_it_speaks_for_once(known: FakeDeployment) -> None:
+    liked = Feedback(
+        event_id="liked",
+        occurred_at=a_time(90),
+        user_id=ANN,
+        domain="films",
+        item=a_candidate("film-1", genres=["Horror"]),
+        signal="liked",
+    )
+    known.log.put_all([liked, liked])
+    await known.worker().quiet()
+
+    rewarded = [diff for diff in hers(known.log) if diff.changes[0].kind is CardChangeKind.REWARDED]
+    assert [change.line_id for diff in rewarded for change in diff.changes] == [OF_FILMS]
+    assert_folds(known.log)
+    skill = known.log.newest(PolicySkill)[compound_key(ANN, "films")]
+    assert "liked" in skill.recent
