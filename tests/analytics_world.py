@@ -40,6 +40,7 @@ from schemas import (
     Action,
     BadRecord,
     Candidate,
+    CardDiff,
     Contrast,
     Correction,
     Directive,
@@ -77,6 +78,7 @@ from streams.materializer.generations import copy_and_rename
 from streams.materializer.records import Record
 from streams.materializer.rows import read
 from streams.materializer.store import Store
+from tests.analytics_talks import talks
 from tests.once import once
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
@@ -103,6 +105,7 @@ class AnalyticsWorld:
     selections: list[Selection] = field(default_factory=list)
     contrasts: list[Contrast] = field(default_factory=list)
     diffs: list[SkillDiff] = field(default_factory=list)
+    heard: list[CardDiff] = field(default_factory=list)
     slims: list[SlimSkill] = field(default_factory=list)
     skills: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
     shadows: dict[tuple[str, str], PolicySkill] = field(default_factory=dict)
@@ -178,6 +181,10 @@ class _Builder:
             self._choice(number, turn, at)
             if (number, turn) in ((2, 9), (5, 9)):
                 self._command(number, at + timedelta(hours=1))
+        for version, card in talks([str(person.user_id) for person in self._people[:3]], MONDAY):
+            self._world.heard.append(version)
+            self._send(version, version.occurred_at)
+            self._send(card, version.occurred_at)
         bad = Record(topic_of(PolicySkill), 0, 1, _ms(MONDAY), b"ann", b"no json")
         for offset, why in enumerate(("not-json", "not-json", "invalid")):
             moved = Record(bad.topic, 0, offset, bad.timestamp_ms, bad.key, bad.value)

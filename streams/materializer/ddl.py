@@ -7,7 +7,7 @@ from streams.materializer.columns import Column, Table, flag, moment, number, re
 from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 6
+LAYOUT_VERSION = 7
 """Incremented when a table changes; `MIGRATIONS` holds the way from the layout before."""
 
 SINK_OFFSETS = Table(

@@ -5,6 +5,7 @@ It covers structure and rows only: comments, views and macros are rewritten afte
 
 from typing import Final
 
+from streams.materializer.migrations_cards import FROM_6
 from streams.materializer.migrations_said import FROM_5
 
 FROM_1: Final = tuple(
@@ -237,5 +238,6 @@ MIGRATIONS: Final = {
     3: (*FROM_3, *FROM_3_SHADOW),
     4: (*FROM_4, *FROM_4_WEIGHTS),
     5: FROM_5,
+    6: FROM_6,
 }
 """The statements that migrate a layout to the next one, by layout."""

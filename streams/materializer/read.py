@@ -13,7 +13,7 @@ from streams.materializer.exceptions import AnotherDeployment, MaterializerError
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import PolicySkill, Receipt, SkillDiff
+    from schemas import Card, CardDiff, PolicySkill, Receipt, SkillDiff
 
 MEMORY = "2GB"
 """Memory limit for a query of the HTTP API; nothing is spilled to disk."""
@@ -155,6 +155,22 @@ def diffs(con: duckdb.DuckDBPyConnection, user: str, domain: str | None = None) 
         "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = coalesce($2, domain) ORDER BY domain, version"
     )
     return [decode(SkillDiff, text.encode()) for (text,) in con.execute(query, [user, domain]).fetchall()]
+
+
+def card(con: duckdb.DuckDBPyConnection, user: str) -> "Card | None":
+    """The user's card; None if nothing is known of what they said."""
+    from schemas import Card, decode  # noqa: PLC0415
+
+    found = con.execute("SELECT document FROM cards WHERE user_id = $1", [user]).fetchall()
+    return decode(Card, found[0][0].encode()) if found else None
+
+
+def card_diffs(con: duckdb.DuckDBPyConnection, user: str) -> "list[CardDiff]":
+    """The versions of the user's card, in order; they fold into `card`."""
+    from schemas import CardDiff, decode  # noqa: PLC0415
+
+    query = "SELECT document FROM card_diffs WHERE user_id = $1 ORDER BY version"
+    return [decode(CardDiff, text.encode()) for (text,) in con.execute(query, [user]).fetchall()]
 
 
 def receipt(con: duckdb.DuckDBPyConnection, user: str) -> "Receipt | None":

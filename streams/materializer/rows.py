@@ -11,6 +11,8 @@ from schemas import (
     TOPICS,
     Abstention,
     BadRecord,
+    Card,
+    CardDiff,
     Contrast,
     Correction,
     DeadLetter,
@@ -34,6 +36,8 @@ from schemas import (
 )
 from streams.kafka.packed import unpack
 from streams.materializer import (
+    card_rows,
+    card_tables,
     feedback_rows,
     feedback_tables,
     ranking_rows,
@@ -93,7 +97,11 @@ def _check(put: Put) -> None:
                     raise BadRecord("invalid", "a number does not fit into 64 bits")
 
 
-_PARTS = {Key.USER_AND_DOMAIN: (str, str), Key.USER_DOMAIN_AND_VERSION: (str, str, int)}
+_PARTS = {
+    Key.USER_AND_DOMAIN: (str, str),
+    Key.USER_AND_VERSION: (str, int),
+    Key.USER_DOMAIN_AND_VERSION: (str, str, int),
+}
 """The types of a compound key's parts."""
 
 
@@ -211,6 +219,8 @@ _BUILDERS: dict[str, tuple[Table, Callable[[Any, Record], Put]]] = {
         (PolicySkill, skill_tables.SKILLS, skill_rows.skill),
         (SlimSkill, skill_tables.SLIM_SKILLS, skill_rows.slim_skill),
         (SkillCommand, skill_tables.SKILL_COMMANDS, skill_rows.skill_command),
+        (CardDiff, card_tables.CARD_DIFFS, card_rows.card_diff),
+        (Card, card_tables.CARDS, card_rows.card),
         (Receipt, tables.RECEIPTS, _receipt),
         (GlobalSkill, tables.GLOBAL_SKILLS, _global_skill),
         (DeadLetter, tables.DEAD_LETTERS, _dead_letter),

@@ -4,6 +4,7 @@ An event's key is (user_id, event_id), not event_id alone: agents deduplicate ev
 its events per user.
 """
 
+from streams.materializer.card_tables import CARD_DIFFS, CARDS
 from streams.materializer.columns import Column, Keep, Table, flag, moment, number, text, texts
 from streams.materializer.feedback_tables import ABSTENTIONS, CORRECTIONS, FEEDBACK
 from streams.materializer.fields import (
@@ -112,6 +113,8 @@ TABLES = (
     SKILLS,
     SLIM_SKILLS,
     SKILL_COMMANDS,
+    CARD_DIFFS,
+    CARDS,
     RECEIPTS,
     GLOBAL_SKILLS,
     DEAD_LETTERS,

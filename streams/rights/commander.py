@@ -8,6 +8,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from schemas import (
     BadRecord,
+    CardCommand,
+    CardDiff,
     Correction,
     Event,
     ForgetRequest,
@@ -63,6 +65,18 @@ class Commander:
         """
         asked = (command.event_id, command.user_id, command.domain)
         return self._ask(command, SkillDiff, lambda diff: (diff.event_id, diff.user_id, diff.domain) == asked, seconds)
+
+    def change_card(self, command: CardCommand, seconds: float) -> CardDiff | None:
+        """Sends a command about a card and returns the diff that answers it; None if none arrives in time.
+
+        A command that changes nothing has no diff.
+
+        Raises:
+            NotProduced: the broker did not take it.
+            KafkaException: the broker does not answer.
+        """
+        asked = (command.event_id, command.user_id)
+        return self._ask(command, CardDiff, lambda diff: (diff.event_id, diff.user_id) == asked, seconds)
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
         """Asks a worker to forget and returns the receipt once it is done; None if none arrives in time.

@@ -9,7 +9,7 @@ import orjson
 from duckdb import DuckDBPyConnection
 
 from operators.history import at_version
-from schemas import TOPICS, BadRecord, PolicySkill, SkillDiff, Topic, decode
+from schemas import TOPICS, BadRecord, CardDiff, PolicySkill, SkillDiff, Topic, decode
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
@@ -21,9 +21,9 @@ from streams.settings import Settings
 NEAREST = 5
 _BY_APPS = (
     *("interactions", "rankings", "rank-requests", "selections", "feedback", "corrections"),
-    "skill-commands",
+    *("utterances", "skill-commands", "card-commands"),
 )
-"""Where somebody may stand before they have a skill."""
+"""Where somebody may stand before they have a skill or a card."""
 
 Counts = Counter[str | None]
 """How many by domain; None: of those that name no domain."""
@@ -96,7 +96,7 @@ def look(settings: Settings, user: str, domain: str | None = None, line: str | N
         return held
     with Scanner(settings) as scanner:
         owner = owner_of(settings, user, barrier_of(settings, scanner))
-        for base in (SkillDiff.TOPIC, *_BY_APPS):
+        for base in (SkillDiff.TOPIC, CardDiff.TOPIC, *_BY_APPS):
             _on_topic(scanner, TOPICS[base], held, owner)
             if _knows(held, domain):
                 break

@@ -13,8 +13,10 @@ from operators.propagate import neighbour_of
 from schemas import (
     TOPICS,
     Action,
+    CardDiff,
     ForgetRequest,
     ItemMemory,
+    Listening,
     PolicySkill,
     Receipt,
     SkillCommand,
@@ -45,7 +47,9 @@ LINE = "preference:music:zyxquill-waltzes"
 SECRET = Settings(pseudonym_key="known to this test")
 NAMED = neighbour_of(ANN, secret_of(SECRET))
 PACKED_NAME = name_bytes(NAMED)
-TRACES = (ANN, NAMED, "zyxquill", "quokka")
+TALKED = "vexwold marmalade"
+WAITS = "I love brindlemoor kites."
+TRACES = (ANN, NAMED, "zyxquill", "quokka", "vexwold", "brindlemoor")
 
 
 def choose(harness: Harness, user: str, number: int, place: int = 2, asked: str = "") -> None:
@@ -95,6 +99,7 @@ def world(harness: Harness, url: str, **more: Any) -> Any:
     harness.count(SkillDiff, 9)
     tell(harness)
     harness.count(SkillDiff, 12)
+    chat(harness)
     command(harness, Action.ADD, line=Stated(dimension="music", value=SAID, tier=Tier.HIGH))
     ranking = harness.events.ranking(ANN, "films", slate(5))
     harness.events.selection(user_id=ANN, ranking_id=ranking.ranking_id, item_id="no such film")
@@ -115,6 +120,17 @@ def tell(harness: Harness) -> None:
     ranking = harness.events.ranking(ANN, "films", slate(6), instruction=WISHED)
     harness.events.none_of_these(ranking)
     harness.events.flush()
+
+
+def chat(harness: Harness) -> None:
+    """Ann says what she likes, which goes on her card; and something more, which waits for her next words."""
+    harness.events.utterance(ANN, "breakfast", 0, f"I love {TALKED}.", language="en", ends=True)
+    harness.events.utterance(ANN, "outdoors", 0, WAITS, language="en")
+    harness.events.flush()
+    harness.count(CardDiff, 1)
+    harness.until(
+        lambda out: any(b"brindlemoor" in (v or b"") for v in out.newest(Listening).values()), "a turn to wait"
+    )
 
 
 def kept(harness: Harness) -> dict[tuple[str, bytes], bytes]:
@@ -152,7 +168,10 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
     with threaded(OpenAiServer()) as server:
         running = world(harness, server.base_url, store="rocksdb")
         harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(13,)])
-        assert traces(harness), "there is something to forget"
+        found = " ".join(traces(harness))
+        for store in ("cards ", "card-diffs ", "conversations ", "skills ", "sager.duckdb"):
+            assert store in found, "there is something to forget"
+        harness.duckdb("SELECT value FROM card_lines", lambda rows: rows == [(TALKED,)])
 
         forget(harness, 0)
         harness.count(Receipt, 1)
@@ -187,7 +206,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         assert prompts
         harness.quiet()
         assert verify(harness.settings).findings == [], "a receipt stands for what is gone"
-        assert not re.search("zyxquill|quokka", prompts)
+        assert not re.search("zyxquill|quokka|vexwold|brindlemoor", prompts)
 
 
 @pytest.mark.thorough

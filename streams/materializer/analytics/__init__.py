@@ -30,6 +30,8 @@ VIEWS = (
     "statements_now",
     "questions_asked",
     "calibration",
+    "said_of_themselves",
+    "card_activity",
 )
 """In the order of their creation: a view may use those before it."""
 MACROS = (

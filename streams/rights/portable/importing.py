@@ -12,6 +12,7 @@ from schemas import (
     TOPICS,
     Action,
     BadRecord,
+    Card,
     Interaction,
     Model,
     PolicySkill,
@@ -25,6 +26,7 @@ from schemas import (
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.rights.commander import Commander
+from streams.rights.portable.cards import commands_of
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, digest_of, topic_file
 from streams.rights.portable.ownership import OF_USERS
@@ -44,11 +46,13 @@ class Bundle:
         folder: its path.
         manifest: its manifest.
         skills: its skills, by domain.
+        card: their card, if there is one.
     """
 
     folder: Path
     manifest: Manifest
     skills: dict[str, PolicySkill]
+    card: Card | None = None
 
     def chosen(self, domain: str | None) -> list[PolicySkill]:
         """The skill of this domain, or all of them."""
@@ -89,11 +93,13 @@ class Imported:
     Attributes:
         interactions: how many were sent.
         statements: how many things that the person said were said again, and heard.
+        lines: how many lines of the card were set, or pinned.
         diffs: the version that the import became, by domain; None where no worker carried it out in time.
     """
 
     interactions: int = 0
     statements: int = 0
+    lines: int = 0
     diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
 
@@ -106,6 +112,7 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
     """
     manifest = _manifest(folder / MANIFEST)
     skills: dict[str, PolicySkill] = {}
+    card: Card | None = None
     for number, (base, told) in enumerate(manifest.topics.items(), 1):
         topic, file = TOPICS.get(base), topic_file(folder, base)
         if topic is None:
@@ -121,10 +128,14 @@ def load(folder: Path, tell: Callable[[str, int, int], None] = lambda *_: None) 
                 if event.domain in skills:
                     raise NotPortable(f"{file}: two skills of one domain")
                 skills[event.domain] = event
+            elif isinstance(event, Card):
+                if card is not None:
+                    raise NotPortable(f"{file}: two cards of one person")
+                card = event
         if count != told.records:
             raise NotPortable(f"{file} has {count} records, {MANIFEST} says {told.records}")
         tell("files", number, len(manifest.topics))
-    return Bundle(folder, manifest, skills)
+    return Bundle(folder, manifest, skills, card)
 
 
 def take_in(
@@ -137,7 +148,7 @@ def take_in(
     domain: str | None = None,
     interactions: bool = False,
 ) -> Imported:
-    """Sends one command per skill, what the person said and, if asked to, the interactions; waits for the results.
+    """Sends one command per skill, what the person said, their card and, if asked to, the interactions; waits for all.
 
     Args:
         settings: the deployment.
@@ -154,7 +165,8 @@ def take_in(
         NotProduced: the broker did not accept everything.
     """
     skills = bundle.chosen(domain)
-    if not skills:
+    told = list(commands_of(bundle.card, user, order.at, order.name, order.actor, domain)) if bundle.card else []
+    if not skills and not told:
         raise NotPortable(bundle.nothing_of(domain))
     commands = [_command(skill, user, order) for skill in skills]
     done = Imported()
@@ -166,6 +178,8 @@ def take_in(
             for correction in corrections_of(skill, user, order.at, order.name):
                 if commander.carry_out(correction, seconds) is not None:
                     done.statements += len(correction.says)
+        for written in told:
+            done.lines += commander.change_card(written, seconds) is not None
     return done
 
 

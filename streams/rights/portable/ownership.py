@@ -16,7 +16,7 @@ from streams.materializer.forgetting import Barrier
 from streams.pseudonyms import SecretUnusable, secret_if_any
 from streams.settings import Settings
 
-OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_DOMAIN_AND_VERSION)
+OF_USERS = (Key.USER, Key.USER_AND_DOMAIN, Key.USER_AND_SLOT, Key.USER_AND_VERSION, Key.USER_DOMAIN_AND_VERSION)
 """Keys of topics whose records are on their user's partition."""
 ELSEWHERE = (Key.ITEM_AND_DOMAIN, Key.TAKER, Key.SUBJECT, Key.ORIGINAL)
 """Keys of topics that may name a user on any partition."""

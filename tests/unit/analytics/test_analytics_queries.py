@@ -217,12 +217,16 @@ def test_before_and_after_weigh_each_user_the_same(con, world):
 
 
 def test_calls_cost_what_their_tokens_cost(con, world):
-    by = [diff.reasoned_by for diff in world.diffs] + [r.injected.ranked_by for r in world.rankings]
+    by = [diff.reasoned_by for diff in (*world.diffs, *world.heard)] + [r.injected.ranked_by for r in world.rankings]
     dollars = sum(each.prompt_tokens * PRICES[0] + each.completion_tokens * PRICES[1] for each in by) / 1e6
     calls = sum(each.calls for each in by)
     assert con.execute("SELECT sum(calls), sum(cost_dollars) FROM llm_calls").fetchall() == [
         (calls, pytest.approx(dollars))
     ]
+    # What conversations cost is of no domain, and gains no points in one.
+    of_none = [diff.reasoned_by for diff in world.heard]
+    calls -= sum(each.calls for each in of_none)
+    dollars -= sum(each.prompt_tokens * PRICES[0] + each.completion_tokens * PRICES[1] for each in of_none) / 1e6
     points = con.execute("SELECT sum(calls), sum(dollars) FROM cost_per_point('2026-01-01', '2027-01-01')").fetchall()
     assert points == [(calls, pytest.approx(dollars))]
 

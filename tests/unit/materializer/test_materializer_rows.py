@@ -100,7 +100,12 @@ def as_dict(put: Put | Drop) -> dict[str, object]:
 def test_every_public_topic_of_the_registry_becomes_rows():
     """But requests to forget: they name whom nobody is to know any more; receipts tell what came of them."""
     public = {t.base for t in TOPICS.values() if not t.internal}
-    assert {t.base for t in PUBLIC_TOPICS} == public - {"forget-requests", "weight-commands"}
+    assert {t.base for t in PUBLIC_TOPICS} == public - {
+        "forget-requests",
+        "weight-commands",
+        "utterances",
+        "card-commands",
+    }
 
 
 @pytest.mark.parametrize("event", EVERY_EVENT, ids=lambda e: e.TOPIC)
@@ -243,7 +248,7 @@ def test_a_dead_letter_of_a_huge_record_fits_into_its_topic():
 
 
 def test_the_materializer_owns_the_topics_that_no_agent_reads():
-    of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills"}
+    of_people = {"items", "global-skills", "slim-skills", "skill-diffs", "skills", "card-diffs", "cards"}
     assert set(OWNED) == of_people | {"receipts", "shadow-outcomes", "weights"}
 
 

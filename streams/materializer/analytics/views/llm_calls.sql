@@ -1,4 +1,4 @@
--- Every LLM call, and every call that a fallback answered instead: its part (evolve, rank,
+-- Every LLM call, and every call that a fallback answered instead: its part (evolve, listen, rank,
 -- facets, slim, global-skill), with tokens, time and dollars at the prices in meta.
 CREATE VIEW llm_calls AS
 WITH every AS (
@@ -9,6 +9,10 @@ WITH every AS (
     SELECT part, user_id, domain, event_id, occurred_at, reasoner, model, prompt, prompt_hash,
            calls, prompt_tokens, completion_tokens, latency_ms, fallback
     FROM ranking_calls
+    UNION ALL BY NAME
+    SELECT 'listen' AS part, user_id, event_id, occurred_at, reasoner, model, prompt, prompt_hash,
+           calls, prompt_tokens, completion_tokens, latency_ms, fallback
+    FROM card_diffs
     UNION ALL BY NAME
     SELECT 'global-skill' AS part, domain, event_id, updated_at AS occurred_at,
            told ->> '$.reasoner' AS reasoner, told ->> '$.model' AS model,

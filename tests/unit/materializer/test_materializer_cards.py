@@ -1,0 +1,168 @@
+"""Cards in DuckDB: as the log folds, without what is forgotten, and without a turn as it was said."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from operators.cards.fold import fold
+from operators.forget import with_scope
+from schemas import Card, CardDiff, ForgetRequest, Forgotten, Receipt, encode, subject_of
+from streams.materializer.batch import Batch
+from streams.materializer.forgetting import Barrier
+from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.materializer.store import Store
+from tests.analytics_talks import talks
+from tests.unit.materializer.materializer_builders import NOON, record, rows, tombstone, write
+
+PEOPLE = ("ann", "bob", "cem")
+
+
+def log_of(user: str) -> list[CardDiff]:
+    return [diff for diff, _ in talks(PEOPLE, NOON) if diff.user_id == user]
+
+
+def card_of(user: str) -> Card:
+    return fold(log_of(user))[user]
+
+
+def naive(moment: datetime | None) -> datetime | None:
+    return moment and moment.replace(tzinfo=None)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "live.duckdb", "sager.") as opened:
+        yield opened
+
+
+LINES = (
+    "place, line_id, stance, dimension, value, domain, words, weight, since, confirmed_at, times, evidence, is_past, "
+    "overtaken_by, overtaken_at"
+)
+
+
+def as_rows(card: Card) -> list[tuple[Any, ...]]:
+    return [
+        (
+            place, line.line_id, line.stance.value, line.dimension, line.value, line.domain, line.words,
+            line.weight / 1024, naive(line.since), naive(line.confirmed_at), line.times, list(line.evidence),
+            line in card.past, line.overtaken_by, naive(line.overtaken_at),
+        )
+        for place, line in enumerate((*card.lines, *card.past), start=1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("user", PEOPLE)
+def test_the_lines_of_a_card_are_the_fold_of_its_log_and_what_was_overtaken_names_its_successor(
+    store: Store, user: str
+) -> None:
+    card = card_of(user)
+    write(store, card, *log_of(user))
+
+    assert rows(store, f"SELECT {LINES} FROM card_lines ORDER BY place") == as_rows(card)
+    assert rows(store, "SELECT version, lines, past FROM cards") == [(card.version, len(card.lines), len(card.past))]
+    [(document,)] = rows(store, "SELECT document FROM cards")
+    assert document.encode() == encode(card)
+
+
+def test_an_older_version_of_a_card_never_takes_the_place_of_a_newer_one(store: Store) -> None:
+    log = log_of("ann")
+    write(store, fold(log)["ann"], fold(log[:1])["ann"])
+
+    assert rows(store, "SELECT version FROM cards") == [(3,)]
+    assert rows(store, "SELECT DISTINCT version FROM card_lines") == [(3,)]
+
+
+def test_a_version_has_its_changes_what_it_cost_and_what_is_not_kept_by_kind_alone(store: Store) -> None:
+    write(store, *log_of("bob"), *log_of("bob"))
+
+    query = "version, kind, line_id, stance, value, domain FROM card_changes ORDER BY version, seq"
+    assert rows(store, f"SELECT {query}") == [
+        (1, "added", "prefers:films:genre:comedy", "prefers", "comedy", "films"),
+        (2, "added", "prefers:stated:vegetarian", "prefers", "vegetarian", None),
+    ]
+    assert rows(store, "SELECT version, kind, times FROM card_receipts ORDER BY ALL") == [
+        (1, "health", 1), (1, "somebody-else", 1), (2, "somebody-else", 1)
+    ]  # fmt: skip
+    query = "changes, not_kept, reasoner, calls, prompt_tokens + completion_tokens FROM card_diffs ORDER BY version"
+    assert rows(store, f"SELECT {query}") == [(1, 2, "llm", 1, 844), (1, 1, "llm", 1, 844)]
+    assert rows(store, "SELECT DISTINCT part FROM llm_calls") == [("listen",)]
+
+
+def test_a_version_that_was_written_anew_to_forget_a_line_takes_the_place_of_the_first(store: Store) -> None:
+    first = log_of("cem")[0]
+    kept = [change for change in first.changes if "quiet" not in change.line_id]
+    write(store, first)
+    write(store, first.model_copy(update={"changes": tuple(kept)}))
+
+    assert rows(store, "SELECT line_id FROM card_changes") == [(kept[0].line_id,)]
+    assert rows(store, "SELECT changes, document LIKE '%quiet%' FROM card_diffs") == [(1, False)]
+
+
+def test_tombstones_take_a_card_and_its_log(store: Store) -> None:
+    write(store, card_of("ann"), *log_of("ann"))
+    write(store, tombstone(card_of("ann")), *map(tombstone, log_of("ann")))
+
+    for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
+        assert rows(store, f"FROM {table}") == [], table
+
+
+def receipt(user: str, **scope: Any) -> Receipt:
+    until = log_of(user)[-1].occurred_at
+    empty = Receipt(event_id="f", occurred_at=until, subject=subject_of(user))
+    request = ForgetRequest(event_id="f", occurred_at=until, user_id=user, actor="them", **scope)
+    return with_scope(empty, request, Forgotten(event_id="f", until=until, actor="them", done=True))
+
+
+@pytest.mark.parametrize("first", ["rows", "receipt"])
+def test_nothing_is_left_of_the_card_of_who_is_forgotten(store: Store, first: str) -> None:
+    events = [*log_of("ann"), card_of("ann")]
+    if first == "rows":
+        write(store, *events)
+        store.write(Batch(), {}, [receipt("ann")])
+    else:
+        barrier = Barrier([encode(receipt("ann")).decode()])
+        assert [read(record(event), barrier=barrier) for event in events] == [None] * len(events)
+
+    for table in ("cards", "card_lines", "card_diffs", "card_changes", "card_receipts"):
+        assert rows(store, f"FROM {table}") == [], table
+
+
+def test_a_forgotten_domain_leaves_the_rest_of_a_card_to_the_worker(store: Store) -> None:
+    """It writes card and log anew; a card is across domains."""
+    write(store, card_of("ann"), *log_of("ann"))
+    store.write(Batch(), {}, [receipt("ann", domain="books")])
+
+    assert rows(store, "SELECT count(*) FROM card_lines") == [(len(card_of("ann").lines) + len(card_of("ann").past),)]
+
+
+def test_turns_as_they_were_said_never_become_rows() -> None:
+    assert not {"utterances", "conversations"} & {topic.base for topic in PUBLIC_TOPICS}
+
+
+def test_what_people_say_of_themselves_is_counted_over_people_and_without_what_is_past(store: Store) -> None:
+    write(store, *(card_of(user) for user in PEOPLE))
+
+    found = rows(
+        store, "SELECT value, stance, domain, users FROM said_of_themselves ORDER BY users DESC, value, stance"
+    )
+
+    assert found == [
+        ("vegetarian", "prefers", None, 2),
+        ("comedy", "prefers", "films", 1),
+        ("horror", "avoids", "films", 1),
+        ("horror", "prefers", "films", 1),
+        ("long train journeys", "prefers", None, 1),
+    ]
+
+
+def test_weeks_tell_how_often_something_changed(store: Store) -> None:
+    write(store, *(diff for user in PEOPLE for diff in log_of(user)))
+
+    query = "chunks, users, added, overtaken, forgotten, not_kept, calls"
+
+    totals = ", ".join(f"sum({each})" for each in query.split(", ") if each != "users")
+    assert rows(store, f"SELECT {totals} FROM card_activity") == [(7, 8, 1, 1, 3, 4)]
