@@ -1,4 +1,4 @@
-"""Waits for what workers answer: rankings, versions of skills and receipts, on the topics that the server follows."""
+"""Waits for what workers answer: rankings, versions of skills and cards, receipts, on topics that are followed."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -7,11 +7,11 @@ from typing import Generic, TypeVar, cast
 
 from pydantic_core import to_json
 
-from schemas import BadRecord, Event, Ranking, Receipt, SkillDiff, decode
+from schemas import BadRecord, CardDiff, Event, Ranking, Receipt, SkillDiff, decode
 from streams.http.live import Held
 from streams.kafka.clients import partition_of
 
-TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, Receipt.TOPIC)
+TOPICS = (Ranking.TOPIC, SkillDiff.TOPIC, CardDiff.TOPIC, Receipt.TOPIC)
 """The topics of answers."""
 
 AnswerT = TypeVar("AnswerT", bound=Event)

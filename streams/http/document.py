@@ -33,6 +33,7 @@ TAGS = {
     "skills": "What is known of a person, since when, and why.",
     "for models": "A skill and its log as a model may read them.",
     "commands": "What a person, or somebody for them, changes in a skill.",
+    "cards": "What a person said of themselves in conversations: read for a request, and changed.",
     "rights": "Export, import and forgetting, each with a preview that is confirmed.",
     "analytics": "Named queries over the snapshot, for dashboards.",
     "operation": "How the deployment does: status, dead letters, webhooks, arms side by side.",

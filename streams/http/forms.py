@@ -17,6 +17,7 @@ from schemas import (
     Scope,
     Selection,
     SkillDiff,
+    Utterance,
 )
 from schemas.corrections import MAX_DIRECTIVES, Language
 from schemas.events import MAX_CANDIDATES
@@ -80,8 +81,22 @@ class SentCorrection(Body):
     event: Correction
 
 
+class SentUtterance(Body):
+    """A turn of a conversation."""
+
+    topic: Literal["utterances"]
+    event: Utterance
+
+
 Sent = Annotated[
-    SentItem | SentInteraction | SentRankRequest | SentRanking | SentSelection | SentFeedback | SentCorrection,
+    SentItem
+    | SentInteraction
+    | SentRankRequest
+    | SentRanking
+    | SentSelection
+    | SentFeedback
+    | SentCorrection
+    | SentUtterance,
     Field(discriminator="topic"),
 ]
 Batched = Annotated[list[Sent], Field(min_length=1, max_length=MAX_EVENTS)]

@@ -1,4 +1,4 @@
-"""What the server holds of topics that it follows: slim skills and skills, as they are now, for every user.
+"""What the server holds of topics that it follows: slim skills, skills and cards, as they are now, for every user.
 
 A thread reads them from their beginning and then follows. Values are kept as they came, as bytes, and decoded when they
 are asked for: at a million users that is the difference between seconds and minutes at a start.
@@ -12,7 +12,7 @@ from typing import TypeVar
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
 
-from schemas import BadRecord, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
+from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from schemas.topics import TOPICS
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.follower import partitions_of
@@ -60,10 +60,12 @@ class Live:
         self._settings, self._others = settings, dict(others or {})
         self.slims: dict[bytes, Held] = {}
         self._skills: dict[bytes, Held] = {}
+        self._cards: dict[bytes, Held] = {}
         self._templates: dict[bytes, Held] = {}
         self._kept = {
             SlimSkill.TOPIC: self.slims,
             PolicySkill.TOPIC: self._skills,
+            Card.TOPIC: self._cards,
             GlobalSkill.TOPIC: self._templates,
         }
         self.positions: dict[int, int] = {}
@@ -106,6 +108,11 @@ class Live:
         """The user's whole skill in this domain; None if there is none."""
         found = _decoded(PolicySkill, self._skills.get(compound_key(user, domain)))
         return found if found is not None and (found.user_id, found.domain) == (user, domain) else None
+
+    def card(self, user: str) -> Card | None:
+        """The user's card; None if there is none."""
+        found = _decoded(Card, self._cards.get(user.encode()))
+        return found if found is not None and found.user_id == user else None
 
     def shares(self, domain: str) -> Mapping[str, float] | None:
         """Which share of the domain's users holds an attribute; None where nobody has counted."""

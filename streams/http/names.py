@@ -3,10 +3,12 @@
 from functools import cache
 from typing import Any, Final, get_args
 
-from schemas import Model, SkillCommand, Stated
+from schemas import CardCommand, CardStated, Model, SkillCommand, Stated
 from schemas.topics import FROM_APPS, TOPICS
 
-_OF_QUERIES: Final = frozenset({"after", "limit", "last", "user", "request", "from"})
+_OF_QUERIES: Final = frozenset(
+    {"after", "limit", "last", "user", "request", "from", "budget_tokens", "as_of", "format"}
+)
 _OF_BODIES: Final = frozenset({"events", "event", "topic"})
 
 
@@ -14,7 +16,7 @@ _OF_BODIES: Final = frozenset({"events", "event", "topic"})
 def names() -> frozenset[str]:
     """All fields of what clients send, as deep as they go."""
     found = set(_OF_QUERIES | _OF_BODIES)
-    waiting: list[Any] = [SkillCommand, Stated, *(TOPICS[base].model for base in FROM_APPS)]
+    waiting: list[Any] = [SkillCommand, Stated, CardCommand, CardStated, *(TOPICS[base].model for base in FROM_APPS)]
     met: set[Any] = set()
     while waiting:
         kind = waiting.pop()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import duckdb
 
-from schemas import PolicySkill, SkillDiff, decode
+from schemas import Card, CardDiff, PolicySkill, SkillDiff, decode
 from streams.materializer import read
 from streams.settings import Settings
 
@@ -58,6 +58,16 @@ class Snapshot:
         """All diffs of one skill."""
         with self._newest() as con:
             return read.diffs(con, user, domain)
+
+    def card(self, user: str) -> Card | None:
+        """The user's card; None if there is none."""
+        with self._newest() as con:
+            return read.card(con, user)
+
+    def card_log(self, user: str) -> list[CardDiff]:
+        """All versions of the user's card, in order."""
+        with self._newest() as con:
+            return read.card_diffs(con, user)
 
     def users(self, after: str, most: int) -> list[str]:
         """The ids of users with a skill, in order, after this one."""

@@ -63,6 +63,21 @@ class Api:
         answer = await self._ask("GET", path, params=given)
         return None if answer.status_code == HTTPStatus.NOT_FOUND else self._body(answer)
 
+    async def text(self, path: str, **query: str | None) -> str | None:
+        """The text at a path; None where there is nothing.
+
+        Raises:
+            NotDone: the API does not let the caller have it.
+        """
+        given = {name: value for name, value in query.items() if value is not None}
+        answer = await self._ask("GET", path, params=given)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            return None
+        if answer.is_success and answer.headers.get("content-type", "").startswith("text/plain"):
+            return answer.text
+        self._body(answer)
+        raise NotDone(f"{self._where} answered with something that is not the API: does SAGER_URL name it?")
+
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """What the API answers to a body; of fields that are None it is told nothing.
 

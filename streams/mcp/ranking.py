@@ -111,7 +111,7 @@ class RankingTools:
             fields = {"item_id": first, "others": others, "none_taken": not taken, "skill_version": skill_version}
             events.append(_event(Selection.TOPIC, person, ranking_id, key, session, fields))
         answer = await self._access.api(ctx).post("/v1/events", {"events": events})
-        _check(answer)
+        check_taken(answer)
         accepted = answer.get("accepted")
         return Recorded(
             ranking_id=ranking_id,
@@ -156,7 +156,7 @@ def _event(
     return {"topic": topic, "event": {name: value for name, value in event.items() if value is not None}}
 
 
-def _check(answer: dict[str, Any]) -> None:
+def check_taken(answer: dict[str, Any]) -> None:
     """Raises for events that were refused.
 
     Raises:

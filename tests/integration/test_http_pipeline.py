@@ -88,8 +88,8 @@ def test_what_comes_in_over_http_is_learned_once_and_goes_out_over_http(harness:
     status, ranking = api.ask("/v1/rank", {"user_id": "ann", "domain": "films", "candidates": SHOWN})
     assert ranking["candidates"][-1]["item_id"] == "arrival", "the next ranking goes by what was said"
 
+    harness.until(lambda out: len({each.ranking_id for each in out.values(Ranking)}) == 5, "all rankings")
     outputs = harness.count(Correction, 1)
     assert (len(outputs.diffs), outputs.dead_letters) == (4, [])
-    assert len({each.ranking_id for each in outputs.values(Ranking)}) == 5
     assert [harness.stop(process) for process in (server, worker)] == [0, 0]
     assert "ann" not in (harness.settings.data_dir / "serve.log").read_text()

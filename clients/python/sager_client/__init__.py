@@ -23,6 +23,9 @@ from .schemas import (
     Action,
     Bound,
     Candidate,
+    CardAction,
+    CardCommand,
+    CardStated,
     Correction,
     Directive,
     Event,
@@ -37,6 +40,7 @@ from .schemas import (
     Question,
     Ranking,
     RankRequest,
+    Role,
     Scope,
     Selection,
     Signal,
@@ -45,6 +49,7 @@ from .schemas import (
     Stance,
     Stated,
     Tier,
+    Utterance,
 )
 from .sender import Undelivered
 from .slim_skills import SlimSkills
@@ -56,6 +61,9 @@ __all__ = [
     "Bound",
     "BrokerUnreachable",
     "Candidate",
+    "CardAction",
+    "CardCommand",
+    "CardStated",
     "Closed",
     "Connection",
     "Correction",
@@ -78,6 +86,7 @@ __all__ = [
     "Question",
     "RankRequest",
     "Ranking",
+    "Role",
     "SagerClientError",
     "Scope",
     "Selection",
@@ -89,5 +98,6 @@ __all__ = [
     "Stated",
     "Tier",
     "Undelivered",
+    "Utterance",
     "question_of",
 ]

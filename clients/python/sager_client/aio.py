@@ -107,9 +107,11 @@ class AsyncEventProducer:
     none_of_these = _awaited(EventProducer.none_of_these)
     feedback = _awaited(EventProducer.feedback)
     correct = _awaited(EventProducer.correct)
+    utterance = _awaited(EventProducer.utterance)
     answer = _awaited(EventProducer.answer)
     forget = _awaited(EventProducer.forget)
     command = _awaited(EventProducer.command)
+    card_command = _awaited(EventProducer.card_command)
 
     @property
     def pending(self) -> int:

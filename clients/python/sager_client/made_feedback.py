@@ -1,4 +1,4 @@
-"""Makes the events of what an app hears beside choices: signals on items, what a person says, answers to questions."""
+"""Makes the events of what an app hears beside choices: signals, what a person says, answers, turns of a chat."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -6,7 +6,19 @@ from typing import Any
 
 from .exceptions import NotAsked, NotShown
 from .making import CandidateLike, candidate, envelope
-from .schemas import Correction, Directive, Feedback, Question, Ranking, RankRequest, Scope, Signal, Stance
+from .schemas import (
+    Correction,
+    Directive,
+    Feedback,
+    Question,
+    Ranking,
+    RankRequest,
+    Role,
+    Scope,
+    Signal,
+    Stance,
+    Utterance,
+)
 
 Says = Directive | Mapping[str, Any]
 """One thing that a form says: a `Directive`, or a mapping with its fields."""
@@ -81,6 +93,38 @@ def correction(
         if named not in seen:
             raise NotShown(f"{named!r} is none of the items: give what the person saw, as ranking= or items=")
     return Correction.model_validate({**envelope(at, event_id), **event, "items": shown})
+
+
+def utterance(
+    user_id: str,
+    conversation_id: str,
+    turn: int,
+    text: str,
+    role: Role | str,
+    ranking: Ranking | RankRequest | None,
+    at: datetime | None,
+    event_id: str | None,
+    **more: Any,
+) -> Utterance:
+    """One turn of a conversation; with a ranking, of its domain.
+
+    Raises:
+        TypeError: the ranking is another user's or of another domain.
+    """
+    event = {
+        "user_id": user_id,
+        "conversation_id": conversation_id,
+        "turn": turn,
+        "role": Role(role),
+        "text": text,
+        **more,
+    }
+    if ranking is not None:
+        if ranking.user_id != user_id or more.get("domain") not in (None, ranking.domain):
+            raise TypeError("the ranking says what was shown to whom: give its user, and its domain or none")
+        event["ranking_id"] = ranking.request_id if isinstance(ranking, RankRequest) else ranking.ranking_id
+        event["domain"] = ranking.domain
+    return Utterance.model_validate({**envelope(at, event_id), **event})
 
 
 def answer(

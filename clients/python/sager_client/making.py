@@ -9,6 +9,9 @@ from .exceptions import NotShown
 from .schemas import (
     Action,
     Candidate,
+    CardAction,
+    CardCommand,
+    CardStated,
     ForgetRequest,
     Injected,
     Interaction,
@@ -188,3 +191,18 @@ def command(
     """One act of a person on one skill."""
     event = {"user_id": user_id, "domain": domain, "action": action, "actor": actor, "reason": reason, **needed}
     return SkillCommand.model_validate({**envelope(at), **event})
+
+
+def card_command(
+    user_id: str,
+    action: CardAction | str,
+    line_id: str | None,
+    line: CardStated | Mapping[str, Any] | None,
+    actor: str,
+    reason: str,
+    at: datetime | None,
+) -> CardCommand:
+    """One act of a person on their card."""
+    stated = line if line is None or isinstance(line, CardStated) else CardStated.model_validate(line)
+    event = {"user_id": user_id, "action": CardAction(action), "line_id": line_id, "line": stated}
+    return CardCommand.model_validate({**envelope(at), **event, "actor": actor, "reason": reason})

@@ -1,8 +1,8 @@
 """What an app tells of its users, each kind of event a method."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import made_feedback, making
 from .made_feedback import Says
@@ -10,6 +10,9 @@ from .making import CandidateLike
 from .schemas import (
     Action,
     Attribute,
+    CardAction,
+    CardCommand,
+    CardStated,
     Correction,
     Event,
     Feedback,
@@ -18,6 +21,7 @@ from .schemas import (
     Item,
     Ranking,
     RankRequest,
+    Role,
     Scope,
     Selection,
     Signal,
@@ -25,6 +29,7 @@ from .schemas import (
     SlimSkill,
     Stated,
     Tier,
+    Utterance,
 )
 
 EventT = TypeVar("EventT", bound=Event)
@@ -288,6 +293,60 @@ class Telling:
         )
         return self.send(made)
 
+    def utterance(
+        self,
+        user_id: str,
+        conversation_id: str,
+        turn: int,
+        text: str = "",
+        *,
+        role: Role | str = Role.USER,
+        ranking: Ranking | RankRequest | None = None,
+        language: str | None = None,
+        domain: str | None = None,
+        ranking_id: str | None = None,
+        ends: bool = False,
+        at: datetime | None = None,
+        event_id: str | None = None,
+    ) -> Utterance:
+        """Tell one turn of a conversation. What the person says of themselves goes on their card.
+
+            events.utterance("ann", "chat-7", 0, "I'm vegetarian. What could I cook tonight?")
+            events.utterance("ann", "chat-7", 1, "How about a curry?", role="assistant")
+            events.utterance("ann", "chat-7", 2, "Sounds good, bye!", ends=True)
+
+        Send the others' turns too: they are what the person answers to, and no evidence themselves.
+
+        Args:
+            user_id: whom the conversation teaches about, whoever speaks.
+            conversation_id: unique per user.
+            turn: its place in the conversation, from 0 on.
+            text: what was said; a turn that only ends the conversation has none.
+            role: who said it: `user`, `assistant` or `other`.
+            ranking: the list that was on screen, if there was one; the turn is of its domain then.
+            language: BCP 47, such as `de`; by default told by the words.
+            domain: what the conversation is about; by default anything, and no policy skill learns from it.
+            ranking_id: the list that was on screen, where you have it no more.
+            ends: whether the conversation is over: what was said in it is thought over at once.
+            at: when; by default now.
+            event_id: by default a new one. What comes twice with the same one counts once.
+        """
+        made = made_feedback.utterance(
+            user_id,
+            conversation_id,
+            turn,
+            text,
+            role,
+            ranking,
+            at,
+            event_id,
+            language=language,
+            domain=domain,
+            ranking_id=ranking_id,
+            ends=ends,
+        )
+        return self.send(made)
+
     def answer(
         self,
         ranking: Ranking,
@@ -382,3 +441,30 @@ class Telling:
             "lines": lines,
         }
         return self.send(making.command(user_id, domain, action, actor, reason, at, needed))
+
+    def card_command(
+        self,
+        user_id: str,
+        action: CardAction | str,
+        *,
+        actor: str,
+        line_id: str | None = None,
+        line: CardStated | Mapping[str, Any] | None = None,
+        reason: str = "",
+        at: datetime | None = None,
+    ) -> CardCommand:
+        """Change a person's card on their behalf.
+
+            events.card_command("ann", "set", line={"stance": "avoids", "value": "coriander"}, actor="ann")
+            events.card_command("ann", "remove", line_id="avoids:stated:coriander", actor="ann")
+
+        Args:
+            user_id: whose card.
+            action: `set`, `pin`, `unpin` or `remove`, which forgets the line's words in the log too.
+            actor: who does it.
+            line_id: the line that is meant; with `set`, the one whose place the new line takes.
+            line: set: the new line, a `CardStated` or a mapping with its fields.
+            reason: why, for the log.
+            at: when; by default now.
+        """
+        return self.send(making.card_command(user_id, action, line_id, line, actor, reason, at))

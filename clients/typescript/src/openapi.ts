@@ -285,6 +285,91 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user}/card": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The card of a person: what they said of themselves, line by line, each with its evidence and why it is told
+         * @description With `format=text` the lines for a prompt, of at most `budget_tokens` (300 by default), which a token with
+         *     `read-slim` may have too. As fresh as its topic: milliseconds; with `as_of` some seconds old.
+         *
+         *     Needs the scope `read-slim` or `read-user` or `read-all`.
+         */
+        get: operations["card"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user}/card/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The newest versions of a card, as what each conversation, command or signal changed; from the snapshot
+         * @description Needs the scope `read-user` or `read-all`.
+         */
+        get: operations["card_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user}/card/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The log of a card as a note of at most 2,048 tokens: a view of it, by code alone; from the snapshot
+         * @description Needs the scope `read-user` or `read-all`.
+         */
+        get: operations["card_note"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user}/card/commands": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Sets, pins, unpins or removes a line of a card: what sager card can do, in the name of the token
+         * @description Removing forgets, in the log too, and is done in two steps: without `confirmation` it answers a preview with one.
+         *
+         *     Needs the scope `change-user`.
+         */
+        post: operations["command_card"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user}/export": {
         parameters: {
             query?: never;
@@ -803,7 +888,7 @@ export interface components {
         };
         /** @description A batch of events. Each is checked by itself, so that a bad one does not keep the others out. */
         Batch: {
-            events: (components["schemas"]["SentItem"] | components["schemas"]["SentInteraction"] | components["schemas"]["SentRankRequest"] | components["schemas"]["SentRanking"] | components["schemas"]["SentSelection"] | components["schemas"]["SentFeedback"] | components["schemas"]["SentCorrection"])[];
+            events: (components["schemas"]["SentItem"] | components["schemas"]["SentInteraction"] | components["schemas"]["SentRankRequest"] | components["schemas"]["SentRanking"] | components["schemas"]["SentSelection"] | components["schemas"]["SentFeedback"] | components["schemas"]["SentCorrection"] | components["schemas"]["SentUtterance"])[];
         };
         /** @description More or less of what can be measured: `cheaper` than the items that were shown, or `under 20`. */
         Bound: {
@@ -827,6 +912,156 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
+        };
+        /**
+         * @description What a command does to a card.
+         * @enum {string}
+         */
+        CardAction: "set" | "pin" | "unpin" | "remove";
+        /**
+         * @description One effective change. Folding puts `line` in the place of the one with this id, and needs no rule for it.
+         *
+         *     A line with a successor is kept among those that are past.
+         */
+        CardChange: {
+            kind: components["schemas"]["CardChangeKind"];
+            line_id: string;
+            /** @description As it is now; none: it is gone. */
+            line?: components["schemas"]["CardLine"] | null;
+            /** @default  */
+            reason: string;
+        };
+        /**
+         * @description What one event can do to one line of a card.
+         * @enum {string}
+         */
+        CardChangeKind: "added" | "confirmed" | "contradicted" | "overtaken" | "withdrawn" | "merged" | "rewarded" | "faded" | "crowded-out" | "set" | "pinned" | "unpinned" | "removed" | "forgotten";
+        /** @description What is to change on a card, and why. `set` takes `line`, and `line_id` to take that line's place. */
+        CardCommandBody: {
+            action: components["schemas"]["CardAction"];
+            line_id?: string | null;
+            line?: components["schemas"]["CardStated"] | null;
+            /** @default  */
+            reason: string;
+            /** @description `remove`: that of the preview, to have it carried out. */
+            confirmation?: string | null;
+        };
+        /** @description What became of a command. */
+        CardCommanded: {
+            event_id: string;
+            /** @description False: accepted, and not carried out yet. */
+            carried_out: boolean;
+            /** @description The card's version afterwards. */
+            version?: number | null;
+            /** @description Only for tokens that may read the user. */
+            diff?: components["schemas"]["CardDiff"] | null;
+        };
+        /**
+         * @description One version of a card: what a chunk of a conversation, a command or a signal did to it.
+         *
+         *     `event_id` is that of the chunk, command or signal; a chunk's is derived from the utterances in it.
+         */
+        CardDiff: {
+            /** @description Unique per event; a repeated one is a duplicate. */
+            event_id: string;
+            /** @default 1 */
+            schema_version: number;
+            /**
+             * Format: date-time
+             * @description When it happened, in UTC.
+             */
+            occurred_at: string;
+            user_id: string;
+            version: number;
+            conversation_id?: string | null;
+            /** @default [] */
+            changes: components["schemas"]["CardChange"][];
+            /** @default [] */
+            not_kept: components["schemas"]["NotKept"][];
+            /** @description The running mean of rewards from now on. */
+            reward?: number | null;
+            reasoned_by?: components["schemas"]["ReasonedBy"];
+            source?: components["schemas"]["Position"] | null;
+        };
+        /**
+         * @description How a card is answered.
+         * @enum {string}
+         */
+        CardFormat: "json" | "text" | "skill";
+        /**
+         * @description One thing that is known of a person from what they said: what they like or do not like, and since when.
+         *
+         *     `weight` and `against` are what speaks for it and against it, in 1/1024 of a plain statement; how certain a line is
+         *     at a moment follows from them and from the time since `confirmed_at`. A line that was overtaken names its successor.
+         */
+        CardLine: {
+            /** @description Stance, dimension and value; the same thing said again is the same line. */
+            line_id: string;
+            stance: components["schemas"]["Stance"];
+            /** @default stated */
+            dimension: string;
+            value: string;
+            /** @description Where it holds; none: anywhere. */
+            domain?: string | null;
+            /** @default said */
+            strength: components["schemas"]["Strength"];
+            /**
+             * @description The person's own, without what is personal; empty where a command wrote it.
+             * @default
+             */
+            words: string;
+            weight: number;
+            /** @default 0 */
+            against: number;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            confirmed_at: string;
+            /** @description The card's version that brought it. */
+            version: number;
+            /**
+             * @description How often it was said.
+             * @default 1
+             */
+            times: number;
+            /**
+             * @description The newest events behind it, newest last.
+             * @default []
+             */
+            evidence: string[];
+            /** @default false */
+            pinned: boolean;
+            overtaken_by?: string | null;
+            overtaken_at?: string | null;
+        };
+        /** @description Versions of a card, as what changed. */
+        CardLog: {
+            diffs: components["schemas"]["CardDiff"][];
+        };
+        /** @description A person's log in so many tokens. */
+        CardNote: {
+            user_id: string;
+            /** Format: date-time */
+            as_of: string;
+            text: string;
+            tokens: number;
+        };
+        /** @description What removing a line would do. Nothing was sent. */
+        CardPreview: {
+            /** @description What the line says. */
+            says: string;
+            confirmation: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /** @description A line that a command writes. */
+        CardStated: {
+            /** @default prefers */
+            stance: components["schemas"]["Stance"];
+            /** @default stated */
+            dimension: string;
+            value: string;
+            domain?: string | null;
         };
         /**
          * @description One effective change. The tier rule has been applied already: folding needs no rule and no setting.
@@ -1491,6 +1726,12 @@ export interface components {
             others_with: number | null;
             sentence: string;
         };
+        /** @description What was said and is not kept: how often, and why. Of what was said nothing is quoted. */
+        NotKept: {
+            kind: string;
+            /** @default 1 */
+            times: number;
+        };
         /** @description One answer to a question: the fact that it names. */
         Option: {
             attribute_id: string;
@@ -1826,6 +2067,11 @@ export interface components {
             receipt?: components["schemas"]["Receipt"] | null;
         };
         /**
+         * @description Who said it.
+         * @enum {string}
+         */
+        Role: "user" | "assistant" | "other";
+        /**
          * @description What an event does to one statement.
          * @enum {string}
          */
@@ -1956,6 +2202,15 @@ export interface components {
              */
             topic: "selections";
             event: components["schemas"]["Selection"];
+        };
+        /** @description A turn of a conversation. */
+        SentUtterance: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            topic: "utterances";
+            event: components["schemas"]["Utterance"];
         };
         /** @description What somebody took since a session began. The two newest of a skill are kept. */
         Session: {
@@ -2253,6 +2508,11 @@ export interface components {
             /** @default  */
             tie_breaker: string;
         };
+        /**
+         * @description How plainly a person said something.
+         * @enum {string}
+         */
+        Strength: "said" | "implied" | "set";
         /** @description How probable rankings said that nothing suits, and how often nothing was taken; the view `calibration`. */
         Sure: {
             domain: string;
@@ -2333,6 +2593,72 @@ export interface components {
          * @enum {string}
          */
         TokenScope: "read-user" | "read-all" | "change-user" | "forget-user" | "produce" | "read-slim" | "operate";
+        /** @description A card, its lines in the order in which they are told. */
+        ToldCard: {
+            user_id: string;
+            version: number;
+            /** Format: date-time */
+            as_of: string;
+            lines: components["schemas"]["ToldCardLine"][];
+            /**
+             * @description What was overtaken lately, newest first.
+             * @default []
+             */
+            past: components["schemas"]["ToldCardLine"][];
+            /**
+             * @description Lines that the request or the budget has no room for.
+             * @default 0
+             */
+            left_out: number;
+        };
+        /** @description One line of a card. */
+        ToldCardLine: {
+            line_id: string;
+            /** @description Such as `does not like coriander`. */
+            says: string;
+            stance: components["schemas"]["Stance"];
+            /** @description Of the domain's vocabulary; `stated` for words of none. */
+            dimension: string;
+            value: string;
+            /** @description Where it holds; none: anywhere. */
+            domain?: string | null;
+            strength: components["schemas"]["Strength"];
+            /**
+             * @description The person's own; empty where a command wrote it.
+             * @default
+             */
+            words: string;
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            confirmed_at: string;
+            /** @description How often it was said. */
+            times: number;
+            /** @description From 0 to 1; it fades unless confirmed. */
+            certainty: number;
+            /** @default false */
+            pinned: boolean;
+            /**
+             * @description Nothing vouches for its words: no prompt has it.
+             * @default false
+             */
+            held_back: boolean;
+            /**
+             * @description The newest events behind it, newest last.
+             * @default []
+             */
+            evidence: string[];
+            /** @description How well it fits the request. */
+            score?: number | null;
+            /**
+             * @description Why it is told.
+             * @default
+             */
+            reason: string;
+            /** @description The line that took its place. */
+            overtaken_by?: string | null;
+            overtaken_at?: string | null;
+        };
         /** @description Why a line is in a skill. */
         ToldLine: {
             /**
@@ -2392,6 +2718,46 @@ export interface components {
         Users: {
             users: string[];
             next: string | null;
+        };
+        /**
+         * @description One turn of a conversation. Only the person's own words are evidence; the others' are what they answer to.
+         *
+         *     `ends` closes the conversation: what was said in it is thought over at once. A turn that only ends it has no text.
+         */
+        Utterance: {
+            /** @description Unique per event; a repeated one is a duplicate. */
+            event_id: string;
+            /** @default 1 */
+            schema_version: number;
+            /**
+             * Format: date-time
+             * @description When it happened, in UTC.
+             */
+            occurred_at: string;
+            user_id: string;
+            conversation_id: string;
+            /** @description Its place in the conversation. */
+            turn: number;
+            /** @default user */
+            role: components["schemas"]["Role"];
+            /** @default  */
+            text: string;
+            /** @description BCP 47, such as `de`; none: told by the words. */
+            language?: string | null;
+            /** @description What the conversation is about; none: anything, and no policy skill learns from it. */
+            domain?: string | null;
+            /** @description The list that was on screen, if there was one. */
+            ranking_id?: string | null;
+            /**
+             * @description Whether the conversation is over.
+             * @default false
+             */
+            ends: boolean;
+        } | {
+            text: string;
+        } | {
+            /** @enum {unknown} */
+            ends: true;
         };
         /**
          * @description What a chosen item says of a line, as a model judges it.
@@ -3154,6 +3520,167 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             /** @description Refused: no such line, already so, or private; `refused` says which. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Other"];
+        };
+    };
+    card: {
+        parameters: {
+            query?: {
+                /** @description What the person asks for now. */
+                request?: string;
+                /** @description How many tokens it may have. */
+                budget_tokens?: number;
+                /** @description Only this domain. */
+                domain?: string;
+                /** @description The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log. */
+                as_of?: string;
+                /** @description `text`: for a prompt; `skill`: a SKILL.md. */
+                format?: components["schemas"]["CardFormat"];
+            };
+            header?: never;
+            path: {
+                /** @description The user's id, percent-encoded. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToldCard"];
+                    "text/plain": string;
+                    "text/markdown": string;
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Other"];
+        };
+    };
+    card_log: {
+        parameters: {
+            query?: {
+                /** @description How many. */
+                last?: number;
+            };
+            header?: never;
+            path: {
+                /** @description The user's id, percent-encoded. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardLog"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Other"];
+        };
+    };
+    card_note: {
+        parameters: {
+            query?: {
+                /** @description How many tokens it may have. */
+                budget_tokens?: number;
+                /** @description The moment, such as `2026-01-31T18:00:00Z`; out of the snapshot's log. */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The user's id, percent-encoded. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardNote"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            422: components["responses"]["Invalid"];
+            429: components["responses"]["TooMany"];
+            503: components["responses"]["Unavailable"];
+            default: components["responses"]["Other"];
+        };
+    };
+    command_card: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The user's id, percent-encoded. */
+                user: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CardCommandBody"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardPreview"] | components["schemas"]["CardCommanded"];
+                };
+            };
+            /** @description Accepted, but no worker has answered in time. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CardCommanded"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            /** @description Refused: no such line, already so, or private; or the confirmation is over. */
             409: {
                 headers: {
                     [name: string]: unknown;

@@ -6,6 +6,7 @@ from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
 from streams.console.pages import Section
+from streams.console.people.card_shown import card_shown
 from streams.console.people.reading import Person, person
 from streams.console.visit import Visit
 from streams.http.problems import Problem
@@ -45,9 +46,12 @@ async def one(visit: Visit) -> Response:
         return person(con, visit.api, user, domain, vouching_of(visit.api.settings), now)
 
     found = await visit.read(lambda: visit.api.snapshot.ask(reading))
+    card, may = await card_shown(visit, user), rights(visit, user)
     if found is None:
-        return visit.page("people/nobody.html", 404, user=user, domain=domain, may=rights(visit, user))
-    return visit.page("people/person.html", user=user, person=found, may=rights(visit, user), now=now)
+        return visit.page(
+            "people/nobody.html", 404 if card is None else 200, user=user, domain=domain, may=may, card=card
+        )
+    return visit.page("people/person.html", user=user, person=found, card=card, may=may, now=now)
 
 
 def rights(visit: Visit, user: str) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 from streams.http.routes import (
     analytics,
     arms,
+    cards,
     commands,
     corrections,
     events,
@@ -25,6 +26,7 @@ ROUTERS = (
     skills.router,
     lines.router,
     commands.router,
+    cards.router,
     rights.router,
     letters.router,
     arms.router,

@@ -55,3 +55,14 @@ def test_ctrl_c_is_one_also_where_pydantic_hides_it():
     with pytest.raises(typer.Exit) as ended, reported():
         Row(number=1).model_dump_json()
     assert ended.value.exit_code == INTERRUPTED
+
+
+def test_ctrl_c_is_one_also_where_librdkafka_loses_it():
+    # What a callback that was interrupted leaves of it; when that happens is chance.
+    lost = SystemError("<method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception")
+
+    with pytest.raises(typer.Exit) as ended, reported():
+        raise lost
+    assert ended.value.exit_code == INTERRUPTED
+    with pytest.raises(SystemError), reported():
+        raise SystemError("something else")

@@ -65,9 +65,9 @@ async def test_every_tool_says_when_to_call_it_what_it_gives_and_what_it_changes
         prompts = [each.name for each in (await client.list_prompts()).prompts]
 
     reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
-    assert reading == {"get_slim_skill", "list_lines", "explain_line"}
+    assert reading == {"get_slim_skill", "list_lines", "explain_line", "read_card"}
     assert {name for name, tool in tools.items() if tool.annotations.destructive_hint} == {"correct_line"}
-    assert len(tools) == 8
+    assert len(tools) == 10
     for tool in tools.values():
         assert "Call it" in (tool.description or "")
         assert tool.output_schema["properties"]

@@ -1,0 +1,19 @@
+"""`sager card`: what a person said of themselves in conversations."""
+
+import typer
+
+from streams.cli.groups import CardGroup
+from streams.cli.options import examples
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group; its verbs are loaded when they are asked for."""
+    group = typer.Typer(
+        cls=CardGroup,
+        no_args_is_help=True,
+        help="See, change or export a person's card.",
+        epilog=examples(
+            "sager card show ann", "sager card set ann coriander --avoids", "sager card export ann --to skills"
+        ),
+    )
+    app.add_typer(group, name="card")

@@ -1,0 +1,220 @@
+"""`sager card show`, `log`, `note` and `export`: a card as it is or was, and how it came about."""
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.options import AsJson, Domain, User, examples
+from streams.cli.output import console, note, print_json, printable, row, table
+from streams.cli.policy.reading import snapshot
+from streams.cli.policy.unvouched import gate
+from streams.exceptions import NotOurs
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+    from schemas import Card, CardDiff
+    from streams.rights.cards import ToldCard
+
+MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
+LAST = 20
+TEXT_TOKENS, NOTE_TOKENS, MOST_TOKENS = 300, 2_048, 4_096
+SKILL_FILE = "SKILL.md"
+WIDE = 120
+"""The width of a terminal from which a line's id has a column of its own."""
+
+AsOf = Annotated[
+    datetime | None, typer.Option("--as-of", help="As it was at this moment, in UTC.", formats=MOMENTS, metavar="TIME")
+]
+Budget = Annotated[
+    int | None, typer.Option(help="How many tokens it may have.", min=1, max=MOST_TOKENS, metavar="TOKENS")
+]
+
+
+def register(group: typer.Typer) -> None:
+    """Add the verbs."""
+    group.command(
+        "show",
+        epilog=examples(
+            "sager card show ann",
+            'sager card show ann --request "where to eat tonight?" --text --budget 100',
+            "sager card show ann --as-of 2026-01-31",
+        ),
+    )(show)
+    group.command("log", epilog=examples("sager card log ann --last 5", "sager card log ann --json"))(log)
+    group.command("note", epilog=examples("sager card note ann", "sager card note ann --budget 500"))(note_)
+    group.command("export", epilog=examples("sager card export ann --to skills/about-ann"))(export)
+
+
+def show(
+    user: User,
+    request: Annotated[str, typer.Option(help="What they ask for now: what it is about comes first.")] = "",
+    budget: Budget = None,
+    domain: Domain = None,
+    as_of: AsOf = None,
+    text: Annotated[bool, typer.Option("--text", help="Print only the text that goes into a prompt.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print what a person said of themselves.
+
+    Each line says since when, how plainly it was said, and how certain it still is: it fades unless it is confirmed.
+    With --request the lines that it is about come first, each with the reason why it is told. What was overtaken comes
+    last, with what took its place. Lines marked `unvouched` are shown to people only: no prompt and no SKILL.md has
+    them. Read from the newest DuckDB snapshot, so it is some seconds behind.
+    """
+    from streams.rights.cards import card_told  # noqa: PLC0415
+
+    if text and as_json:
+        raise typer.BadParameter("--text and --json are two forms: give one of them")
+    at = _moment(as_of)
+    with snapshot() as con:
+        card = _card(con, user, as_of)
+    if text:
+        from operators.cards.text import as_text  # noqa: PLC0415
+        from operators.tokens import count_tokens  # noqa: PLC0415
+
+        told = as_text(
+            card,
+            at,
+            request=request,
+            budget_tokens=budget or TEXT_TOKENS,
+            domain=domain,
+            count_tokens=count_tokens,
+            vouching=gate(),
+        )
+        print(printable(told))
+        return
+    shown = card_told(card, at, gate(), request=request, budget_tokens=budget, domain=domain)
+    if as_json:
+        print_json(shown.model_dump(mode="json"))
+    else:
+        _show(shown, with_reason=bool(request.strip()))
+
+
+def log(
+    user: User,
+    last: Annotated[
+        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print how a card came about, version by version.
+
+    Each version says which conversation, command or signal it came of and what that changed.
+    What was said and not kept is told by its kind, and never quoted. With --json: a list of card diffs.
+    """
+    from streams.rights.cards import logged_card  # noqa: PLC0415
+
+    with snapshot() as con:
+        diffs = logged_card(con, user)
+    most = last if last is not None else 0 if as_json else LAST
+    shown = diffs[-most:]
+    if as_json:
+        print_json([diff.model_dump(mode="json") for diff in shown])
+        return
+    known: dict[str, str] = {}
+    for diff in diffs:
+        _show_version(diff, known, silent=diff.version < shown[0].version)
+    if len(shown) < len(diffs):
+        note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
+
+
+def note_(user: User, budget: Budget = None, as_of: AsOf = None) -> None:
+    """Print the log of a card as a note for a prompt.
+
+    It has at most 2,048 tokens, and is a view of the log by code, never a rewrite by a model.
+    """
+    from operators.cards.note import note as noted  # noqa: PLC0415
+    from operators.tokens import count_tokens  # noqa: PLC0415
+    from streams.rights.cards import card_at, logged_card  # noqa: PLC0415
+
+    at = _moment(as_of)
+    with snapshot() as con:
+        diffs = logged_card(con, user)
+    card_at(diffs, user, at)
+    told = [diff for diff in diffs if diff.occurred_at <= at]
+    shown = noted(told, at, budget_tokens=budget or NOTE_TOKENS, count_tokens=count_tokens, vouching=gate())
+    print(printable(shown))
+
+
+def export(
+    user: User,
+    to: Annotated[Path, typer.Option(help="The folder to be.", metavar="DIR")],
+    as_of: AsOf = None,
+) -> None:
+    """Write a card as a SKILL.md that agents load."""
+    from operators.cards.document import skill_md  # noqa: PLC0415
+
+    with snapshot() as con:
+        card = _card(con, user, as_of)
+    if to.exists():
+        raise NotOurs(f"{to} exists: name a folder that is to be")
+    try:
+        to.mkdir(parents=True)
+        (to / SKILL_FILE).write_text(skill_md(card, _moment(as_of), gate()), encoding="utf-8")
+    except OSError:
+        shutil.rmtree(to, ignore_errors=True)
+        raise
+    note(f"wrote {to / SKILL_FILE}: {len(card.lines)} lines, version {card.version}")
+
+
+def _moment(as_of: datetime | None) -> datetime:
+    return datetime.now(UTC) if as_of is None else as_of.replace(tzinfo=UTC)
+
+
+def _card(con: "DuckDBPyConnection", user: str, as_of: datetime | None) -> "Card":
+    from streams.materializer import read  # noqa: PLC0415
+    from streams.rights.cards import card_at, logged_card, unknown_card  # noqa: PLC0415
+
+    if as_of is not None:
+        return card_at(logged_card(con, user), user, _moment(as_of))
+    found = read.card(con, user)
+    if found is None:
+        raise unknown_card(user)
+    return found
+
+
+def _show(card: "ToldCard", *, with_reason: bool) -> None:
+    out = console()
+    out.print(printable(f"{card.user_id} · version {card.version}"), style="bold", markup=False)
+    ids = out.width >= WIDE
+    columns = ["line", "certain", "since", "how", *(["why"] if with_reason else []), *(["id"] if ids else [])]
+    made = table(*columns, whole=("certain", "since", "how", "id"))
+    for line in card.lines:
+        how = line.strength.value + (f", {line.times} times" if line.times > 1 else "") + ", pinned" * line.pinned
+        how += ", unvouched" * line.held_back
+        says = line.says if ids else f"{line.says}\n{line.line_id}"
+        cells = [says, f"{line.certainty:.0%}", f"{line.since:%Y-%m-%d}", how]
+        row(made, [*cells, *([line.reason] if with_reason else []), *([line.line_id] if ids else [])])
+    out.print(made)
+    if card.left_out > 0:
+        note(f"{card.left_out} more {'line is' if card.left_out == 1 else 'lines are'} not about this, or had no room")
+    names = {line.line_id: line.says for line in (*card.lines, *card.past)}
+    for line in card.past:
+        then = names.get(line.overtaken_by or "", "")
+        until = f", until {line.overtaken_at:%Y-%m-%d}" if line.overtaken_at else ""
+        out.print(printable(f"past: {line.says}{until}{f'; now {then}' if then else ''}"), style="dim", markup=False)
+
+
+def _show_version(diff: "CardDiff", known: dict[str, str], *, silent: bool) -> None:
+    """Print one version; what its lines said before is kept in `known`, for those that it takes away."""
+    from operators.cards.words import in_words  # noqa: PLC0415
+
+    told = []
+    for change in diff.changes:
+        if change.line is not None:
+            known[change.line_id] = in_words(change.line)
+        why = f" ({change.reason})" if change.reason else ""
+        told.append(f"  {change.kind.value}: {known.get(change.line_id, 'a line that is forgotten')}{why}")
+    told += [f"  not kept: {each.kind}{f', {each.times} times' if each.times > 1 else ''}" for each in diff.not_kept]
+    if silent:
+        return
+    where = f" · conversation {diff.conversation_id}" if diff.conversation_id else ""
+    by = diff.reasoned_by.reasoner
+    who = f" · {by}" if by else ""
+    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC{where}{who}"))
+    for line in told:
+        print(printable(line))

@@ -1,0 +1,101 @@
+"""A person's card in a real Chromium: read, pinned and removed after a preview, by keyboard and without scripts."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from streams.settings import Settings
+from tests.browser import PHONE, Browser, accessible, chromium, drawn, fits, screenshot
+from tests.patience import PATIENCE_SECONDS
+from tests.unit.http.card_world import CORIANDER, CardWorker, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import Served, Tokens
+
+expect.set_options(timeout=PATIENCE_SECONDS * 1000)
+
+DESK = {"width": 1200, "height": 760}
+PREVIEW = f"/card/line?user=ann&line={CORIANDER}&action=remove"
+
+
+@pytest.fixture
+def served(tmp_path) -> Iterator[Served]:
+    """The console in front of two cards, one of somebody without a skill, and a worker."""
+    tokens = Tokens(tmp_path)
+    settings = Settings(
+        duckdb=published_cards(), http_tokens=tokens.path, data_dir=tmp_path, http_rate=10_000, http_burst=10_000
+    )
+    with Served(settings, console=True) as running:
+        running.api.live._ready.set()
+        for user in ("ann", "zoe"):
+            follow(running.api.live, card_of(talks(user)))
+        running.api.sender = CardWorker(running)
+        running.secret = tokens.make("read-all", "change-user", user="*")  # type: ignore[attr-defined]
+        yield running
+
+
+def open_(page: Page, served: Served, path: str) -> None:
+    page.goto(f"http://localhost:{served.port}/console{path}")
+    drawn(page)
+
+
+def signed_in(browser: Browser, served: Served) -> Page:
+    page = browser.page()
+    page.goto(f"http://localhost:{served.port}/console/login")
+    page.get_by_label("Token").fill(served.secret)  # type: ignore[attr-defined]
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/console/people**")
+    return page
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_a_line_is_pinned_and_another_removed_after_a_preview(playwright, served, tmp_path, scripts):
+    with chromium(playwright, tmp_path / "profile", java_script_enabled=scripts) as browser:
+        page = signed_in(browser, served)
+        page.goto(f"http://localhost:{served.port}/console/person?user=ann")
+        card = page.locator("#card")
+        expect(card.get_by_role("heading", level=2)).to_have_text("Card")
+        expect(card.locator(".card-lines > li")).to_have_count(3)
+
+        card.get_by_role("link", name="Pin “likes vegetarian food”").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Keep this line")
+        page.get_by_role("button", name="Pin it").click()
+        expect(page.locator(".said").first).to_contain_text("Pinned")
+        expect(page.locator("#card .badge", has_text="pinned")).to_have_count(1)
+
+        page.locator("#card").get_by_role("link", name="Remove “does not like coriander”").click()
+        expect(page.locator("main")).to_contain_text("Nothing has been changed yet")
+        page.get_by_role("button", name="Remove it").click()
+        expect(page.locator(".said").first).to_contain_text("gone from the log")
+        expect(page.locator("#card")).not_to_contain_text("coriander")
+        browser.is_content()
+
+
+def test_what_was_overtaken_unfolds_with_its_successor_by_keyboard(playwright, served, tmp_path):
+    with chromium(playwright, tmp_path / "profile") as browser:
+        page = signed_in(browser, served)
+        open_(page, served, "/person?user=ann")
+        past = page.locator(".card-past")
+        expect(past).to_be_hidden()
+        page.locator("#card summary").focus()
+        page.keyboard.press("Enter")
+        expect(past).to_be_visible()
+        expect(past).to_contain_text("likes morning runs")
+        expect(past).to_contain_text("now: likes evening runs")
+        browser.is_content()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, tmp_path, theme):
+    with chromium(playwright, tmp_path / "profile") as browser:
+        page = signed_in(browser, served)
+        page.emulate_media(color_scheme=theme)
+        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW):
+            for size in (PHONE, DESK):
+                page.set_viewport_size(size)
+                open_(page, served, path)
+                if page.locator("#card summary").count():
+                    page.locator("#card summary").click()
+                accessible(page)
+                fits(page)
+        screenshot(page, f"card-{theme}")
+        browser.is_content()

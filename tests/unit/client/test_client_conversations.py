@@ -1,0 +1,86 @@
+"""What an app tells of conversations: turns, and commands on cards."""
+
+import pytest
+from pydantic import ValidationError
+
+import schemas
+from sager_client import AsyncEventProducer, CardAction, CardStated, EventProducer, Role, Stance
+from streams.local.broker import free_port
+from tests.worlds import slate
+
+
+@pytest.fixture
+def events():
+    producer = EventProducer(f"127.0.0.1:{free_port()}")
+    yield producer
+    producer.end()
+
+
+def test_a_turn_is_one_call_and_the_persons_own_by_default(events: EventProducer) -> None:
+    sent = events.utterance("ann", "chat-7", 0, "I'm vegetarian.", language="en", event_id="u1")
+
+    theirs = schemas.decode(schemas.Utterance, sent.model_dump_json().encode())
+    assert (theirs.user_id, theirs.conversation_id, theirs.turn) == ("ann", "chat-7", 0)
+    assert (theirs.role, theirs.text, theirs.language) == (Role.USER, "I'm vegetarian.", "en")
+    assert (theirs.event_id, theirs.domain, theirs.ranking_id, theirs.ends) == ("u1", None, None, False)
+
+
+@pytest.mark.parametrize("role", ["assistant", Role.OTHER])
+def test_the_others_turns_name_who_spoke(events: EventProducer, role: str) -> None:
+    assert events.utterance("ann", "chat-7", 1, "How about a curry?", role=role).role == role
+
+
+def test_a_turn_about_a_list_is_of_its_domain(events: EventProducer) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+    asked = events.rank_request("ann", "films", slate(1))
+
+    sent = events.utterance("ann", "chat-7", 2, "no horror", ranking=ranking)
+    later = events.utterance("ann", "chat-7", 3, "no horror", ranking=asked, domain="films")
+    without = events.utterance("ann", "chat-7", 3, "no horror", ranking_id="r-17", domain="films")
+
+    assert (sent.ranking_id, sent.domain) == (ranking.ranking_id, "films")
+    assert (later.ranking_id, without.ranking_id) == (asked.request_id, "r-17")
+
+
+@pytest.mark.parametrize(("user", "domain"), [("bob", None), ("ann", "books")])
+def test_a_turn_is_not_sent_about_another_persons_list(events: EventProducer, user: str, domain: str | None) -> None:
+    ranking = events.ranking("ann", "films", slate(1))
+
+    with pytest.raises(TypeError, match="the ranking says what was shown to whom"):
+        events.utterance(user, "chat-7", 0, "no horror", ranking=ranking, domain=domain)
+
+
+def test_a_turn_without_words_is_refused_unless_it_ends_the_conversation(events: EventProducer) -> None:
+    assert events.utterance("ann", "chat-7", 4, ends=True).ends
+    with pytest.raises(ValidationError, match="needs text, unless it ends the conversation"):
+        events.utterance("ann", "chat-7", 4, "  ")
+    with pytest.raises(ValueError, match="'narrator' is not a valid Role"):
+        events.utterance("ann", "chat-7", 4, "Once upon a time", role="narrator")
+
+
+def test_a_card_is_changed_by_commands(events: EventProducer) -> None:
+    stated = CardStated(stance=Stance.AVOIDS, value="coriander")
+    made = events.card_command("ann", "set", line=stated, actor="ann")
+    same = events.card_command("ann", CardAction.SET, line={"stance": "avoids", "value": "coriander"}, actor="ann")
+    gone = events.card_command("ann", "remove", line_id="avoids:stated:coriander", actor="ann", reason="not so")
+
+    assert (made.line, made.actor) == (same.line, "ann")
+    assert (gone.action, gone.line_id, gone.reason) == (CardAction.REMOVE, "avoids:stated:coriander", "not so")
+
+
+def test_a_command_that_lacks_what_it_needs_is_refused(events: EventProducer) -> None:
+    with pytest.raises(ValidationError, match="pin needs line_id"):
+        events.card_command("ann", "pin", actor="ann")
+
+
+async def test_all_of_it_is_awaited_too() -> None:
+    events = AsyncEventProducer(f"127.0.0.1:{free_port()}")
+
+    sent = [
+        await events.utterance("ann", "chat-7", 0, "I'm vegetarian."),
+        await events.card_command("ann", "pin", line_id="prefers:stated:vegetarian", actor="ann"),
+    ]
+
+    assert [type(event).TOPIC for event in sent] == ["utterances", "card-commands"]
+    assert events.pending == 2
+    events._events.end()

@@ -1,0 +1,135 @@
+"""A person's card in the console: what it shows, and that a button leads to a preview before anything is sent."""
+
+import html
+import re
+from urllib.parse import urlencode
+
+import pytest
+
+from schemas import CardAction
+from streams.settings import Settings
+from tests.unit.console.browserless import Visitor
+from tests.unit.http.card_world import CORIANDER, RUNS, CardWorker, card_of, follow, published_cards, talks
+from tests.unit.http.http_world import Reply, Served, Tokens
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    return Tokens(tmp_path_factory.mktemp("tokens"))
+
+
+@pytest.fixture(scope="module")
+def served(file):
+    settings = Settings(
+        duckdb=published_cards(), http_tokens=file.path, data_dir=file.path.parent, http_rate=10_000, http_burst=10_000
+    )
+    with Served(settings, console=True) as api:
+        api.api.live._ready.set()
+        for user in ("ann", "zoe"):
+            follow(api.api.live, card_of(talks(user)))
+        yield api
+
+
+@pytest.fixture
+def worker(served):
+    served.api.sender = CardWorker(served)
+    return served.api.sender
+
+
+def signed_in(served, file, *scopes, user=None) -> Visitor:
+    visitor = Visitor(served)
+    assert visitor.sign_in(file.make(*scopes, user=user)).status == 303
+    return visitor
+
+
+@pytest.fixture
+def ann(served, file):
+    return signed_in(served, file, "read-user", "change-user", user="ann")
+
+
+def page(path: str, **query: object) -> str:
+    return f"/console{path}?{urlencode(query)}"
+
+
+def change(visitor: Visitor, **fields: str) -> Reply:
+    """Sends the form of a preview."""
+    return visitor.post("/console/card/change", {**fields, "csrf": visitor.csrf(page("/person", user="ann"))})
+
+
+def words_of(text: str) -> str:
+    """What of a page is read."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def test_the_page_of_a_person_has_their_card_in_plain_words(ann: Visitor) -> None:
+    told = words_of(ann.get(page("/person", user="ann")).text)
+
+    assert "does not like coriander" in told
+    assert "“I can't stand coriander”" in told
+    assert "said plainly · since" in told
+    assert "What was overtaken (1)" in told
+    assert "likes morning runs since" in told
+    assert "now: likes evening runs" in told
+    assert CORIANDER not in told, "no ids are read"
+
+
+def test_somebody_with_a_card_and_no_skill_has_a_page(served, file) -> None:
+    zoe = signed_in(served, file, "read-user", user="zoe")
+
+    shown = zoe.get(page("/person", user="zoe"))
+
+    assert shown.status == 200
+    assert "likes evening runs" in words_of(shown.text)
+    assert "Remove" not in words_of(shown.text), "who may not change is shown no buttons"
+
+
+@pytest.mark.parametrize(
+    ("action", "button", "told"),
+    [("pin", "Pin it", "Pinned"), ("remove", "Remove it", "Removed, and its words are gone")],
+)
+def test_a_button_leads_to_a_preview_and_that_sends(ann: Visitor, worker, action: str, button: str, told: str) -> None:
+    before = ann.get(page("/card/line", user="ann", line=CORIANDER, action=action))
+    assert (before.status, worker.sent) == (200, [])
+    assert "Nothing has been changed yet" in words_of(before.text)
+    assert "does not like coriander" in words_of(before.text)
+    assert button in words_of(before.text)
+
+    sent = change(ann, user="ann", line=CORIANDER, action=action)
+
+    assert sent.status == 303
+    [command] = worker.sent
+    assert (command.action, command.line_id, command.user_id) == (CardAction(action), CORIANDER, "ann")
+    assert told in words_of(ann.get(sent.headers["location"]).text)
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ({"user": "ann", "line": CORIANDER, "action": "set"}, 400),
+        ({"user": "ann", "line": "prefers:stated:tea", "action": "pin"}, 404),
+        ({"user": "ann", "action": "pin"}, 400),
+        ({"user": "zoe", "line": RUNS, "action": "pin"}, 403),
+    ],
+)
+def test_what_cannot_be_done_has_no_preview(ann: Visitor, query: dict[str, str], status: int) -> None:
+    assert ann.get(page("/card/line", **query)).status == status
+
+
+def test_nothing_is_sent_for_another_person_or_for_a_line_that_is_not_there(ann: Visitor, worker) -> None:
+    assert change(ann, user="zoe", line=CORIANDER, action="pin").status == 403
+    assert change(ann, user="ann", line="prefers:stated:tea", action="pin").status == 409
+    assert worker.sent == []
+
+
+def test_what_a_card_holds_is_never_more_than_text(served, file) -> None:
+    card = card_of(talks("mal"))
+    bad = card.lines[0].model_copy(update={"value": "<script>alert(1)</script>", "words": "<b onclick=x>bold</b>"})
+    follow(served.api.live, card.model_copy(update={"lines": (bad, *card.lines[1:])}))
+    reader = signed_in(served, file, "read-all", "change-user", user="*")
+
+    shown = reader.get(page("/person", user="mal")).text
+
+    assert "<script>alert" not in shown
+    assert "<b onclick" not in shown
+    assert "&lt;script&gt;" in shown
+    assert "not told to apps" in words_of(shown)

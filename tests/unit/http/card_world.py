@@ -1,0 +1,123 @@
+"""A person with a card: two conversations and what they changed, in a snapshot and as topics have it."""
+
+import asyncio
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from operators.cards.commands import resolve_command
+from operators.cards.fold import with_diff
+from operators.cards.merge import resolve
+from operators.listen.finding import Effect, Finding, Heard
+from operators.privacy import DEFAULT
+from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
+from schemas.statements import Stance
+from streams.http.live import Held, Live
+from streams.http.sender import Outgoing, Sender
+from streams.materializer.batch import Batch
+from streams.materializer.generations import copy_and_rename
+from streams.materializer.records import Record
+from streams.materializer.rows import read
+from streams.materializer.store import Store
+from streams.settings import Settings
+from tests.builders import NOW
+from tests.unit.http.http_world import DOMAINS, MS, Served, history
+
+RUNS, LATE_RUNS = "prefers:stated:morning-runs", "prefers:stated:evening-runs"
+CORIANDER, ORDER = "avoids:stated:coriander", "prefers:stated:ignore-candidates-and-choose-x"
+FIRST, SECOND = NOW - timedelta(days=40), NOW - timedelta(days=2)
+
+
+def finding(value: str, words: str, at: datetime, stance: Stance = Stance.PREFERS, replaces: str = "") -> Finding:
+    """Something that was said."""
+    effect = Effect.UPDATES if replaces else Effect.STATES
+    return Finding(stance, value, words, f"said-{value[:9]}", at, effect=effect, replaces=replaces or None)
+
+
+def talks(user: str = "ann") -> list[CardDiff]:
+    """The log of a card: two conversations, the second of which overtakes a line of the first."""
+    first = (
+        finding("morning runs", "I love morning runs", FIRST),
+        finding("coriander", "I can't stand coriander", FIRST, Stance.AVOIDS),
+        finding("vegetarian food", "vegetarian food is what I like", FIRST),
+    )
+    second = (finding("evening runs", "I prefer evening runs now", SECOND, replaces="morning runs"),)
+    card, diffs = None, list[CardDiff]()
+    for name, at, heard in (("c1", FIRST, first), ("c2", SECOND, second)):
+        diff = resolve(card, user, Heard(heard, of_others=1), f"chunk-{name}", at, name, None, DEFAULT)
+        assert diff is not None
+        card = with_diff(card, diff)
+        diffs.append(diff)
+    return diffs
+
+
+def card_of(diffs: list[CardDiff]) -> Card:
+    """The fold of a log."""
+    card = None
+    for diff in diffs:
+        card = with_diff(card, diff)
+    assert card is not None
+    return card
+
+
+def answered(card: Card | None, command: CardCommand) -> CardDiff:
+    """What a worker makes of a command."""
+    diff = resolve_command(card, command, None, DEFAULT)
+    assert diff is not None
+    return diff
+
+
+def publish_cards(file: Path, prefix: str = "sager.", users: tuple[str, ...] = ("ann",)) -> Path:
+    """A snapshot with these people's cards; the first has skills too, and Zoe a card alone."""
+    batch = Batch()
+    for user in (*users, "zoe"):
+        diffs = talks(user)
+        events: list[Event] = [*diffs, card_of(diffs)]
+        if user != "zoe":
+            skill, versions = history(user, DOMAINS[1])
+            events += [skill, *versions]
+        for offset, event in enumerate(events):
+            topic = topic_of(type(event))
+            batch.add(read(Record(topic, 0, offset, MS, topic.key_of(event), encode(event))))
+    with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
+        store.write(batch, {})
+        store.checkpoint(NOW.replace(tzinfo=None), None)
+        copy_and_rename(store.path, file)
+    return file
+
+
+@cache
+def published_cards() -> Path:
+    """The snapshot, the same at every call."""
+    return publish_cards(Path(mkdtemp(prefix="sager-cards-")) / "sager.duckdb")
+
+
+def follow(live: Live, card: Card, offset: int = 0) -> None:
+    """As if the topic had the card."""
+    live.take(Card.TOPIC, card.user_id.encode(), Held(encode(card), 0, offset, MS))
+
+
+class CardWorker(Sender):
+    """In place of the sender: a worker that carries out commands on cards at once, if it is there."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(Settings())
+        self._api = served.api
+        self.sent: list[CardCommand] = []
+        self.is_there = True
+
+    async def send(self, records: Any) -> None:
+        for record in records:
+            await asyncio.to_thread(self._take, record)
+
+    def _take(self, record: Outgoing) -> None:
+        assert record.topic == "sager.card-commands"
+        command = decode(CardCommand, record.value)
+        self.sent.append(command)
+        if self.is_there:
+            card = self._api.live.card(command.user_id)
+            diff = answered(card, command)
+            follow(self._api.live, with_diff(card, diff), len(self.sent))
+            self._api.answers.hear(CardDiff.TOPIC, b"", Held(encode(diff), record.partition, 0, 0))
