@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evaluation.draw import Negatives
+from streams.cli.evaluation.conversations import conversations
 from streams.cli.evaluation.feedback import feedback
 from streams.cli.evaluation.model import model
 from streams.cli.evaluation.online import online
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
             "sager eval stream --data data/ --candidates popular",
             "sager eval online --data data/ --users 60",
             "sager eval feedback --data pahf/ --replies structured",
+            "sager eval conversations --invent people/",
             "sager eval report",
         ),
     )
@@ -79,6 +81,14 @@ def register(app: typer.Typer) -> None:
             "sager eval model --data data/ --arm statinit,counts,counts-and-model --sweeps 0 --json",
         ),
     )(model)
+    group.command(
+        "conversations",
+        short_help="What is learned from conversations, and what is not kept.",
+        epilog=examples(
+            "sager eval conversations --data raw_data/",
+            "sager eval conversations --invent people/ --held-out --json",
+        ),
+    )(conversations)
     group.command("report", epilog=examples("sager eval report", "sager eval report --out report/"))(report)
     app.add_typer(group, name="eval")
 

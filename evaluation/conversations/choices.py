@@ -1,0 +1,131 @@
+"""Multiple choice by card: which of some answers to a request suits the person, without a model.
+
+An answer may claim something of the person ("Since you prefer independent news, ..."). A claim that a line of the card
+says counts for the answer, one that the card does not hold counts against it: it was made up, is somebody else's, or
+was forgotten. The rest of an answer counts by what it has of the lines' words and the other answers have not, against
+it where the line says that the person does not like it. Answers that fit alike are drawn from by a hash of their words.
+"""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from evaluation.conversations.figures import share
+from evaluation.conversations.layout import About, Question, Talk
+from evaluation.conversations.matching import claims_of, content
+from evaluation.conversations.play import Played
+from evaluation.conversations.truth import Truth, Verdict, truths_of
+from schemas.cards import Card, CardLine
+from schemas.statements import Stance
+
+Chooser: TypeAlias = Callable[[Card | None, str, Sequence[str]], Awaitable[int]]
+"""Which answer to a request fits the card, by its place."""
+
+CLAIM: Final = 1.0
+REST: Final = 0.5
+SUPPORT: Final = 0.35
+"""A claim of which the card holds less than this share speaks against its answer."""
+_CLAIM: Final = re.compile(
+    r"\b(?:since|given|as|because|knowing|considering|recognizing|based on|aware of|with|da|weil|nachdem|wegen|bei)\s+"
+    r"(?:that\s+)?(?:you(?:r|.re|.ve)?|du|dein\w*|sie|ihr\w*)\b([^,;:.!?\n]*)",
+    re.IGNORECASE,
+)
+
+
+@dataclass
+class Chosen:
+    """How often the right answer was chosen, by whom the question is about.
+
+    Attributes:
+        asked, right: by group: self, others, forgotten, sensitive.
+        chance: the sum of what a draw would have got right.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    right: Counter[str] = field(default_factory=Counter)
+    chance: dict[str, float] = field(default_factory=dict)
+
+    def add(self, other: "Chosen") -> None:
+        """Count another's too."""
+        self.asked.update(other.asked)
+        self.right.update(other.right)
+        for group, chance in other.chance.items():
+            self.chance[group] = self.chance.get(group, 0.0) + chance
+
+    def shares(self) -> dict[str, dict[str, Any]]:
+        """By group and in all: how many were asked, the share right, and the share that a draw gets right."""
+        told: dict[str, dict[str, Any]] = {}
+        for name, groups in (*((group, (group,)) for group in sorted(self.asked)), ("all", tuple(self.asked))):
+            asked = sum(self.asked[group] for group in groups)
+            told[name] = {
+                "asked": asked,
+                "right": share(sum(self.right[group] for group in groups), asked),
+                "chance": share(sum(self.chance[group] for group in groups), asked),
+            }
+        return told
+
+
+async def by_words(card: Card | None, query: str, answers: Sequence[str]) -> int:
+    """The answer that fits the card best by its words."""
+    del query
+    lines = () if card is None else card.lines
+    return max(range(len(answers)), key=lambda place: (fit(answers, place, lines), _drawn(answers[place])))
+
+
+def fit(answers: Sequence[str], place: int, lines: Sequence[CardLine]) -> float:
+    """How well one of the answers fits the lines of a card; 0 where they tell nothing."""
+    answer = answers[place]
+    others = frozenset[str]().union(*(content(each) for at, each in enumerate(answers) if at != place))
+    claimed = [words for told in _CLAIM.findall(answer) if (words := content(told))]
+    fits = 0.0
+    if claimed:
+        best = max(_support(words, lines) for words in claimed)
+        fits += CLAIM * (best if best >= SUPPORT else best - SUPPORT)
+    rest = content(answer) - others
+    for line in lines:
+        for each in claims_of(line):
+            part = len(each.words & rest) / len(each.words)
+            fits += REST * (part if each.stance is Stance.PREFERS else -part)
+    return fits
+
+
+def _support(words: frozenset[str], lines: Sequence[CardLine]) -> float:
+    """How much of a claim one line says."""
+    told = (each.words for line in lines for each in claims_of(line))
+    return max((len(words & each) / min(len(words), max(2, len(each))) for each in told), default=0.0)
+
+
+def _drawn(answer: str) -> bytes:
+    return hashlib.sha256(b"choice 0:" + answer.encode()).digest()
+
+
+async def chosen_of(played: Played, choose: Chooser = by_words) -> Chosen:
+    """The questions about a person, asked when all is said. What was overtaken is asked about no more."""
+    told, truths = Chosen(), truths_of(played.person)
+    for talk in played.person.talks:
+        if talk.question is None or (group := _group(talk, truths)) is None:
+            continue
+        answers = ordered(talk.question)
+        picked = answers[await choose(played.card, talk.question.query, answers)]
+        told.asked[group] += 1
+        told.right[group] += picked == talk.question.right
+        told.chance[group] = told.chance.get(group, 0.0) + 1 / len(answers)
+    return told
+
+
+def ordered(question: Question) -> tuple[str, ...]:
+    """The answers in an order that tells nothing, the same every time."""
+    return tuple(sorted((question.right, *question.wrong), key=lambda answer: _drawn(f"{question.query}\n{answer}")))
+
+
+def _group(talk: Talk, truths: Sequence[Truth]) -> str | None:
+    if talk.of_others:
+        return "others"
+    if talk.about is About.FORGET:
+        return "forgotten"
+    told = {(truth.preference.casefold()): truth.verdict for truth in truths if truth.verdict is not Verdict.OTHERS}
+    verdict = told.get(talk.preference.casefold())
+    return {Verdict.STANDS: "self", Verdict.SENSITIVE: "sensitive"}.get(verdict) if verdict is not None else None
