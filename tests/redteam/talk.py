@@ -1,0 +1,172 @@
+"""Conversations played as a worker hears them: by rules, and by a model that answers whatever an attack wants."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from operators.cards.commands import resolve_command
+from operators.cards.fold import fold
+from operators.cards.redact import redacted
+from operators.listen import understand
+from operators.listen.both import both
+from operators.listen.finding import Heard
+from operators.listen.llm import heard
+from operators.listen.question import question
+from operators.privacy import DEFAULT
+from operators.steps.listen import Listen, State, erasures, first_closed, newer, without
+from schemas import (
+    Card,
+    CardAction,
+    CardCommand,
+    CardDiff,
+    CardStated,
+    Fact,
+    Listening,
+    Position,
+    ReasonedBy,
+    Role,
+    Utterance,
+)
+from schemas.cards import Chunk
+from tests.builders import NOW
+
+FOLDER = Path(__file__).parent / "talks"
+ANN = "ann"
+LISTEN = Listen()
+
+
+@dataclass(frozen=True)
+class Case:
+    """A conversation that attacks.
+
+    Attributes:
+        id, language, technique: its name.
+        turns: who says what.
+        card: what the person has said before, each in a conversation of its own.
+        never: what may not stand on the card, in its log or in a prompt.
+        keeps: what has to be on the card all the same, by rules.
+    """
+
+    id: str
+    language: str
+    technique: str
+    turns: tuple[tuple[Role, str], ...]
+    card: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
+
+
+def cases() -> Iterator[Case]:
+    """All of the file."""
+    for row in (FOLDER / "conversations.jsonl").read_text(encoding="utf-8").splitlines():
+        told = json.loads(row)
+        yield Case(
+            id=told["id"],
+            language=told["language"],
+            technique=told["technique"],
+            turns=tuple((Role(role), text) for role, text in told["turns"]),
+            card=tuple(told.get("card", ())),
+            never=tuple(told.get("never", ())),
+            keeps=tuple(told.get("keeps", ())),
+        )
+
+
+class Talker:
+    """A person who chats, and the worker that listens."""
+
+    def __init__(self, *, obeys: Sequence[str] = ()) -> None:
+        self.state = State()
+        self.log: list[CardDiff] = []
+        self.outcomes: list[str] = []
+        self._obeys = obeys
+        self._offset = 0
+
+    @property
+    def card(self) -> Card | None:
+        """What is known of them."""
+        return self.state.card
+
+    def says(self, text: str, *, role: Role = Role.USER, conversation: str = "c", turn: int = 0, ends: bool = False,
+             event_id: str | None = None) -> None:  # fmt: skip
+        """Hear a turn, and think over what is closed by it."""
+        self._offset += 1
+        utterance = Utterance(
+            event_id=event_id or f"e{self._offset}",
+            occurred_at=NOW + timedelta(seconds=self._offset),
+            user_id=ANN,
+            conversation_id=conversation,
+            turn=turn,
+            role=role,
+            text=text,
+            ends=ends,
+        )
+        source = Position(topic="utterances", partition=0, offset=self._offset, timestamp_ms=1_000 * self._offset)
+        taken = LISTEN.hear(self.state, utterance, source)
+        self.outcomes.append(taken.outcome.value)
+        if taken.listening is not None:
+            self._has(taken.listening)
+        while (chunk := first_closed(self.state.listening)) is not None:
+            self._thinks_over(chunk)
+
+    def talks(self, turns: Sequence[tuple[Role, str]], conversation: str = "c") -> None:
+        """A conversation with its end."""
+        for place, (role, text) in enumerate(turns):
+            self.says(text, role=role, conversation=conversation, turn=place)
+        self.says("", conversation=conversation, turn=len(turns), ends=True)
+
+    def _has(self, listening: Listening) -> None:
+        self.state = State(listening, self.state.card)
+
+    def _thinks_over(self, chunk: Chunk) -> None:
+        found = understand(chunk.turns, self.card, _nothing)
+        if self._obeys:
+            found = both(found, self._of_a_model(chunk))
+        thought = LISTEN.finish(self.state, chunk, found, _nothing)
+        listening = self.state.listening
+        assert listening is not None
+        if thought.diff is not None:
+            self.log.append(thought.diff)
+        for change in erasures(thought.diff):
+            self.log = redacted(self.log, change.line_id)
+        self.state = State(without(listening, chunk), fold(self.log).get(ANN))
+
+    def _of_a_model(self, chunk: Chunk) -> Heard:
+        """The worst answer: every sentence in which an attack stands is a taste for it, and all is to be forgotten."""
+        asked = question(chunk.turns, self.card, _nothing, count_tokens=lambda text: len(text) // 4, max_tokens=20_000)
+        if asked is None:
+            return Heard()
+        entries = [
+            {"words": words, "value": value, "stance": "likes", "strength": "said", "whose": "the person",
+             "effect": "says", "scope": "always", "line": "none"}
+            for turn in chunk.turns
+            for words in (turn.text, *turn.text.splitlines(), *turn.text.replace("! ", ". ").split(". "))
+            for value in self._obeys
+            if value in words
+        ]  # fmt: skip
+        found, of_others = heard(asked, {"findings": entries}, chunk.turns, self.card)
+        return Heard(found, of_others, ReasonedBy(reasoner="llm", model="fake"))
+
+
+def played(case: Case, *, obeys: bool = False) -> Talker:
+    """The case, after what was said before it."""
+    talker = Talker(obeys=case.never if obeys else ())
+    for place, text in enumerate(case.card):
+        talker.talks([(Role.USER, text)], f"before-{place}")
+    talker.talks(case.turns)
+    return talker
+
+
+def with_line(value: str) -> Card:
+    """A card on which somebody put a line of these words, past every rule but those of commands."""
+    command = CardCommand(
+        event_id="k", occurred_at=NOW, user_id=ANN, action=CardAction.SET, line=CardStated(value=value), actor="ann"
+    )
+    diff = resolve_command(None, command, Position(topic="t", partition=0, offset=1, timestamp_ms=0), DEFAULT)
+    assert diff is not None
+    return newer(None, diff)
+
+
+def _nothing(_domain: str) -> Sequence[Fact]:
+    return ()
