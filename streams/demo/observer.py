@@ -7,12 +7,24 @@ from dataclasses import dataclass, field
 import orjson
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
 
-from schemas import Contrast, DeadLetter, PolicySkill, Profile, RankedBy, Ranking, SkillDiff, SlimSkill, decode
+from schemas import (
+    Card,
+    CardDiff,
+    Contrast,
+    DeadLetter,
+    PolicySkill,
+    Profile,
+    RankedBy,
+    Ranking,
+    SkillDiff,
+    SlimSkill,
+    decode,
+)
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.packed import unpack
 from streams.settings import Settings
 
-WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, DeadLetter)
+WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, CardDiff, Card, DeadLetter)
 STALLED_SECONDS = 45.0
 
 
@@ -31,6 +43,8 @@ class Seen:
     diffs: dict[str, SkillDiff] = field(default_factory=dict)
     skills: dict[tuple[str, str], bytes] = field(default_factory=dict)
     slims: dict[tuple[str, str], SlimSkill] = field(default_factory=dict)
+    card_diffs: dict[tuple[str, int], CardDiff] = field(default_factory=dict)
+    cards: dict[str, Card] = field(default_factory=dict)
     dead_letters: dict[str, DeadLetter] = field(default_factory=dict)
     reasoned: list[SkillDiff | Ranking] = field(default_factory=list)
     """Diffs and our rankings in the order in which they came: each says which reasoner made it."""
@@ -110,6 +124,12 @@ class Observer:
         elif model is SlimSkill:
             slim = decode(SlimSkill, value)
             seen.slims[slim.user_id, slim.domain] = slim
+        elif model is CardDiff:
+            said = decode(CardDiff, value)
+            seen.card_diffs[said.user_id, said.version] = said  # written anew, it takes the place of the first
+        elif model is Card:
+            card = decode(Card, value)
+            seen.cards[card.user_id] = card
         else:
             letter = decode(DeadLetter, value)
             seen.dead_letters[letter.event_id] = letter
