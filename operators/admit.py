@@ -11,6 +11,8 @@ from operators.clocks import is_ahead
 from operators.contrast import contrast_id
 from schemas import (
     Abstention,
+    CardCommand,
+    CardDiff,
     Contrast,
     Correction,
     Feedback,
@@ -22,10 +24,21 @@ from schemas import (
     Selection,
     SkillCommand,
     SkillDiff,
+    Utterance,
     known_as,
 )
 
-SENT_BY_APPS = (Interaction, RankRequest, Ranking, Selection, Feedback, Correction, SkillCommand)
+SENT_BY_APPS = (
+    Interaction,
+    RankRequest,
+    Ranking,
+    Selection,
+    Feedback,
+    Correction,
+    Utterance,
+    SkillCommand,
+    CardCommand,
+)
 """Whose times are bounded. Requests to forget are not refused for any time, and nothing goes by theirs."""
 
 
@@ -73,6 +86,8 @@ def id_of(event: Model) -> str | None:
         case RankRequest():
             return contrast_id(event.user_id, event.request_id)
         case Interaction() | Contrast() | Feedback() | Correction() | SkillCommand() | SkillDiff():
+            return event.event_id
+        case Utterance() | CardCommand() | CardDiff():
             return event.event_id
         case _:
             return None

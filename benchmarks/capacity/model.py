@@ -133,7 +133,7 @@ def needs(size: Size, constants: Constants) -> Needs:
 
 def is_table(topic: Topic) -> bool:
     """Whether workers hold what it says, each its partitions."""
-    return topic.compact and (topic.internal or topic.base in ("skills", "receipts")) and not _is_shared(topic)
+    return topic.compact and (topic.internal or topic.base in ("skills", "cards", "receipts")) and not _is_shared(topic)
 
 
 def _is_shared(topic: Topic) -> bool:
@@ -143,7 +143,7 @@ def _is_shared(topic: Topic) -> bool:
 
 def _is_log(topic: Topic) -> bool:
     """Whether every record is kept for ever: it is compacted, and no key comes twice."""
-    return topic.compact and topic.key is Key.USER_DOMAIN_AND_VERSION
+    return topic.compact and topic.key in (Key.USER_DOMAIN_AND_VERSION, Key.USER_AND_VERSION)
 
 
 def _days(topic: Topic) -> float:

@@ -99,6 +99,33 @@ WORDS = (
         [Query(rate("sager_statements_total", "stance", "change"), "{{stance}} {{change}}")],
     ),
 )
+CONVERSATIONS = (
+    Panel(
+        "Chunks of conversations, by why they were closed",
+        "Each is thought over once, with a model in one call. Mostly `full`: somebody writes more than people do.",
+        PER_SECOND,
+        [Query(rate("sager_chunks_total", "reason", of=OF), "{{reason}}")],
+        stack=True,
+    ),
+    Panel(
+        "Turns that wait",
+        "Until their chunk is closed: by tokens, by silence, by the end. Growing without end: nobody thinks them over.",
+        COUNT,
+        [Query(f"sum(sager_waiting_turns{{{OF}}})", "turns")],
+    ),
+    Panel(
+        "Lines of cards, by what became of them",
+        "`added` and `confirmed` are what conversations are for. Mostly `overtaken`: words are misread.",
+        PER_SECOND,
+        [Query(rate("sager_card_changes_total", "kind", of=OF), "{{kind}}")],
+    ),
+    Panel(
+        "What was said and is not kept, by why",
+        "Private, sensitive, of somebody else. A kind that jumps: has an app begun to send what it should not?",
+        PER_SECOND,
+        [Query(rate("sager_card_not_kept_total", "kind", of=OF), "{{kind}}")],
+    ),
+)
 TASTES = (
     Panel(
         "Tastes that change, by kind",
@@ -123,7 +150,7 @@ FEEDBACK = Dashboard(
     "sager-feedback",
     "sager-streams: Feedback",
     "Signals, lists of which nothing was taken, what people say and whether it is understood, tastes that change.",
-    (("Signals and lists", SIGNALS), ("What people say", WORDS), ("Tastes", TASTES)),
+    (("Signals and lists", SIGNALS), ("What people say", WORDS), ("Conversations", CONVERSATIONS), ("Tastes", TASTES)),
     (
         choice("domain", "domain", "label_values(sager_selection_rank_count, domain)"),
         INSTANCE,

@@ -117,7 +117,12 @@ def _is(error: Exception, module: str, name: str) -> bool:
 
 
 def _is_interruption(error: Exception) -> bool:
-    """Whether it is Ctrl-C: where Rust calls Python, pydantic keeps nothing of an interrupt but its name."""
+    """Whether it is Ctrl-C, of which two libraries that call Python keep less than that.
+
+    pydantic keeps its name, and librdkafka's client, in a callback, nothing at all.
+    """
+    if isinstance(error, SystemError):
+        return "'cimpl." in str(error) and str(error).endswith("without setting an exception")
     return _is(error, "pydantic_core", "PydanticSerializationError") and KeyboardInterrupt.__name__ in str(error)
 
 

@@ -18,7 +18,7 @@ HEADINGS: dict[str, dict[str, str]] = {
         "doctor": "operations.doctor",
         "config": "config",
     },
-    "A person's policy": {"policy": "policy", "slim": "slim", "mcp": "mcp"},
+    "A person's policy": {"policy": "policy", "card": "card", "slim": "slim", "mcp": "mcp"},
     "Data and analysis": {
         "sql": "data.sql",
         "export": "data.export",
@@ -58,6 +58,11 @@ POLICY_HEADINGS: dict[str, dict[str, str]] = {
     )
     | {"say": "policy.say"},
     "Take along, forget": {"export": "policy.portable", "import": "policy.portable", "forget": "policy.forget"},
+}
+CARD_HEADINGS: dict[str, dict[str, str]] = {
+    "See": dict.fromkeys(("show", "log", "note"), "card.show"),
+    "Change": dict.fromkeys(("set", "pin", "unpin", "remove"), "card.change"),
+    "Take along": {"export": "card.show"},
 }
 
 
@@ -115,3 +120,9 @@ class PolicyGroup(HeadedGroup):
     """`sager policy`."""
 
     headings = POLICY_HEADINGS
+
+
+class CardGroup(HeadedGroup):
+    """`sager card`."""
+
+    headings = CARD_HEADINGS

@@ -200,6 +200,7 @@ GROUPS = {
     "sager",
     "sager token",
     "sager policy",
+    "sager card",
     "sager schemas",
     "sager global-skill",
     "sager weights",

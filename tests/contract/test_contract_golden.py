@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from operators.cards.fold import fold as fold_cards
+from operators.cards.identity import line_id
 from operators.chain import is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts
@@ -19,6 +21,9 @@ from operators.tokens import count_tokens
 from schemas import (
     TOPICS,
     BadRecord,
+    Card,
+    CardChangeKind,
+    CardDiff,
     Contrast,
     DeadLetter,
     ItemMemory,
@@ -40,6 +45,8 @@ AFTER = sorted(file.stem for file in (GOLDEN / "after").glob("*.json"))
 """Further examples, of what those of `BASES` have none of: TOPIC or TOPIC.WHAT."""
 AFTERWARDS = ("rated", "none-taken", "corrected", "said")
 """In the order of their versions."""
+CARDS_AFTERWARDS = ("overtaken", "rewarded", "set")
+"""In the order of the card's versions."""
 EXAMPLES = [*BASES, *(f"after/{name}" for name in AFTER)]
 WIRE_CHANGE = """
 The bytes of `{base}` on the wire have changed. Records like {file} are in logs, in compacted topics and in apps that
@@ -157,6 +164,31 @@ class TestStory:
         events = [read(name).event_id for name in ("feedback", "abstentions", "corrections")]
         assert [diff.event_id for diff in log[1:4]] == events
         assert all(is_sealed(diff, before.chain) for before, diff in pairwise(log))
+
+    def test_log_of_a_card_folds_into_the_card_of_then_and_of_after(self) -> None:
+        """Invariant 1: what is lost of a card is made anew from its log, byte for byte."""
+        log: list[CardDiff] = [read("card-diffs"), *(read(f"after/card-diffs.{name}") for name in CARDS_AFTERWARDS)]
+
+        assert encode(fold_cards(log[:1])["ann-17"]) == wire("cards")
+        assert encode(fold_cards(log)["ann-17"]) == wire("after/cards")
+        assert {name for line in decode(Card, wire("cards")).lines for name in line.evidence} == {
+            read("utterances").event_id
+        }
+        assert log[3].event_id == read("card-commands").event_id
+
+    def test_a_card_names_its_lines_by_what_they_say_and_those_that_are_past_by_what_overtook_them(self) -> None:
+        then, after = decode(Card, wire("cards")), decode(Card, wire("after/cards"))
+        ids = [line.line_id for line in (*then.lines, *after.lines, *after.past)]
+        overtaken = next(
+            change.line
+            for change in read("after/card-diffs.overtaken").changes
+            if change.kind is CardChangeKind.OVERTAKEN
+        )
+
+        assert ids == [
+            line_id(line.stance, line.dimension, line.value, line.domain) for line in (*then.lines, *after.lines)
+        ] + [overtaken.line_id]
+        assert overtaken in after.past
 
     def test_log_from_before_counts_folds_as_then_and_goes_on_with_counts(self) -> None:
         """Invariant 1 across the change to counts: what a tier was worth is said in the first diff that counts."""

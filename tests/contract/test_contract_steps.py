@@ -7,6 +7,9 @@ import pytest
 from tests.contract.test_contract_layers import ROOT, imports, name
 
 STEPS = {
+    "operators.cards.commands.resolve_command",
+    "operators.cards.merge.resolve",
+    "operators.cards.rewards.resolve_reward",
     "operators.chain.seal",
     "operators.contrast.on_ranking",
     "operators.contrast.on_selection",

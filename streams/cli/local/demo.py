@@ -51,6 +51,7 @@ def register(app: typer.Typer) -> None:
             "sager demo",
             "sager demo --users 90 --rounds 20",
             "sager demo --data path/to/movielens --users 200 --json",
+            "sager demo --conversation",
             "sager demo --llm",
             "sager demo --llm --data path/to/movielens --users 3 --calls",
         ),
@@ -78,6 +79,9 @@ def demo(
         bool, typer.Option("--llm", help="Let the configured LLM evolve and rank, and tell what each call cost.")
     ] = False,
     calls: Annotated[bool, typer.Option("--calls", help="List every call of an LLM, not only the last ones.")] = False,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="One person chats, and their card grows before your eyes.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as one JSON object.")] = False,
 ) -> None:
     """Stream choices through a local pipeline and show what it learned.
@@ -88,10 +92,13 @@ def demo(
     With --llm choices are judged and candidates are ranked by the endpoint of OPENAI_BASE_URL and SAGER_LLM_MODEL.
     Facets and slim skills are left to rules unless SAGER_FACETS_BY and SAGER_EXTRACT_BY say otherwise. For costs in
     USD set SAGER_LLM_PRICE_PROMPT and SAGER_LLM_PRICE_COMPLETION.
+
+    With --conversation one person chats, by a script: rules understand them, or with --llm the endpoint as well.
     """
     # Imported here: DuckDB, Kafka and rich are slow to import, and `sager --help` needs none of them.
     from rich.console import Console  # noqa: PLC0415
 
+    from streams.cli.local.demo_chat import chat  # noqa: PLC0415
     from streams.demo.observer import Stalled  # noqa: PLC0415
     from streams.demo.report import show, summary  # noqa: PLC0415
     from streams.demo.run import Demo  # noqa: PLC0415
@@ -100,6 +107,16 @@ def demo(
     console = Console(stderr=as_json)
     folder = writable(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     settings = configured(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3)
+    if conversation:
+        if data or users or rounds or calls:
+            raise typer.BadParameter("--conversation has a script of its own: leave --data, --users, --rounds, --calls")
+        if llm:
+            settings = _with_llm(settings)
+            console.print(_endpoint(settings), markup=False, highlight=False)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+        with _Progress(console) as tell:
+            chat(settings, console, tell, as_json=as_json)
+        return
     scenario = _scenario(data, users, rounds, seed, llm=llm)
     if not as_json:
         console.print(f"[bold]sager demo[/]: {scenario.describe()}")

@@ -2,8 +2,8 @@
 
 | what | so that |
 |---|---|
-| skill-diffs | a rebuild from the log gives the same skills |
-| skills, slim-skills, global-skills, weights | the worker's tables and the apps go on where they were |
+| skill-diffs, card-diffs | a rebuild from the log gives the same skills and cards |
+| skills, slim-skills, cards, global-skills, weights | the worker's tables and the apps go on where they were |
 | receipts | what was forgotten stays so |
 | interactions | priors, memories and what items know of their takers are made of them; the worker had them in tables |
 
@@ -18,12 +18,16 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from operators.cards.fold import OutOfOrder as CardOutOfOrder
+from operators.cards.fold import with_diff
 from operators.merge import OutOfOrder, merge
 from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import (
     Candidate,
+    Card,
+    CardDiff,
     GlobalSkill,
     Interaction,
     PolicySkill,
@@ -109,6 +113,8 @@ class _Restorer:
             slim_skills=self._produce(self._slim_skills(forward)),
             interactions=self._produce(self._interactions()),
         )
+        self._produce(self._card_diffs())
+        self._produce(self._cards())
         self._produce(self._global_skills())
         self._produce(self._weights())
         self._produce(self._receipts())
@@ -170,6 +176,39 @@ class _Restorer:
         for skill in forward.values():
             short = slim(skill, count_tokens, self._settings.slim_tokens, vouching=vouching_of(self._settings))
             yield _slim_record(sealed(short, self._settings.chain_key_bytes))
+
+    def _card_diffs(self) -> Iterator[Record]:
+        for user, version, text in self._rows("SELECT user_id, version, document FROM card_diffs ORDER BY ALL"):
+            yield Record(CardDiff.TOPIC, user, compound_key(user, version), text.encode())
+        # As with skills: the card may have come further than its log.
+        query = (
+            "SELECT user_id, document FROM cards c WHERE NOT EXISTS "
+            "(FROM card_diffs d WHERE d.user_id = c.user_id AND d.version = c.version)"
+        )
+        for user, text in self._rows(query):
+            last = decode(Card, text.encode()).last_diff
+            if last is not None:
+                yield Record(CardDiff.TOPIC, user, compound_key(user, last.version), encode(last))
+
+    def _cards(self) -> Iterator[Record]:
+        """Each as it is, or folded up to its last diff where its log came further."""
+        query = (
+            "SELECT who.user_id, d.document, c.document "
+            "FROM (SELECT user_id FROM cards UNION SELECT user_id FROM card_diffs) who "
+            "LEFT JOIN cards c USING (user_id) "
+            "LEFT JOIN card_diffs d ON d.user_id = who.user_id AND d.version > coalesce(c.version, 0) "
+            "ORDER BY who.user_id, d.version"
+        )
+        found: dict[str, Card | None] = {}
+        for user, text, held in self._rows(query):
+            card = found[user] if user in found else decode(Card, held.encode()) if held else None
+            try:
+                found[user] = with_diff(card, decode(CardDiff, text.encode())) if text else card
+            except CardOutOfOrder as error:
+                logger.warning("the log has a gap: %s", error)
+        for user, newest in found.items():
+            if newest is not None:
+                yield Record(Card.TOPIC, user, user.encode(), encode(newest))
 
     def _interactions(self) -> Iterator[Record]:
         """In the order in which they were logged. The catalogue's metadata are the newest, not those of the day."""

@@ -93,7 +93,15 @@ def import_(
     done = portable.take_in(chosen, bundle, user, order, wait, domain=domain, interactions=interactions)
     if as_json:
         diffs = {name: diff and diff.model_dump(mode="json") for name, diff in done.diffs.items()}
-        print_json({"user_id": user, "interactions": done.interactions, "statements": done.statements, "diffs": diffs})
+        print_json(
+            {
+                "user_id": user,
+                "interactions": done.interactions,
+                "statements": done.statements,
+                "lines": done.lines,
+                "diffs": diffs,
+            }
+        )
     else:
         _tell(user, done)
     if wait and None in done.diffs.values():
@@ -115,6 +123,8 @@ def _show(manifest: "Manifest", to: Path) -> None:
 def _tell(user: str, done: "Imported") -> None:
     if done.interactions:
         print(f"{done.interactions:,} interactions sent")
+    if done.lines:
+        print(f"{done.lines:,} {'change' if done.lines == 1 else 'changes'} of the card")
     if done.statements:
         print(f"{done.statements:,} {'statement' if done.statements == 1 else 'statements'} said again")
     for domain, diff in done.diffs.items():

@@ -138,15 +138,15 @@ ROLES: dict[Role, Access] = {
         asks=(f"{APP_ID}-materializer",),
     ),
     Role.ADVOCATE: Access(
-        "`sager policy pin` and the like, and `forget`: sends commands and requests, and reads their results",
-        reads=("skill-diffs", "receipts"),
-        writes=("skill-commands", "corrections", "forget-requests"),
+        "`sager policy`, `sager card` and `forget`: sends commands and requests, and reads their results",
+        reads=("skill-diffs", "card-diffs", "cards", "receipts"),
+        writes=("skill-commands", "card-commands", "corrections", "forget-requests"),
         asks=(unused_group("commands"), unused_group("scan")),
     ),
     Role.SERVE: Access(
         "`sager serve` and `sager console`: what apps and advocates do, for holders of a token; reads skills too",
-        reads=("global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
-        writes=(*FROM_APPS, "skill-commands", "forget-requests"),
+        reads=("card-diffs", "cards", "global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
+        writes=(*FROM_APPS, "skill-commands", "card-commands", "forget-requests"),
         asks=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
     Role.RIGHTS: Access(

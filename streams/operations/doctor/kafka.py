@@ -106,7 +106,7 @@ def _config(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Ite
 
 def _compaction(name: str, wanted: Mapping[str, str], has: Mapping[str, str]) -> Iterator[Finding]:
     """Compacted topics that Kafka deletes from, or compacts too late."""
-    if "delete" in has.get("cleanup.policy", "") and name.endswith("skill-diffs"):
+    if "delete" in has.get("cleanup.policy", "") and name.endswith(("skill-diffs", "card-diffs")):
         todo = "change its cleanup.policy to compact now: it is the log of truth, and Kafka deletes from it"
         yield error("topics", f"{name} has cleanup.policy={has['cleanup.policy']}", todo)
     longest = has.get("max.compaction.lag.ms")
