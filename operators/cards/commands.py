@@ -15,7 +15,7 @@ from schemas.statements import Stance
 
 SET_OTHERWISE: Final = "somebody set another line in its place"
 REMOVED: Final = "somebody removed it"
-BY_COMMAND: Final = "somebody saw to it"
+BY_COMMAND: Final = "by hand"
 """What they give as their reason may tell anything of anybody: it stays in the command."""
 
 

@@ -97,5 +97,5 @@ def _reason(line: CardLine, touched: float, asked: Words, at: datetime) -> str:
         why = "it holds whatever is asked for" if asked else "nothing in particular was asked for"
     sure = "sure" if certainty(line, at) >= _SURE else "not sure"
     how = {Strength.SET: "set", Strength.SAID: "said", Strength.IMPLIED: "implied"}[line.strength]
-    times = "once" if line.times == 1 else f"{line.times} times"
-    return f"{why}; {sure}: {how} {times}, last on {line.confirmed_at.date().isoformat()}"
+    times = "" if line.times == 1 else f" {line.times} times, last"
+    return f"{why}; {sure}: {how}{times} on {line.confirmed_at.date().isoformat()}"

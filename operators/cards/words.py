@@ -2,10 +2,18 @@
 
 from typing import Final
 
-from schemas.cards import FREE, CardLine
+from operators.redact import placeholder
+from schemas import line_of
+from schemas.cards import FREE, Card, CardLine
 from schemas.statements import Stance
 
 MAX_LINE_CHARS: Final = 120
+_WHY_NOT: Final = {
+    "somebody-else": "about somebody else",
+    "forgotten": "was to be forgotten",
+    "unreadable": "no words that a card can hold",
+    "order": "an order to a model",
+}
 
 
 def in_words(line: CardLine) -> str:
@@ -24,3 +32,20 @@ def in_words(line: CardLine) -> str:
     for part in (about, where):
         told += part if len(told) + len(part) <= MAX_LINE_CHARS else ""
     return told[:MAX_LINE_CHARS]
+
+
+def names(card: Card | None) -> dict[str, str]:
+    """What each line of a card says, by its id and by the digest that stands for it in a log that has forgotten it."""
+    if card is None:
+        return {}
+    said = {line.line_id: in_words(line) for line in (*card.past, *card.lines)}
+    return said | {placeholder(line_of(card.user_id, "", name)): says for name, says in said.items()}
+
+
+def why_not(kind: str) -> str:
+    """Why something that was said is not kept.
+
+    >>> why_not("somebody-else"), why_not("id-number")
+    ('about somebody else', 'id number')
+    """
+    return _WHY_NOT.get(kind, kind.replace("-", " "))

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.cards.words import in_words
+from operators.cards.words import in_words, why_not
+from operators.cards.working import FORGOTTEN
 from operators.lint.lesson import Lesson
 from operators.listen import understand
 from operators.listen.finding import Heard
@@ -13,6 +14,7 @@ from operators.privacy import Privacy
 from schemas import Card, CardChangeKind, CardDiff, Fact, Role, Turn, Utterance
 from schemas.statements import Scope
 
+FORGETS = "asks to forget: what is on the card of it goes, from the log too"
 BEFORE = 4
 """How many turns before are read with one: what a person answers to says what they mean."""
 _BECOMES = {
@@ -109,4 +111,7 @@ def _tell(diff: CardDiff, before: Card | None, lesson: Lesson) -> None:
         said = "a line" if line is None else in_words(line)
         lesson.teaches.append(f"{said}: {_BECOMES.get(change.kind, change.kind.value)}")
     for kept_out in diff.not_kept:
-        lesson.warnings.append(f"is not kept: {kept_out.kind}")
+        if kept_out.kind == FORGOTTEN:
+            lesson.teaches.append(FORGETS)
+        else:
+            lesson.warnings.append(f"is not kept: {why_not(kept_out.kind)}")

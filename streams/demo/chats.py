@@ -172,8 +172,9 @@ class Chats:
             diff, card = answer(), seen.cards.get(WHO)
             return diff is not None and card is not None and card.version >= diff.version
 
-        self._observer.wait(is_done, f"card after {chat.name!r}", lambda: self._progress(f"after {chat.name}", 0, 1))
-        self._progress(f"after {chat.name}", 1, 1)
+        stage = f"thinking over {chat.name!r}"
+        self._observer.wait(is_done, f"card after {chat.name!r}", lambda: self._progress(stage, 0, 1))
+        self._progress(stage, 1, 1)
         diff = answer()
         if diff is None:
             raise AssertionError("the wait has ended without what it waited for")

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from operators.cards.commands import resolve_command
+from operators.cards.words import why_not
 from schemas import Card, CardCommand, CardDiff
 from streams.http.api import Api
 from streams.http.problems import Problem, not_valid
@@ -14,7 +15,7 @@ from streams.http.tokens import Token
 from streams.privacy import privacy_of
 
 NOTHING = "nothing is on a card of this person yet"
-CHANGES_NOTHING = "the command would change nothing: there is no such line, it is so already, or it may not be kept"
+CHANGES_NOTHING = "the command would change nothing"
 
 
 async def card_of(api: Api, token: Token, user: str) -> Card | None:
@@ -48,13 +49,19 @@ def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
     """What a command would do to the card as it is now.
 
     Raises:
-        Problem: nothing.
+        Problem: nothing; it says why.
     """
     diff = resolve_command(card, command, None, privacy_of(api.settings))
-    if diff is None or not diff.changes:
-        not_kept = [each.kind for each in diff.not_kept] if diff is not None else []
-        raise Problem(409, CHANGES_NOTHING, refused=[{"why": kind} for kind in not_kept])
-    return diff
+    if diff is not None and diff.changes:
+        return diff
+    not_kept = [each.kind for each in diff.not_kept] if diff is not None else []
+    if not_kept:
+        why = f"{', '.join(why_not(kind) for kind in not_kept)} is not kept"
+    else:
+        lines = () if card is None else (*card.lines, *card.past)
+        known = command.line_id is None or any(line.line_id == command.line_id for line in lines)
+        why = "it is so already" if known else "the card has no such line"
+    raise Problem(409, f"{CHANGES_NOTHING}: {why}", refused=[{"why": kind} for kind in not_kept])
 
 
 async def carry_out(api: Api, token: Token, command: CardCommand) -> CardDiff | None:

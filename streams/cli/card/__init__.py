@@ -13,7 +13,9 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         help="See, change or export a person's card.",
         epilog=examples(
-            "sager card show ann", "sager card set ann coriander --avoids", "sager card export ann --to skills"
+            "sager card show ann",
+            "sager card set ann coriander --avoids",
+            "sager card export ann --to skills/about-ann",
         ),
     )
     app.add_typer(group, name="card")

@@ -28,8 +28,8 @@ def register(group: typer.Typer) -> None:
             'sager card set ann "evening runs" --in-place-of prefers:stated:morning-runs',
         ),
     )(set_)
-    group.command("pin", epilog=examples("sager card pin ann prefers:stated:vegetarian"))(pin)
-    group.command("unpin", epilog=examples("sager card unpin ann prefers:stated:vegetarian"))(unpin)
+    group.command("pin", epilog=examples("sager card pin ann prefers:stated:vegetarian-food"))(pin)
+    group.command("unpin", epilog=examples("sager card unpin ann prefers:stated:vegetarian-food"))(unpin)
     group.command("remove", epilog=examples("sager card remove ann avoids:stated:coriander"))(remove)
 
 
@@ -141,6 +141,7 @@ def _change(
         as_json: print JSON.
     """
     from operators.cards.commands import resolve_command  # noqa: PLC0415
+    from operators.cards.words import why_not  # noqa: PLC0415
     from schemas import CardCommand  # noqa: PLC0415
     from streams.privacy import privacy_of  # noqa: PLC0415
     from streams.rights.card_topic import newest_card  # noqa: PLC0415
@@ -156,7 +157,7 @@ def _change(
         line_of_card(card, command.line_id)
     would = resolve_command(card, command, None, privacy_of(chosen))
     if would is None or not would.changes:
-        kept_out = f": {would.not_kept[0].kind} is not kept" if would is not None and would.not_kept else ""
+        kept_out = f": {why_not(would.not_kept[0].kind)} is not kept" if would is not None and would.not_kept else ""
         note(f"nothing would be changed{kept_out or ': it is so already'}")
         raise typer.Exit(FAILED)
     if dry_run:
@@ -186,11 +187,11 @@ def _not_yet(event_id: str, chosen: "Settings", wait: float) -> None:
 
 def _said(diff: "CardDiff", card: "Card | None") -> list[str]:
     """What the changed lines say, those that are gone too."""
-    from operators.cards.words import in_words  # noqa: PLC0415
+    from operators.cards.words import in_words, names  # noqa: PLC0415
 
-    known = {} if card is None else {line.line_id: in_words(line) for line in (*card.lines, *card.past)}
+    known = names(card)
     return [
-        in_words(change.line) if change.line is not None else known.get(change.line_id, change.line_id)
+        in_words(change.line) if change.line is not None else known.get(change.line_id, "a line that is gone")
         for change in diff.changes
     ]
 

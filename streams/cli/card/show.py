@@ -158,7 +158,8 @@ def export(
     except OSError:
         shutil.rmtree(to, ignore_errors=True)
         raise
-    note(f"wrote {to / SKILL_FILE}: {len(card.lines)} lines, version {card.version}")
+    lines = f"{len(card.lines)} {'line' if len(card.lines) == 1 else 'lines'}"
+    note(f"wrote {to / SKILL_FILE}: {lines}, version {card.version}")
 
 
 def _moment(as_of: datetime | None) -> datetime:
@@ -201,7 +202,7 @@ def _show(card: "ToldCard", *, with_reason: bool) -> None:
 
 def _show_version(diff: "CardDiff", known: dict[str, str], *, silent: bool) -> None:
     """Print one version; what its lines said before is kept in `known`, for those that it takes away."""
-    from operators.cards.words import in_words  # noqa: PLC0415
+    from operators.cards.words import in_words, why_not  # noqa: PLC0415
 
     told = []
     for change in diff.changes:
@@ -209,12 +210,17 @@ def _show_version(diff: "CardDiff", known: dict[str, str], *, silent: bool) -> N
             known[change.line_id] = in_words(change.line)
         why = f" ({change.reason})" if change.reason else ""
         told.append(f"  {change.kind.value}: {known.get(change.line_id, 'a line that is forgotten')}{why}")
-    told += [f"  not kept: {each.kind}{f', {each.times} times' if each.times > 1 else ''}" for each in diff.not_kept]
+    refused = [(why_not(each.kind), f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept]
+    told += [f"  not kept: {why}{times}" for why, times in refused]
     if silent:
         return
-    where = f" · conversation {diff.conversation_id}" if diff.conversation_id else ""
-    by = diff.reasoned_by.reasoner
-    who = f" · {by}" if by else ""
-    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC{where}{who}"))
+    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {_came_of(diff)}"))
     for line in told:
         print(printable(line))
+
+
+def _came_of(diff: "CardDiff") -> str:
+    """What a version came of; of a conversation, also who understood it."""
+    if diff.conversation_id:
+        return f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
+    return "a command" if diff.reward is None else "a signal"

@@ -14,11 +14,13 @@ from operators.cards.history import as_of, held
 from operators.cards.letting import is_let_out
 from operators.cards.merge import resolve
 from operators.cards.note import note
+from operators.cards.redact import redacted
 from operators.cards.retrieve import chosen
 from operators.cards.text import as_text
-from operators.cards.words import in_words
+from operators.cards.words import in_words, names
 from operators.listen.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT as PRIVACY
+from operators.redact import is_placeholder
 from operators.tokens import count_tokens
 from schemas import encode
 from schemas.cards import Card, CardDiff, CardLine, Strength
@@ -89,7 +91,7 @@ def test_what_is_avoided_and_asked_for_is_let_out_first() -> None:
     )
     first, second, third = chosen(card, "Noodles with peanut sauce, please", LATER)
     assert [each.line.value for each in (first, second, third)] == ["peanuts", "spicy noodles", "long walks"]
-    assert first.reason == "the request speaks of what is to be avoided; sure: implied once, last on 2026-01-01"
+    assert first.reason == "the request speaks of what is to be avoided; sure: implied on 2026-01-01"
     assert second.reason == "the request speaks of it; sure: said 9 times, last on 2026-01-01"
     assert third.reason.startswith("it holds whatever is asked for")
 
@@ -225,3 +227,14 @@ def test_a_card_as_it_was() -> None:
         "morning runs",
         "coriander",
     }
+
+
+def test_what_a_forgotten_line_said_is_known_by_its_digest_while_its_card_is_at_hand() -> None:
+    log = a_log(("likes", "tea", 1), ("likes", "jazz", 2))
+    card = fold(log)["ann"]
+
+    gone = redacted(log, "prefers:stated:tea")[0].changes[0].line_id
+
+    assert is_placeholder(gone)
+    assert names(card)[gone] == names(card)["prefers:stated:tea"] == "likes tea"
+    assert names(None) == {}

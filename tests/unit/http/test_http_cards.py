@@ -172,6 +172,9 @@ def test_what_would_change_nothing_is_refused_before_it_is_sent(world: World) ->
     private = world.command(action="set", line={"value": "my diabetes diet"})
 
     assert (unknown.status, private.status) == (409, 409)
+    assert unknown.body["detail"] == "the command would change nothing: the card has no such line"
+    assert private.body["detail"] == "the command would change nothing: health is not kept"
+    assert world.command(action="unpin", line_id=CORIANDER).body["detail"].endswith(": it is so already")
     assert private.body["refused"]
     assert "diabetes" not in private.text
     assert world.worker.sent == []

@@ -75,6 +75,15 @@ def test_lint_tells_what_is_never_kept_and_quotes_nothing_of_it(world: World) ->
     assert "example" not in warning
 
 
+def test_lint_takes_a_wish_to_forget_for_one(world: World) -> None:
+    [unknown] = world.lint(a_turn(0, "Please forget that I love jazz."))
+    _, known = world.lint(a_turn(0, "I love jazz."), a_turn(1, "Please forget that I love jazz."))
+
+    assert unknown["teaches"] == ["asks to forget: what is on the card of it goes, from the log too"]
+    assert known["teaches"] == ["likes jazz: is forgotten"]
+    assert unknown["warnings"] == known["warnings"] == []
+
+
 def test_lint_tells_of_turns_that_come_twice(world: World) -> None:
     twice = a_turn(0, "I love jazz.")
     other = {"topic": "utterances", "event": {**twice["event"], "user_id": "bob"}}
