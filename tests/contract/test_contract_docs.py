@@ -6,6 +6,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,7 @@ def test_every_metric_that_is_named_exists(file: Path) -> None:
 # --- commands
 
 
+@cache
 def commands() -> dict[str, set[str]]:
     """Every command of `sager` with its options."""
     found: dict[str, set[str]] = {}

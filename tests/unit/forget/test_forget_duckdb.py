@@ -73,25 +73,46 @@ def happened(record):
     return event.occurred_at
 
 
-@pytest.mark.parametrize("domain", [None, "films"])
-@pytest.mark.parametrize("order", ["receipt last", "receipt first", "receipt between"])
-def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, domain, order):
-    records = build().records
-    until = max(happened(r) for r in records if r.topic.base == "selections")
-    record = as_record(receipt_of(domain, until + timedelta(days=1)))
-    middle = {"receipt last": len(records), "receipt first": 0, "receipt between": len(records) // 2}[order]
-    with Store(tmp_path / "whole.duckdb", "sager.") as store:
-        take(store, records, Barrier())
-        store.checkpoint(until.replace(tzinfo=None), None)
-        others = {t: count(store, t, f"user_id <> '{WHO}'") for t in user_tables(store)}
+@pytest.fixture(scope="module")
+def some():
+    """The records of a quarter of the people, and of nobody."""
+    quarter = {f'"person-{number:03}"'.encode() for number in range(3, 28, 4)}
+    return [
+        record
+        for record in build().records
+        if b'"user_id":' not in record.value or any(b'"user_id":' + person in record.value for person in quarter)
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(some, tmp_path_factory):
+    """Whose rows there are by table where nobody is forgotten: everybody else's, and their own of another domain."""
+    with Store(tmp_path_factory.mktemp("whole") / "whole.duckdb", "sager.") as store:
+        take(store, some, Barrier())
+        store.checkpoint(max(happened(r) for r in some).replace(tzinfo=None), None)
         assert count(store, "outcomes", f"user_id = '{WHO}'")
+        others = {t: count(store, t, f"user_id <> '{WHO}'") for t in user_tables(store)}
         own = {t: count(store, t, f"user_id = '{WHO}' AND domain <> 'films'") for t in ("rankings", "skill_diffs")}
+    assert all(own.values())
+    return others, own
+
+
+# Whatever the order, a receipt's scope is read by the same code.
+@pytest.mark.parametrize(
+    ("order", "domain"),
+    [("receipt last", None), ("receipt first", None), ("receipt between", None), ("receipt between", "films")],
+)
+def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, some, whole, domain, order):
+    others, own = whole
+    until = max(happened(r) for r in some if r.topic.base == "selections")
+    record = as_record(receipt_of(domain, until + timedelta(days=1)))
+    middle = {"receipt last": len(some), "receipt first": 0, "receipt between": len(some) // 2}[order]
     with Store(tmp_path / "forgotten.duckdb", "sager.") as store:
         barrier = Barrier()
-        take(store, records[:middle], barrier)
+        take(store, some[:middle], barrier)
         take(store, [record], barrier)
         # A process that starts again knows its receipts from the file.
-        take(store, records[middle:] + records[:50], Barrier(store.receipts()))
+        take(store, some[middle:] + some[:50], Barrier(store.receipts()))
         Publisher(store, tmp_path / "sager.duckdb", 5.0).publish()
         for table in user_tables(store):
             assert count(store, table, f"user_id <> '{WHO}'") == others[table], table
@@ -106,11 +127,10 @@ def test_rows_of_before_go_and_never_come_again_and_all_others_stay(tmp_path, do
             assert WHO.encode() not in (tmp_path / file).read_bytes()
 
 
-def test_what_happens_after_is_kept(tmp_path):
-    records = build().records
-    first = min(happened(r) for r in records if r.topic.base == "selections")
+def test_what_happens_after_is_kept(tmp_path, some):
+    first = min(happened(r) for r in some if r.topic.base == "selections")
     with Store(tmp_path / "live.duckdb", "sager.") as store:
-        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *records], Barrier())
+        take(store, [as_record(receipt_of(None, first - timedelta(days=400))), *some], Barrier())
         assert count(store, "selections", f"user_id = '{WHO}'") > 0
 
 
