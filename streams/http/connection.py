@@ -5,7 +5,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from streams.http import metrics
 from streams.http.heads import END, FORBIDDEN, HEAD_BYTES, LINE_BYTES, body_bytes
@@ -55,6 +55,19 @@ class Owner(Protocol):
         """The connection is closed."""
 
 
+class _Paced:
+    """The transport as the server sees it: what was read and not handed over comes before anything else is read."""
+
+    def __init__(self, transport: asyncio.Transport, resume: Callable[[], None]) -> None:
+        self._transport = transport
+        self.resume_reading = resume
+        # Called for every answer.
+        self.write, self.is_closing = transport.write, transport.is_closing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class Connection(asyncio.Protocol):
     """Stands between the socket and the protocol of an HTTP server, whichever it is.
 
@@ -84,7 +97,7 @@ class Connection(asyncio.Protocol):
         """Starts the server's protocol."""
         self._transport = cast("asyncio.Transport", transport)
         self._due = self._loop.time() + self._bounds.request_seconds
-        self._inner.connection_made(transport)
+        self._inner.connection_made(cast("asyncio.Transport", _Paced(self._transport, self._resume)))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Ends the server's protocol."""
@@ -114,8 +127,21 @@ class Connection(asyncio.Protocol):
                 self._abort()
             return
         self._held += data
+        self._hand_over_all()
+
+    def _resume(self) -> None:
+        # The server is in the middle of something when it says so.
+        self._loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+            self._hand_over_all()
+
+    def _hand_over_all(self) -> None:
+        """Hands over until the server has one request in work and one that waits; then it reads no more for a while."""
         try:
-            while self._held and not self._refused and (request := self._next_request()) is not None:
+            while self._held and not self._refused and self._reads() and (request := self._next_request()) is not None:
                 self._hand_over(request)
                 self._due = self._loop.time() + self._bounds.request_seconds if self._held else None
         except Refused as refused:
@@ -172,6 +198,9 @@ class Connection(asyncio.Protocol):
         del held[: self._whole]
         self._scanned = self._whole = 0
         return request
+
+    def _reads(self) -> bool:
+        return self._transport is not None and self._transport.is_reading()
 
     def _hand_over(self, request: bytes) -> None:
         try:
