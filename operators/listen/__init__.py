@@ -5,11 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from operators.attributes import normalise
+from operators.cards.alike import words_of
 from operators.listen.finding import Effect, Finding, Heard
+from operators.listen.known import Knowledge
 from operators.listen.language import language_of
 from operators.listen.own import Span, own_words
 from operators.listen.rules import SentenceReader
-from operators.listen.sentences import sentences, sentences_of_play
+from operators.listen.sentences import Sentence, sentences, sentences_of_play, units_before
 from operators.listen.values import Vocabularies
 from operators.understand.words import LANGUAGES
 from schemas import Fact
@@ -42,6 +44,7 @@ def warm() -> None:
 class _Listener:
     def __init__(self, card: Card | None, vocabularies: Vocabularies) -> None:
         self._card = card
+        self._knowledge = Knowledge(card.lines, card.past) if card else Knowledge((), ())
         self._vocabularies = vocabularies
         self._found: list[Finding] = []
         self._last: list[Finding] = []
@@ -75,7 +78,7 @@ class _Listener:
         return playing
 
     def _hear(self, turn: Turn, span: Span) -> None:
-        reader = SentenceReader(turn, span, self._card, self._vocabularies)
+        reader = SentenceReader(turn, span, self._card, self._knowledge, self._vocabularies)
         for sentence in sentences(span.text, self._budget):
             language, spelt = sentence.language, sentence.spelt.text
             self._budget -= len(spelt)
@@ -83,7 +86,7 @@ class _Listener:
                 self._take_back()
                 continue
             if language.forgets_last.match(spelt):
-                self._forget_last(turn)
+                self._forget_last(turn, span, sentence, reader)
                 continue
             found = reader.read(sentence)
             if language.others.search(spelt):
@@ -91,6 +94,7 @@ class _Listener:
             if found:
                 self._last = found
                 self._found += found
+                self._knowledge.learn(found)
             if len(self._found) > 2 * MAX_FINDINGS or self._budget < 0:
                 return
 
@@ -99,10 +103,16 @@ class _Listener:
         self._found = [finding for finding in self._found if not any(finding is each for each in gone)]
         self._last = []
 
-    def _forget_last(self, turn: Turn) -> None:
-        last = self._last
-        self._take_back()
-        self._found += [replace(finding, effect=Effect.FORGETS, replaces=None) for finding in last]
+    def _forget_last(self, turn: Turn, span: Span, sentence: Sentence, reader: SentenceReader) -> None:
+        """Have forgotten what the sentence before names, else what was understood last."""
+        named = self._knowledge.named(units_before(span.text, sentence.start))
+        if not named:
+            last = self._last
+            self._take_back()
+            self._found += [
+                replace(finding, effect=Effect.FORGETS, replaces=None, said_at=turn.said_at) for finding in last
+            ]
+        self._found += reader.forgotten([each.known for each in named], sentence)
 
 
 def _settled(found: Sequence[Finding]) -> list[Finding]:
@@ -125,7 +135,7 @@ def _is_near(about: frozenset[str], said: frozenset[str]) -> bool:
 
 
 def _words(value: str) -> frozenset[str]:
-    return frozenset(normalise(value).split("-"))
+    return words_of(value)
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:

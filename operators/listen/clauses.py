@@ -7,7 +7,7 @@ from typing import Final
 
 from operators.listen.language import FORGETS, Kind, Language, Pattern, Tail
 from operators.listen.values import Phrase, phrase_from, trimmed
-from operators.understand.tokens import COLON, INNER_QUOTE, PAUSE, QUOTE, STOPS
+from operators.understand.tokens import COLON, INNER_QUOTE, PAUSE, QUOTE, STOP, STOPS
 from operators.understand.units import Spelt, Unit
 from schemas.statements import Scope
 
@@ -106,7 +106,7 @@ class ClauseReader:
         units, begun = self._units, self._filled(self._spelt, 0)
         count = 0
         for at in range(len(units)):
-            begins = at == 0 or units[at - 1].text == PAUSE or units[at - 1].text in self._language.begins
+            begins = at == 0 or units[at - 1].text in (PAUSE, STOP) or units[at - 1].text in self._language.begins
             begins = begins or (at == 1 and units[0].text in _MARKS)
             if at and units[at - 1].text == COLON:
                 # "Tell him: I hate tea" is for him; "honestly: I hate tea" is not.
@@ -148,6 +148,8 @@ class ClauseReader:
             end = phrase.until
         else:
             first, until = spelt.unit_at(match.start("x")), spelt.unit_at(match.end("x"))
+            if units[first].text in self._language.begins:
+                return None  # "but tea suits me" is about tea
             phrase, end = trimmed(units, first, until, self._language), behind
             tail = trimmed(units, behind, _stop(units, behind), self._language)
             if tail.end == behind < tail.until:

@@ -10,7 +10,7 @@ from typing import Final
 from operators.listen.words import sections
 from operators.understand.language import Language as Corrections
 from operators.understand.language import language_of as corrections_in
-from operators.understand.patterns import BETWEEN, WORD, BadPattern, expression
+from operators.understand.patterns import BETWEEN, FACT, WORD, BadPattern, expression, literals
 from operators.understand.sections import Sections
 from operators.understand.tokens import tokens
 from schemas.statements import Scope
@@ -40,6 +40,8 @@ class Kind(StrEnum):
     IMPLIES = "implies"
     """What people tell of their lives in texts of their own; said to somebody, it would be news and no more."""
     WISHES = "wishes"
+    INSTEAD = "instead"
+    """What says what is liked only behind a clause that says what is not any more, as `blues is`."""
 
 
 FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORGETS_ANY})
@@ -78,6 +80,28 @@ class Pattern:
 
 
 @dataclass(frozen=True)
+class Cues:
+    """Words by which a wish to forget is known in whatever wording.
+
+    Attributes:
+        erases: verbs of forgetting; many of them have other meanings too.
+        memory: what an assistant has of what was said, and that it was said.
+        unremembers: what by itself says that something is not to be known.
+    """
+
+    erases: re.Pattern[str]
+    memory: re.Pattern[str]
+    unremembers: re.Pattern[str]
+
+    def of(self, text: str) -> list[re.Match[str]]:
+        """The cues of a wish in a sentence; none where they make no wish together."""
+        unremembers = list(self.unremembers.finditer(text))
+        erases = list(self.erases.finditer(text))
+        memory = list(self.memory.finditer(text)) if erases or unremembers else []
+        return [*unremembers, *erases, *memory] if unremembers or (erases and memory) else []
+
+
+@dataclass(frozen=True)
 class Language:
     """What a language's file says.
 
@@ -109,6 +133,15 @@ class Language:
         blocks: sentences that are not read.
         takes_back: that what was said before was a joke.
         forgets_last: that what was said last is to be forgotten.
+        forgets_cues: words for forgetting in its many forms, for what somebody knows, and for both at once.
+        forgets_named: that what the card has, which the sentence names, is to be forgotten.
+        asks_to: questions that ask for something to be done.
+        not_forgets: sentences with such words that ask for nothing of the kind.
+        turned: that what the card has, which the sentence names, is not so any more.
+        reconciled: that what it says is not liked is liked now.
+        not_turned: sentences that say that it still is.
+        unsaying: words of a wish that name nothing that is to be forgotten.
+        wishing: all words that the patterns of wishes have.
         roleplay: that somebody else speaks from now on.
         roleplay_ends: that the person speaks again.
         tags: questions behind a statement that put it in doubt.
@@ -143,6 +176,15 @@ class Language:
     blocks: re.Pattern[str]
     takes_back: re.Pattern[str]
     forgets_last: re.Pattern[str]
+    forgets_cues: Cues
+    forgets_named: re.Pattern[str]
+    asks_to: re.Pattern[str]
+    not_forgets: re.Pattern[str]
+    turned: re.Pattern[str]
+    reconciled: re.Pattern[str]
+    not_turned: re.Pattern[str]
+    unsaying: frozenset[str]
+    wishing: frozenset[str]
     roleplay: re.Pattern[str]
     roleplay_ends: re.Pattern[str]
     tags: re.Pattern[str]
@@ -177,6 +219,7 @@ class _Loader(Sections):
             "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
             "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
             "w": f"(?:{WORD})",
+            "k": f"(?:{FACT}{BETWEEN})",
             "end": rf"(?:$|[.,:?]{BETWEEN})",
         }
 
@@ -211,6 +254,20 @@ class _Loader(Sections):
             blocks=self.anywhere("blocks"),
             takes_back=re.compile(self.alternatives("takes-back")),
             forgets_last=re.compile(self.alternatives("forgets-last")),
+            forgets_cues=Cues(self.anywhere("erases"), self.anywhere("memory"), self.anywhere("unremembers")),
+            forgets_named=self.anywhere("forgets-named"),
+            asks_to=self.anywhere("asks-to"),
+            not_forgets=self.anywhere("not-forgets"),
+            turned=self.anywhere("turned"),
+            reconciled=self.anywhere("reconciled"),
+            not_turned=self.anywhere("not-turned"),
+            unsaying=self.plain("unsaying"),
+            wishing=frozenset(
+                word
+                for section in ("erases", "memory", "unremembers")
+                for line in self.lines(section)
+                for word in literals(line)
+            ),
             roleplay=self.anywhere("roleplay"),
             roleplay_ends=self.anywhere("roleplay-ends"),
             tags=re.compile(rf", {self.alternatives('tags')}$"),

@@ -7,12 +7,14 @@ from typing import Final
 from operators.attributes import normalise
 from operators.listen.clauses import Clause, ClauseReader
 from operators.listen.finding import Effect, Finding
+from operators.listen.known import Knowledge, Known
 from operators.listen.language import FORGETS, Kind, Language, Tail
 from operators.listen.own import Span
 from operators.listen.sentences import Sentence
 from operators.listen.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
+from operators.listen.wishing import Wish, may_wish, patterned, wish_in
 from operators.understand.units import Spelt, Unit
-from schemas.cards import Card, CardLine, Strength, Turn
+from schemas.cards import FREE, Card, CardLine, Strength, Turn
 from schemas.statements import MAX_WORDS, Scope, Stance
 
 _STANCE: Final = {
@@ -44,21 +46,25 @@ class SentenceReader:
         turn: in which they stand.
         span: of the person's own words, in which they stand.
         card: what is known of the person, if anything is.
+        knowledge: the same, and what was found in the chunk, as sentences name it.
         vocabularies: what words name in a domain.
     """
 
-    def __init__(self, turn: Turn, span: Span, card: Card | None, vocabularies: Vocabularies) -> None:
+    def __init__(
+        self, turn: Turn, span: Span, card: Card | None, knowledge: Knowledge, vocabularies: Vocabularies
+    ) -> None:
         self._turn = turn
         self._span = span
         self._lines: tuple[CardLine, ...] = (*card.lines, *card.past) if card else ()
+        self._knowledge = knowledge
         self._vocabularies = vocabularies
         self._before: Finding | None = None
 
     def read(self, sentence: Sentence) -> list[Finding]:
         """What a sentence says of the person."""
         language, spelt = sentence.language, sentence.spelt
-        if forgets := ClauseReader(sentence.units, language).forgets():
-            return list(self._found(forgets, sentence.text, language, Scope.ALWAYS, ""))
+        if forgets := self.wishes(sentence):
+            return forgets
         if language.blocks.search(spelt.text) or language.corrections.unread.search(spelt.text):
             return []
         if language.tags.search(spelt.text):
@@ -67,20 +73,79 @@ class SentenceReader:
         if sentence.is_question:
             units = _before_question(units, spelt, language)
         units, scope = _scoped(units, language)
-        return self._statements(sentence.text, units, language, scope)
+        return self._statements(sentence, units, scope)
 
-    def _statements(self, text: str, units: Sequence[Unit], language: Language, scope: Scope) -> list[Finding]:
-        found: list[Finding] = []
-        before, self._before = self._before, None
+    def wishes(self, sentence: Sentence) -> list[Finding]:
+        """What a sentence wants forgotten: by the patterns of plain wishes, else by what it names that is known."""
+        language = sentence.language
+        # A text that goes to somebody else asks nothing of us.
+        if self._span.strength is Strength.IMPLIED or not may_wish(sentence):
+            return []
+        clause = ClauseReader(sentence.units, language).forgets()
+        found = list(self._found(clause, sentence.text, language, Scope.ALWAYS, "")) if clause else []
+        wish = wish_in(sentence, self._knowledge)
+        if wish is None or (found and not wish.known):
+            return found
+        named = {(each.stance, normalise(each.value)) for each in found}
+        known = [each for each in wish.known if (each.stance, normalise(each.value)) not in named]
+        return [*found, *self.forgotten(known, sentence), *self._guessed(wish, sentence)]
+
+    def forgotten(self, known: Sequence[Known], sentence: Sentence) -> list[Finding]:
+        """Wishes of a sentence to forget what is known."""
+        return [self._about(each, sentence, Effect.FORGETS) for each in known]
+
+    def _guessed(self, wish: Wish, sentence: Sentence) -> list[Finding]:
+        guesses = [wish.guess] if wish.guess and not wish.known else []
+        return [
+            self._about(Known(stance, FREE, guess, None, frozenset()), sentence, Effect.FORGETS)
+            for guess in guesses
+            for stance in (Stance.PREFERS, Stance.AVOIDS)
+        ]
+
+    def _about(self, known: Known, sentence: Sentence, effect: Effect) -> Finding:
+        units = sentence.units
+        return Finding(
+            stance=known.stance,
+            dimension=known.dimension,
+            value=known.value,
+            domain=known.domain,
+            words=sentence.text[units[0].start : units[-1].end][:MAX_WORDS].rstrip(),
+            event_id=self._turn.event_id,
+            said_at=self._turn.said_at,
+            strength=self._span.strength,
+            effect=effect,
+        )
+
+    def _turned(self, sentence: Sentence, units: Sequence[Unit], language: Language) -> list[Finding]:
+        """What the sentence names that is known, and says to be over."""
+        namings = [each for each in self._knowledge.named(units) if each.known.holds]
+        if not namings:
+            return []
+        over = [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
+        back = [each for each in patterned(units, namings, language.reconciled) if each.stance is Stance.AVOIDS]
+        told = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
+        return [*told, *(self._about(each, sentence, Effect.WITHDRAWS) for each in over)]
+
+    def _statements(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
+        text, language = sentence.text, sentence.language
+        is_so = language.not_turned.search(sentence.spelt.text) is not None
+        is_of_others = language.others.search(sentence.spelt.text) is not None
+        found = [] if is_so or is_of_others else self._turned(sentence, units, language)
+        before = found[-1] if found and found[-1].effect is Effect.WITHDRAWS else self._before
         is_implied = self._span.strength is Strength.IMPLIED
+        over = {_subject(each) for each in found}
+        self._before = None
         for clause in ClauseReader(units, language, is_implied=is_implied).read():
-            gone = before if before and clause.led_now else None
-            told = list(self._found(clause, text, language, scope, gone.value if gone else ""))
-            if gone and told and told[0].effect is Effect.STATES:
+            told = list(self._found(clause, text, language, scope, before.value if before else ""))
+            told = [each for each in told if not (is_so and each.effect is Effect.WITHDRAWS)]
+            if before and told and told[0].effect is Effect.STATES and _is_instead(clause, told[0]):
                 # "I used to like tea, but now I like coffee": this one in the place of that one.
-                told[0] = replace(told[0], effect=Effect.UPDATES, replaces=gone.value)
-            found += told
-            before = told[-1] if told and told[-1].effect is Effect.WITHDRAWS else None
+                told[0] = replace(told[0], effect=Effect.UPDATES, replaces=before.value, scope=Scope.ALWAYS)
+            elif clause.kind is Kind.INSTEAD:
+                continue
+            found += [each for each in told if each.effect is Effect.UPDATES or _subject(each) not in over]
+            if told:
+                before = told[-1] if told[-1].effect is Effect.WITHDRAWS else None
         self._before = before
         return found
 
@@ -160,6 +225,16 @@ class SentenceReader:
             yield finding
             if kind is Kind.FORGETS_ANY:
                 yield replace(finding, stance=Stance.AVOIDS)
+
+
+def _subject(finding: Finding) -> tuple[Stance, str]:
+    return finding.stance, normalise(finding.value)
+
+
+def _is_instead(clause: Clause, finding: Finding) -> bool:
+    """Whether a clause behind one that says what is over says what has taken its place."""
+    is_now = clause.kind is Kind.INSTEAD or Tail.NOW in clause.phrase.tails
+    return clause.led_now or (is_now and finding.stance is Stance.PREFERS)
 
 
 def _words_of(value: str) -> frozenset[str]:

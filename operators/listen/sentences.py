@@ -15,14 +15,23 @@ _SENTENCE: Final = re.compile(r"(?:[^.!?\n\u2026\u3002]|[.](?=\w)|\n(?=[a-z\u00e
 _OF_ONESELF: Final = {
     "en": re.compile(
         r"\b(?:i|im|ive|i['\u2019]\w+|me|my|forget|favou?rites?|recommend\w*|suggest\w*|remember\w*|erase|delete|remove"
-        r"|purge|scrub|wipe|disregard|discard|ignore"
+        r"|purge|scrub|wipe|disregard|discard|ignore|unremember|unlearn|expunge|redact|blot|shred|get rid"
+        r"|off the record|drop|lose (?:the|that|this|all|any|every|what)|strike|scrap|scratch|ditch|dump|dispose|throw"
+        r"|retract|withdraw|revoke|pretend|as if|mention\w*|bring(?:ing)? up|on file"
+        r"|your (?:notes|memory|files|records|head|list)"
+        r"|no record|nothing about|take|leave|keep|you (?:know|saved|stored|have|noted|kept)"
         r"|no more|there(?:['\u2019]s| is) nothing|nothing (?:beats|tops|compares|comes close))\b"
-        r"|kidding|joking|^\W*(?:psych|jk|not)\b",
+        r"|kidding|joking|^\W*(?:psych|jk|not)\b"
+        # Without a subject, as people write in a hurry.
+        r"|^\W*(?:went|gone|done with|over|so over|no longer|stopped|quit|gave up|switched|moved|swapped|traded|ditched"
+        r"|bored|sick of|tired of|fed up|can['\u2019]?t|never)\b|\b(?:is|are) (?:out|history|over)\b",
         re.IGNORECASE,
     ),
     "de": re.compile(
         r"\b(?:ich|mir|mich|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
-        r"|nichts mehr|scherz|spa(?:\u00df|ss))\b",
+        r"|nichts mehr|scherz|spa(?:\u00df|ss)|tilge\w*|radier\w*|verwirf|wirf|nimm|lass|raus|weg|behalt\w*|speicher\w*"
+        r"|notier\w*|erw\u00e4hn\w*|denk|dich nichts|dein\w* (?:notizen|ged\u00e4chtnis|akte|kopf)|gespeichert"
+        r"|du (?:brauchst|musst)|tu so|nie wieder|schmei\u00df|nicht mehr)\b",
         re.IGNORECASE,
     ),
 }
@@ -81,6 +90,13 @@ def sentences(text: str, budget: int) -> Iterator[Sentence]:
 def sentences_of_play(text: str, budget: int) -> Iterator[Sentence]:
     """The sentences that may begin or end a game of roles, in their order; arguments as of `sentences`."""
     return _told(text, budget, (_OF_PLAY,))
+
+
+def units_before(text: str, start: int) -> tuple[Unit, ...]:
+    """The units of the sentence before this place in a text; none where none is."""
+    before = [match[0] for match in _SENTENCE.finditer(text[max(0, start - MAX_SENTENCE_CHARS) : start])]
+    said = [each for each in before if any(map(str.isalnum, each))]
+    return tuple(Unit(token.text, token.start, token.end) for token in tokens(said[-1])) if said else ()
 
 
 def _told(text: str, budget: int, cues: Sequence[Mapping[str, re.Pattern[str]]]) -> Iterator[Sentence]:

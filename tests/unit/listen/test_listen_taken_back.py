@@ -1,0 +1,115 @@
+"""Wishes to forget, and what has turned, in sentences of which half were kept aside when the rules were written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from operators.cards.alike import words_of
+from operators.listen import understand
+from operators.listen.quoting import is_said
+from operators.steps.listen import Listen, State, first_closed, newer
+from schemas import Position, Utterance
+from schemas.cards import Card, CardLine
+from schemas.statements import Stance
+from tests.unit.cards.cards_builders import LATER, a_card, a_line
+
+HERE = Path(__file__).parent
+STEP = Listen()
+BESIDES = {
+    "en": ("sourdough baking", "rainy walks", "-crowded trams"),
+    "de": ("Brot backen", "lange Spaziergänge", "-volle Busse"),
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """A sentence, with what is known before it."""
+
+    kind: str
+    language: str
+    known: str
+    after: str
+    text: str
+    is_aside: bool
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.language} {self.known}"
+
+
+def told() -> Iterator[Told]:
+    kind = language = ""
+    place = 0
+    for row in (HERE / "taken_back.txt").read_text(encoding="utf-8").splitlines():
+        if row.startswith("["):
+            (kind, language), place = row.strip("[]").split(), 0
+        elif row and not row.startswith("#"):
+            known, _, text = row.partition(" | ")
+            known, _, after = known.partition(" > ")
+            yield Told(kind, language, known, after, text.replace("\\n", "\n"), place % 2 == 1)
+            place += 1
+
+
+def a_stance(value: str) -> CardLine:
+    stance = Stance.AVOIDS if value.startswith("-") else Stance.PREFERS
+    return a_line(value.removeprefix("-"), stance=stance)
+
+
+def card_after(case: Told) -> Card:
+    before = a_card(*map(a_stance, (case.known, *BESIDES[case.language])))
+    said = {"user_id": "ann", "conversation_id": "c", "occurred_at": LATER}
+    turns = (
+        Utterance(event_id="said", turn=0, text=case.text, **said),
+        Utterance(event_id="ends", turn=1, role="other", ends=True, **{**said, "occurred_at": LATER + timedelta(1)}),
+    )
+    state = State(None, before)
+    for offset, turn in enumerate(turns):
+        position = Position(topic="t", partition=0, offset=offset, timestamp_ms=round(LATER.timestamp() * 1_000))
+        state = State(STEP.hear(state, turn, position).listening or state.listening, before)
+    chunk = first_closed(state.listening)
+    if chunk is None or not chunk.turns:
+        return before
+    diff = STEP.finish(state, chunk, understand(chunk.turns, before, lambda _: ()), lambda _: ()).diff
+    return before if diff is None else newer(before, diff)
+
+
+def says(line: CardLine, value: str) -> bool:
+    stance = Stance.AVOIDS if value.startswith("-") else Stance.PREFERS
+    return line.stance is stance and is_said(value.removeprefix("-"), line.value)
+
+
+def comes_true(case: Told) -> bool:
+    """Whether a card after the sentence is as it should be, and holds all else that it held."""
+    card = card_after(case)
+    held = [line.line_id for line in card.lines]
+    kept = [a_stance(value).line_id for value in BESIDES[case.language]]
+    if not set(kept) <= set(held):
+        return False
+    known = a_stance(case.known)
+    if case.kind == "nothing":
+        return known.line_id in held
+    if case.kind == "forget":
+        return not any(words_of(known.value) & words_of(line.value) for line in (*card.lines, *card.past))
+    return known.line_id not in held and (not case.after or any(says(line, case.after) for line in card.lines))
+
+
+def share(kind: str, *, aside: bool) -> float:
+    cases = [case for case in told() if case.kind == kind and case.is_aside is aside]
+    assert len(cases) == 30
+    return sum(map(comes_true, cases)) / len(cases)
+
+
+def the_half(kind: str) -> list[Told]:
+    return [case for case in told() if case.kind == kind and not case.is_aside]
+
+
+@pytest.mark.parametrize("case", the_half("forget"), ids=str)
+def test_a_wish_to_forget_is_carried_out_for_what_it_names(case: Told) -> None:
+    assert comes_true(case)
+
+
+@pytest.mark.parametrize("case", the_half("nothing"), ids=str)
+def test_what_only_sounds_like_a_wish_takes_nothing_away(case: Told) -> None:
+    assert comes_true(case)
