@@ -73,13 +73,17 @@ class ClauseReader:
         units: of the sentence.
         language: whose patterns apply.
         is_implied: whether it stands in a text of the person's own, in which more is told than in a talk.
+        is_asked: whether it is a question, which tells only what it takes for granted, as `my love for tea`.
     """
 
-    def __init__(self, units: Sequence[Unit], language: Language, *, is_implied: bool = False) -> None:
+    def __init__(
+        self, units: Sequence[Unit], language: Language, *, is_implied: bool = False, is_asked: bool = False
+    ) -> None:
         self._units = units
         self._spelt = Spelt.of(units)
         self._language = language
         self._patterns = language.implied if is_implied else language.statements
+        self._is_asked = is_asked
 
     def forgets(self) -> Clause | None:
         """The first clause in which the person wants something forgotten, or None."""
@@ -104,6 +108,7 @@ class ClauseReader:
     def _starts(self) -> Iterator[int]:
         """Where clauses may begin."""
         units, begun = self._units, self._filled(self._spelt, 0)
+        opened = self._opened()
         count = 0
         for at in range(len(units)):
             begins = at == 0 or units[at - 1].text in (PAUSE, STOP) or units[at - 1].text in self._language.begins
@@ -111,11 +116,18 @@ class ClauseReader:
             if at and units[at - 1].text == COLON:
                 # "Tell him: I hate tea" is for him; "honestly: I hate tea" is not.
                 begins = begun >= self._spelt.starts[at - 1]
-            if begins:
+            if at in opened or (begins and not self._is_asked):
                 count += 1
                 if count > MAX_CLAUSES:
                     return
                 yield at
+
+    def _opened(self) -> frozenset[int]:
+        """Where a clause begins amid another, as in `a mail that shows my love for tea`."""
+        spelt, language = self._spelt, self._language
+        if language.opens_not.search(spelt.text):
+            return frozenset()
+        return frozenset(spelt.unit_at(match.start()) for match in language.opens.finditer(spelt.text))
 
     def _filled(self, spelt: Spelt, place: int) -> int:
         match = self._language.fill.match(spelt.text, place)

@@ -116,7 +116,13 @@ class Language:
         begins: words behind which a clause begins.
         lets: verbs by which somebody has others do something.
         joins: words between clauses with one subject, and between the parts of a list.
+        opens: what begins a clause wherever it stands, as `my love for`.
+        opens_not: what a sentence has in which that is no news.
         ends: what ends a value.
+        dangling: words with which no value ends.
+        before_values: words before a value that are no part of it.
+        adjectives: words behind which a comma does not end a value, as in `old, quiet trains`.
+        adjective_endings: endings of such words.
         condition: words that make of a statement a condition.
         tails: phrases behind a value, with what they mean, by their words.
         session: that something holds in this conversation.
@@ -125,6 +131,7 @@ class Language:
         not_in_values: words that no such name has.
         never_in_values: nor phrases.
         not_alone: words that name nothing by themselves.
+        empty_verbs: what one does with a thing, which alone says nothing of it.
         not_never: clauses that say what somebody does not do, without dislike.
         to: the word before a verb.
         verbs: how a verb is called as a thing that one does.
@@ -159,7 +166,13 @@ class Language:
     begins: frozenset[str]
     lets: frozenset[str]
     joins: frozenset[str]
+    opens: re.Pattern[str]
+    opens_not: re.Pattern[str]
     ends: re.Pattern[str]
+    dangling: frozenset[str]
+    before_values: frozenset[str]
+    adjectives: frozenset[str]
+    adjective_endings: Words
     condition: re.Pattern[str]
     tails: Mapping[Words, Tail]
     session: re.Pattern[str]
@@ -168,6 +181,7 @@ class Language:
     not_in_values: frozenset[str]
     never_in_values: re.Pattern[str]
     not_alone: frozenset[str]
+    empty_verbs: frozenset[str]
     not_never: re.Pattern[str]
     to: frozenset[str]
     verbs: Mapping[str, str]
@@ -210,10 +224,13 @@ class _Loader(Sections):
         verbs = (line.partition("=") for line in self.lines("verbs"))
         self._verbs = {_spaced(verb.strip()): said.strip() for verb, _, said in verbs}
         verb = expression(self.words["v"], self.words)
+        # The longest first: "volunteering at" before "volunteering".
+        doing = "|".join(sorted(filter(None, self._verbs.values()), key=len, reverse=True))
         self.words |= {
             "p": f"(?P<x>{expression(self.words['person'], self.words)})",
             "v": f"(?:{verb})",
             "verb": f"(?P<v>{verb})",
+            "ving": f"(?P<v>{expression(doing, self.words)})",
             "implied": f"(?P<v>{expression(self.words['iv'], self.words)})",
             "noun": f"(?P<noun>(?:{WORD}){{1,3}}?)",
             "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
@@ -237,8 +254,14 @@ class _Loader(Sections):
             begins=self.plain("begins"),
             lets=self.plain("lets"),
             joins=self.plain("joins"),
+            opens=self.anywhere("opens"),
+            opens_not=self.anywhere("opens-not"),
             ends=re.compile(self.alternatives("ends")),
             condition=self.anywhere("condition"),
+            dangling=self.plain("dangling"),
+            before_values=self.plain("before-values"),
+            adjectives=self.plain("adjectives"),
+            adjective_endings=tuple(sorted(self.plain("adjective-endings"))),
             tails={self._tail(line): kind for kind in Tail for line in self.lines(kind.value)},
             session=self.anywhere("session"),
             wishes_end=self.anywhere("wishes-end"),
@@ -246,6 +269,7 @@ class _Loader(Sections):
             not_in_values=self.plain("not-in-values"),
             never_in_values=self.anywhere("never-in-values"),
             not_alone=self.plain("not-alone"),
+            empty_verbs=self.plain("empty-verbs"),
             not_never=re.compile(self.alternatives("not-never")),
             to=self.plain("to"),
             verbs=self._verbs,

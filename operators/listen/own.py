@@ -13,6 +13,8 @@ from schemas.utterances import Role
 
 MAX_CLAIM_CHARS: Final = 800
 """So much before a text is searched for whose it is, and behind it."""
+MAX_HEAD_CHARS: Final = 400
+"""So much of a text that one wants help with is searched for who wrote it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
     said = _without(_without([(0, len(text))], texts), never)
     spans = [Span(text[start:end], start) for start, end in said]
     around = (asked or "") + _around(text, texts, said)
-    if texts and _is_claimed(around):
+    if texts and _is_claimed(around, [text[start:end] for start, end in texts]):
         # Of a draft, what it quotes itself is somebody else's again.
         inner = [(start + at, start + to) for start, end in texts for at, to in _quoted_in(text[start:end])]
         drafts = _without(_without(texts, _joined(inner)), never)
@@ -87,16 +89,34 @@ def _around(text: str, texts: Sequence[tuple[int, int]], said: Iterable[tuple[in
     return "\n".join(told)
 
 
-def _is_claimed(told: str) -> bool:
-    """Whether a person says that a text is their own, and nobody else's."""
-    if not _mine().search(told) or _theirs().search(told):
+def _is_claimed(told: str, texts: Sequence[str]) -> bool:
+    """Whether a person says that texts are their own, and nobody else's."""
+    if _theirs().search(told):
+        return False
+    if not _mine().search(told) and not (_helped().search(told) and not any(map(_is_signed_by_others, texts))):
         return False
     return any_of("fiction").search(told) is None or any_of("of-own-life").search(told) is not None
+
+
+def _is_signed_by_others(text: str) -> bool:
+    """Whether a text, or what stands before it in its first lines, says that somebody else wrote it."""
+    head = text.lstrip()[:MAX_HEAD_CHARS]
+    return _author().search(head) is not None or _theirs().search(head.partition("\n\n")[0]) is not None
 
 
 @cache
 def _mine() -> re.Pattern[str]:
     return re.compile("|".join(_filled(words_of("mine"))), re.IGNORECASE)
+
+
+@cache
+def _helped() -> re.Pattern[str]:
+    return re.compile("|".join(_filled(words_of("helped"))), re.IGNORECASE)
+
+
+@cache
+def _author() -> re.Pattern[str]:
+    return re.compile("|".join(words_of("authors")), re.MULTILINE)
 
 
 @cache

@@ -29,7 +29,7 @@ _HEADER: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _WROTE: Final = re.compile(
-    r"^[^\n]{0,160}\b(?<![Ii] )(?<!ich )"
+    r"^(?![^\n]{0,160}\b(?:i|ich)(?:['\u2019]ve)? (?:\w+ ){0,2}(?:wrote|schrieb|schreibe)\b)[^\n]{0,160}\b"
     r"(?:wrote|writes|schrieb|schreibt|\u00e9crit|escribi\u00f3|ha scritto|schreef|skrev|escreveu)\b"
     r"(?! ich\b)[^\n:]{0,80}:[ \t]*$"
     r"|^[ \t]*[-_=*>]{2,}.{0,30}\b(?:original|forwarded|weitergeleitete?|urspr\u00fcngliche)\b.*$"

@@ -70,10 +70,18 @@ class SentenceReader:
         if language.tags.search(spelt.text):
             return []
         units: Sequence[Unit] = sentence.units
+        asked: Sequence[Unit] = ()
         if sentence.is_question:
             units = _before_question(units, spelt, language)
+            asked = sentence.units[len(units) :]
         units, scope = _scoped(units, language)
-        return self._statements(sentence, units, scope)
+        return [*self._statements(sentence, units, scope), *self._granted(sentence, asked, scope)]
+
+    def _granted(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
+        """What a question takes for granted, as `my love for tea`."""
+        language, is_implied = sentence.language, self._span.strength is Strength.IMPLIED
+        clauses = ClauseReader(units, language, is_implied=is_implied, is_asked=True).read()
+        return [each for clause in clauses for each in self._found(clause, sentence.text, language, scope, "")]
 
     def wishes(self, sentence: Sentence) -> list[Finding]:
         """What a sentence wants forgotten: by the patterns of plain wishes, else by what it names that is known."""

@@ -18,8 +18,11 @@ MAX_LIST: Final = 6
 MIN_LIST: Final = 3
 """`a and b` may be one thing."""
 MAX_TAIL_WORDS: Final = 6
+MAX_ADJECTIVES: Final = 3
 MAX_PART_WORDS: Final = 3
 """Of a part of a list; what is longer is a clause of its own."""
+_EMPTY: Final = frozenset({"for", "to", "on"})
+_DOING: Final = "ing"
 _MARKS: Final = frozenset({QUOTE, INNER_QUOTE})
 _AROUND: Final = (
     " \t\r\n.,;:!?*_~`'\"()[]{}<>-\u2013\u2014\u2026"
@@ -53,12 +56,27 @@ def phrase_from(
     end = first
     while end < len(units) and end - first < MAX_VALUE_WORDS:
         is_stop = units[end].text in STOPS and units[end].text not in _MARKS
-        if is_stop and not (over_commas and _goes_on(units, end, language)):
+        if is_stop and not (over_commas or _is_adjectives(units, spelt, first, end, language)):
+            break
+        if is_stop and not _goes_on(units, end, language):
             break
         if end > first and language.ends.match(spelt.text, spelt.starts[end]):
             break
         end += 1
     return trimmed(units, first, end, language)
+
+
+def _is_adjectives(units: Sequence[Unit], spelt: Spelt, first: int, end: int, language: Language) -> bool:
+    """Whether these are adjectives only, and what they belong to stands behind the comma, as in `old, quiet trains`."""
+    behind = spelt.starts[end + 1] if end + 1 < len(units) else len(spelt.text)
+    if language.not_values.match(spelt.text, behind) or language.ends.match(spelt.text, behind):
+        return False
+    parts = [unit.text for unit in units[first:end] if unit.text != PAUSE]
+    if parts[:1] and parts[0] not in language.adjectives and parts[0].endswith(_DOING):
+        parts = parts[1:]
+    if not 0 < len(parts) <= MAX_ADJECTIVES:
+        return False
+    return all(part in language.adjectives or part.endswith(language.adjective_endings) for part in parts)
 
 
 def _goes_on(units: Sequence[Unit], comma: int, language: Language) -> bool:
@@ -75,7 +93,12 @@ def trimmed(units: Sequence[Unit], first: int, until: int, language: Language) -
         if language.tails.get(_words(units[first : first + size])) is Tail.NOW:
             found.first, found.scope = first + size, Scope.NOW
             break
+    while found.first < found.end - 1 and units[found.first].text in language.before_values:
+        found.first += 1
     while found.end > found.first:
+        if units[found.end - 1].text in language.dangling:
+            found.end -= 1
+            continue
         sizes = range(min(MAX_TAIL_WORDS, found.end - found.first), 0, -1)
         kinds = ((size, language.tails.get(_words(units[found.end - size : found.end]))) for size in sizes)
         size, kind = next(((size, kind) for size, kind in kinds if kind is not None), (0, None))
@@ -141,7 +164,7 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
     if language.not_values.match(said) or language.never_in_values.search(said):
         return None
     words = _words(units[first:end])
-    if not language.not_in_values.isdisjoint(words) or (not verb and language.not_alone.issuperset(words)):
+    if not language.not_in_values.isdisjoint(words) or _is_empty(words, verb, language):
         return None
     if end > first and units[first].text in language.to and not verb:
         verb, first = _verb_at(units, first + 1, end, language)
@@ -152,6 +175,16 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
         order = (written, called) if language.name == "de" else (called, written)
         written = " ".join(part for part in order if part)[:MAX_VALUE_CHARS].strip()
     return written if normalise(written) and any(map(str.isalpha, written)) else None
+
+
+def _is_empty(words: tuple[str, ...], verb: str, language: Language) -> bool:
+    """Whether the words name nothing by themselves, as `things` or `creating experiences`."""
+    if verb:
+        # "opting for activities", but also "cooking", of which nothing is said.
+        called = language.verbs.get(verb, verb).partition(" ")[0]
+        return bool(words) and called in language.empty_verbs and _EMPTY.union(language.not_alone).issuperset(words)
+    begins = 1 if len(words) > 1 and words[0] in language.empty_verbs else 0
+    return language.not_alone.issuperset(words[begins:])
 
 
 def _verb_at(units: Sequence[Unit], first: int, end: int, language: Language) -> tuple[str, int]:

@@ -67,3 +67,34 @@ def test_a_text_that_one_is_about_to_send_is_ones_own(request_for_it: str) -> No
 )
 def test_a_text_that_nobody_claims_says_nothing(request_for_it: str) -> None:
     assert heard(turn(f'{request_for_it} "Friends, I rely heavily on cookbooks."')).findings == ()
+
+
+HELPED = (
+    'Could you help me polish the following email? "Friends, I rely heavily on cookbooks."',
+    "Please help me refine this post.\n\nI rely heavily on cookbooks.",
+    "Can you help improve the wording of this message? Make it warm.\n\nHi Ben,\n\nI rely heavily on cookbooks.",
+)
+HELPED_WITH_ANOTHERS = (
+    'Could you help me polish the following post? Here it is:\n\nPosted by Ben Fox: "I rely heavily on cookbooks."',
+    'Help me refine this post: Ben shares: "I rely heavily on cookbooks."',
+    "Help me improve this message. It is from my boss.\n\nI rely heavily on cookbooks.",
+    "Can you help me edit this letter?\n\nBy Ada Moss\n\nI rely heavily on cookbooks.",
+    'Can you help me understand the following email? "I rely heavily on cookbooks."',
+    'Can you help me translate the following email? "I rely heavily on cookbooks."',
+    'Can you help me polish this article? "I rely heavily on cookbooks."',
+)
+
+
+@pytest.mark.parametrize("text", HELPED)
+def test_who_wants_help_with_the_wording_of_a_letter_is_about_to_send_it(text: str) -> None:
+    assert [finding.value for finding in heard(turn(text)).findings] == ["cookbooks"]
+
+
+@pytest.mark.parametrize("text", HELPED_WITH_ANOTHERS)
+def test_a_text_that_names_who_wrote_it_is_not_that_of_who_wants_help(text: str) -> None:
+    assert heard(turn(text)).findings == ()
+
+
+def test_what_one_originally_wrote_is_no_quoted_mail() -> None:
+    text = 'Help me with my toast. Here\'s what I originally wrote:\n\n"Friends, I rely heavily on cookbooks."'
+    assert [finding.value for finding in heard(turn(text)).findings] == ["cookbooks"]

@@ -1,0 +1,79 @@
+"""Frames in which people tell what they like in passing, such as `my love for`; and which values are whole."""
+
+import pytest
+
+from schemas.statements import Stance
+from tests.unit.listen.listen_builders import heard, turn
+
+IN_PASSING = (
+    ("I drafted a page that shows my deep love for old clocks.", "old clocks"),
+    ("I want to balance my passion for opera and my enthusiasm for noisy street fairs.", "opera"),
+    ("I want to balance my passion for opera and my enthusiasm for noisy street fairs.", "noisy street fairs"),
+    ("Could you make it show my fondness for tin toys?", "tin toys"),
+    ("My passion for mending kites has always driven me.", "mending kites"),
+    ("I'd like to stress my preference for night trains.", "night trains"),
+    ("It should tell of the love I have for wild orchids.", "wild orchids"),
+    ("It mentions my growing interest in beekeeping, too.", "beekeeping"),
+    ("I remain passionate about choral music.", "choral music"),
+    ("I find myself drawn to lighthouse stories.", "lighthouse stories"),
+    ("I often think of the dusty record stores I frequent.", "dusty record stores"),
+    ("I wanted to share that I love canal boats.", "canal boats"),
+    ("I've been volunteering at a bird refuge on weekends.", "volunteering at a bird refuge"),
+    ("Meine Liebe zu alten Uhren soll darin vorkommen.", "alten Uhren"),
+)
+NOT_IN_PASSING = (
+    "My sister's love for opera is known.",
+    "Show my interest in joining the board.",
+    "Show my commitment to excellence.",
+    "Show my passion for the role.",
+    "My love for opera has faded.",
+    "Stop mentioning my love for opera.",
+    "Write a poem about my love for the sea.",
+    "I cherish the friends I adore.",
+    "I've been watching a film with my dog.",
+    "Thanks, I love the enthusiasm you have for opera.",
+)
+WHOLE = (
+    ("I love quiet, candlelit restaurants.", "quiet, candlelit restaurants"),
+    ("I enjoy using fresh, organic herbs.", "using fresh, organic herbs"),
+    ("I love spicy, because it wakes me up.", "spicy"),
+    ("I love simple, I think.", "simple"),
+    ("I collect some old maps.", "old maps"),
+    ("I adore mosaics that", "mosaics"),
+    ("I love pottery, it calms me.", "pottery"),
+)
+NOTHING = (
+    "I really value experiences that are well curated.",
+    "I believe in creating experiences that are bold.",
+    "I love future sessions.",
+    "I enjoy similar events.",
+    "I love working in this field.",
+    "I usually opt for activities that let me rest.",
+)
+
+
+@pytest.mark.parametrize(("sentence", "value"), IN_PASSING)
+def test_what_is_told_in_passing_is_heard(sentence: str, value: str) -> None:
+    assert value in [finding.value for finding in heard(turn(sentence)).findings]
+
+
+@pytest.mark.parametrize("sentence", NOT_IN_PASSING)
+def test_what_only_looks_so_is_not(sentence: str) -> None:
+    assert heard(turn(sentence)).findings == ()
+
+
+@pytest.mark.parametrize(("sentence", "value"), WHOLE)
+def test_a_value_is_whole(sentence: str, value: str) -> None:
+    assert [finding.value for finding in heard(turn(sentence)).findings] == [value]
+
+
+@pytest.mark.parametrize("sentence", NOTHING)
+def test_a_value_that_names_nothing_by_itself_is_none(sentence: str) -> None:
+    assert heard(turn(sentence)).findings == ()
+
+
+@pytest.mark.parametrize("sentence", ["I usually skip parades.", "Show my dislike of parades."])
+def test_what_one_skips_or_dislikes_is_avoided(sentence: str) -> None:
+    assert [(finding.value, finding.stance) for finding in heard(turn(sentence)).findings] == [
+        ("parades", Stance.AVOIDS)
+    ]
