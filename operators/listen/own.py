@@ -93,8 +93,10 @@ def _is_claimed(told: str, texts: Sequence[str]) -> bool:
     """Whether a person says that texts are their own, and nobody else's."""
     if _theirs().search(told):
         return False
-    if not _mine().search(told) and not (_helped().search(told) and not any(map(_is_signed_by_others, texts))):
-        return False
+    if _mine().search(told) is None:
+        is_helped = _helped().search(told) is not None and _author().search(told) is None
+        if not is_helped or any(map(_is_signed_by_others, texts)):
+            return False
     return any_of("fiction").search(told) is None or any_of("of-own-life").search(told) is not None
 
 

@@ -78,6 +78,7 @@ HELPED_WITH_ANOTHERS = (
     'Could you help me polish the following post? Here it is:\n\nPosted by Ben Fox: "I rely heavily on cookbooks."',
     'Help me refine this post: Ben shares: "I rely heavily on cookbooks."',
     "Help me improve this message. It is from my boss.\n\nI rely heavily on cookbooks.",
+    "Help me refine this letter that Ben Fox drafted to a friend.\n\nHi,\n\nI rely heavily on cookbooks.",
     "Can you help me edit this letter?\n\nBy Ada Moss\n\nI rely heavily on cookbooks.",
     'Can you help me understand the following email? "I rely heavily on cookbooks."',
     'Can you help me translate the following email? "I rely heavily on cookbooks."',
