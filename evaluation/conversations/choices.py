@@ -1,9 +1,10 @@
 """Multiple choice by card: which of some answers to a request suits the person, without a model.
 
-An answer may claim something of the person ("Since you prefer independent news, ..."). A claim that a line of the card
-says counts for the answer, one that the card does not hold counts against it: it was made up, is somebody else's, or
-was forgotten. The rest of an answer counts by what it has of the lines' words and the other answers have not, against
-it where the line says that the person does not like it. Answers that fit alike are drawn from by a hash of their words.
+An answer may claim something of the person ("Since you prefer independent news, ...", "As a fan of ...", "your love of
+..."). A claim that a line of the card says, of the same stance, counts for the answer; one that the card does not hold
+counts against it: it was made up, is somebody else's, or was forgotten. The rest of an answer counts by what it has of
+the lines' words and the other answers have not, against it where the line says that the person does not like it.
+Answers that fit alike are drawn from by a hash of their words.
 """
 
 import hashlib
@@ -15,7 +16,7 @@ from typing import Any, Final, TypeAlias
 
 from evaluation.conversations.figures import share
 from evaluation.conversations.layout import About, Question, Talk
-from evaluation.conversations.matching import claims_of, content
+from evaluation.conversations.matching import Claim, claims_of, content, stance_of
 from evaluation.conversations.play import Played
 from evaluation.conversations.truth import Truth, Verdict, truths_of
 from schemas.cards import Card, CardLine
@@ -28,11 +29,24 @@ CLAIM: Final = 1.0
 REST: Final = 0.5
 SUPPORT: Final = 0.35
 """A claim of which the card holds less than this share speaks against its answer."""
+_FEELING: Final = (
+    "love|passion|preference|fondness|interest|affinity|penchant|habit|appreciation|taste|enthusiasm|admiration|belief"
+    "|commitment|dedication|tendency|appetite|dislike|aversion|vorliebe|liebe|leidenschaft|begeisterung|interesse"
+    "|abneigung"
+)
+_KIND: Final = (
+    "advocate|fan|lover|enthusiast|supporter|proponent|opponent|admirer|follower|collector|who|freund|liebhaber"
+)
 _CLAIM: Final = re.compile(
-    r"\b(?:since|given|as|because|knowing|considering|recognizing|based on|aware of|with|da|weil|nachdem|wegen|bei)\s+"
-    r"(?:that\s+)?(?:you(?:r|.re|.ve)?|du|dein\w*|sie|ihr\w*)\b([^,;:.!?\n]*)",
+    r"(?:\b(?:since|given|as|because|knowing|considering|recognizing|based on|aware of|with|da|weil|nachdem|wegen|bei)"
+    r"\s+(?:that\s+)?(?:you(?:r|.re|.ve)?|du|dein\w*|sie|ihr\w*)\b"
+    r"|\bif\s+you(?:.re|\s+are)?\s+(?:lean\b|love\b|enjoy\b|prefer\b|all about\b|into\b)"
+    rf"|\b(?:as|for|als)\s+(?=(?:\w+[ -]){{0,3}}?(?:{_KIND})\w*\b)"
+    rf"|\b(?:your|dein\w*|ihr\w*)\s+(?=(?:\w+[ -]){{0,2}}?(?:{_FEELING})\w*\b))"
+    r"([^,;:.!?\n—]*)",
     re.IGNORECASE,
 )
+_AND: Final = re.compile(r"\b(?:and|but|und|aber)\b", re.IGNORECASE)
 
 
 @dataclass
@@ -78,24 +92,37 @@ async def by_words(card: Card | None, query: str, answers: Sequence[str]) -> int
 def fit(answers: Sequence[str], place: int, lines: Sequence[CardLine]) -> float:
     """How well one of the answers fits the lines of a card; 0 where they tell nothing."""
     answer = answers[place]
+    told = [each for line in lines for each in claims_of(line)]
     others = frozenset[str]().union(*(content(each) for at, each in enumerate(answers) if at != place))
-    claimed = [words for told in _CLAIM.findall(answer) if (words := content(told))]
-    fits = 0.0
+    claimed, fits = claimed_in(answer), 0.0
     if claimed:
-        best = max(_support(words, lines) for words in claimed)
+        best = max((_support(each, line) for each in claimed for line in told), default=0.0)
         fits += CLAIM * (best if best >= SUPPORT else best - SUPPORT)
-    rest = content(answer) - others
-    for line in lines:
-        for each in claims_of(line):
-            part = len(each.words & rest) / len(each.words)
-            fits += REST * (part if each.stance is Stance.PREFERS else -part)
+    rest = content(answer).difference(others, *(each.words for each in claimed))
+    for line in told:
+        part = len(line.words & rest) / len(line.words)
+        fits += REST * (part if line.stance is Stance.PREFERS else -part)
     return fits
 
 
-def _support(words: frozenset[str], lines: Sequence[CardLine]) -> float:
-    """How much of a claim one line says."""
-    told = (each.words for line in lines for each in claims_of(line))
-    return max((len(words & each) / min(len(words), max(2, len(each))) for each in told), default=0.0)
+def claimed_in(answer: str) -> tuple[Claim, ...]:
+    """What an answer claims of the person: each claim whole, and in parts where it is of several.
+
+    >>> [(claim.stance.value, sorted(claim.words)) for claim in claimed_in("Since you avoid rum, have tea.")]
+    [('avoids', ['rum'])]
+    """
+    wholes = _CLAIM.findall(answer)
+    parts = [*wholes, *(part for whole in wholes if _AND.search(whole) for part in _AND.split(whole))]
+    return tuple(Claim(words, stance_of(part)) for part in parts if (words := content(part)))
+
+
+def _support(claim: Claim, line: Claim) -> float:
+    """How much of a claim a line says: as far as they are the same, or how much of the claim's words it has."""
+    both = len(claim.words & line.words)
+    if claim.stance is not line.stance or not both:
+        return 0.0
+    alike = 2 * both / (len(claim.words) + len(line.words))
+    return alike if both == 1 else max(alike, both / len(claim.words))
 
 
 def _drawn(answer: str) -> bytes:

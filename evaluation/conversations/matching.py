@@ -47,7 +47,7 @@ _COMMON: Final = frozenset(
 _AGAINST: Final = re.compile(
     r"\b(avoids?|dislikes?|hates?|despises?|refuses?|never|rarely|distrusts?|opposes?|rejects?|dismisses|no longer"
     r"|not|cannot|can't|doesn't|don't|isn't|won't|without|lacks?|skeptical|sceptical|disapproves?|detests?|loathes?"
-    r"|steers? clear|stays? away|turns? down|skips?|meidet?|kein\w*|nicht|nie|hasst|lehnt|ungern|ohne)\b",
+    r"|steers? clear|stays? away|turns? down|skips?|meid\w+|kein\w*|nicht|nie|hasst|lehnt|ungern|ohne)\b",
     re.IGNORECASE,
 )
 _OVER: Final = re.compile(
@@ -84,6 +84,11 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > _STEM and word[-1] == word[-2] else word
 
 
+def stance_of(text: str) -> Stance:
+    """Whether somebody likes what a text is about: by its words of refusal."""
+    return Stance.AVOIDS if _AGAINST.search(text) else Stance.PREFERS
+
+
 @lru_cache(maxsize=16_384)
 def claims(preference: str) -> tuple[Claim, ...]:
     """What a preference in the third person says: one thing, or one and what it is preferred to.
@@ -92,7 +97,7 @@ def claims(preference: str) -> tuple[Claim, ...]:
     [('prefers', ['tea']), ('avoids', ['rum'])]
     """
     first, *rest = _OVER.split(preference, maxsplit=1)
-    stance = Stance.AVOIDS if _AGAINST.search(first) else Stance.PREFERS
+    stance = stance_of(first)
     found = [Claim(content(first), stance)]
     if rest:
         opposite = Stance.PREFERS if stance is Stance.AVOIDS else Stance.AVOIDS

@@ -87,3 +87,36 @@ def test_sums_of_choices_add_up():
     one.add(other)
 
     assert one.shares()["all"] == {"asked": 4, "right": 0.5, "chance": 0.25}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "As a fan of green tea, have a pot of it.",
+        "For someone who loves green tea, a pot of it is best.",
+        "A pot of it would suit your love of green tea.",
+        "Since you prefer quiet mornings and enjoy green tea, have a pot of it.",
+        "Als Freund von green tea nimm eine Kanne.",
+        "If you love green tea, have a pot of it.",
+    ],
+)
+def test_claims_are_understood_in_every_form(claim):
+    assert chosen(line("green tea"), answers=(RUM, NEUTRAL, claim)) == claim
+    assert chosen(line("kites"), answers=(NEUTRAL, claim)) == NEUTRAL
+
+
+def test_a_claim_of_the_opposite_stance_counts_against_its_answer():
+    likes, avoids = "Since you enjoy green tea, have a pot of it.", "Since you avoid green tea, have some water."
+
+    for answers in ((likes, avoids), (avoids, likes)):
+        assert chosen(line("green tea"), answers=answers) == likes
+        assert chosen(line("green tea", Stance.AVOIDS), answers=answers) == avoids
+
+
+def test_an_answer_that_names_what_it_leaves_out_is_not_counted_against():
+    answers = (
+        "Since you avoid board games, I would leave out board games.",
+        "Given your fondness for card games, play.",
+    )
+
+    assert chosen(line("board games", Stance.AVOIDS), line("card tricks"), answers=answers) == answers[0]
