@@ -21,8 +21,14 @@ _LOG = """
     QUALIFY row_number() OVER (PARTITION BY domain ORDER BY version DESC) <= $3
     ORDER BY domain, version
 """
-_USERS = "SELECT DISTINCT user_id FROM skills WHERE user_id > $1 ORDER BY user_id LIMIT $2"
-_BEGINNING = "SELECT DISTINCT user_id FROM skills WHERE starts_with(user_id, $1) ORDER BY user_id LIMIT $2"
+_USERS = """
+SELECT user_id FROM skills WHERE user_id > $1 UNION SELECT user_id FROM cards WHERE user_id > $1
+ORDER BY user_id LIMIT $2
+"""
+_BEGINNING = """
+SELECT user_id FROM skills WHERE starts_with(user_id, $1) UNION SELECT user_id FROM cards WHERE starts_with(user_id, $1)
+ORDER BY user_id LIMIT $2
+"""
 _STATUS = "SELECT published_at, newest_record_at, records FROM snapshot_info"
 
 
@@ -70,12 +76,12 @@ class Snapshot:
             return read.card_diffs(con, user)
 
     def users(self, after: str, most: int) -> list[str]:
-        """The ids of users with a skill, in order, after this one."""
+        """The ids of users with a skill or a card, in order, after this one."""
         with self._newest() as con:
             return [name for (name,) in con.execute(_USERS, [after, most]).fetchall()]
 
     def beginning_with(self, text: str, most: int) -> list[str]:
-        """The ids of users with a skill that begin with this text, in order."""
+        """The ids of users with a skill or a card that begin with this text, in order."""
         with self._newest() as con:
             return [name for (name,) in con.execute(_BEGINNING, [text, most]).fetchall()]
 

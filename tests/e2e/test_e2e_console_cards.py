@@ -15,6 +15,7 @@ expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
 DESK = {"width": 1200, "height": 760}
 PREVIEW = f"/card/line?user=ann&line={CORIANDER}&action=remove"
+CORRECT = f"/card/write?user=ann&line={CORIANDER}"
 
 
 @pytest.fixture
@@ -70,6 +71,25 @@ def test_a_line_is_pinned_and_another_removed_after_a_preview(playwright, served
         browser.is_content()
 
 
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_a_line_is_corrected_and_another_written(playwright, served, tmp_path, scripts):
+    with chromium(playwright, tmp_path / "profile", java_script_enabled=scripts) as browser:
+        page = signed_in(browser, served)
+        page.goto(f"http://localhost:{served.port}/console/person?user=ann")
+        page.get_by_role("link", name="Correct “does not like coriander”").click()
+        expect(page.locator("main")).to_contain_text("takes the place of “does not like coriander”")
+        page.get_by_label("What").fill("fresh coriander")
+        page.keyboard.press("Enter")
+        expect(page.locator(".said").first).to_contain_text("Written")
+        expect(page.locator("#card .card-lines")).to_contain_text("does not like fresh coriander")
+
+        page.get_by_role("link", name="Write a line").click()
+        page.get_by_label("What").fill("window seats")
+        page.get_by_role("button", name="Write it").click()
+        expect(page.locator("#card .card-lines")).to_contain_text("likes window seats")
+        browser.is_content()
+
+
 def test_what_was_overtaken_unfolds_with_its_successor_by_keyboard(playwright, served, tmp_path):
     with chromium(playwright, tmp_path / "profile") as browser:
         page = signed_in(browser, served)
@@ -89,7 +109,7 @@ def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, 
     with chromium(playwright, tmp_path / "profile") as browser:
         page = signed_in(browser, served)
         page.emulate_media(color_scheme=theme)
-        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW):
+        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW, CORRECT):
             for size in (PHONE, DESK):
                 page.set_viewport_size(size)
                 open_(page, served, path)

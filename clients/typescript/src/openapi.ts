@@ -171,7 +171,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * The ids of users with a skill, in order, page by page: next is for after
+         * The ids of users with a skill or a card, in order, page by page: next is for after
          * @description Needs the scope `read-all`.
          */
         get: operations["users"];

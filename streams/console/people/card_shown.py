@@ -6,7 +6,6 @@ from datetime import datetime
 from operators.cards.words import in_words
 from operators.vouch import Vouching
 from schemas import CardLine, Strength
-from schemas.cards import FREE
 from streams.console.visit import Visit
 from streams.http.cards import card_of, now
 from streams.rights.cards import card_told, line_told
@@ -31,7 +30,6 @@ class CardRow:
         steps: how certain it is, 0 to 3.
         sure: the same in words.
         how: how plainly it was said.
-        about: what it is about, where that is a dimension of a vocabulary.
         held_back: whether no app and no model is told it.
         successor: what took its place; empty: nothing.
     """
@@ -41,7 +39,6 @@ class CardRow:
     steps: int
     sure: str
     how: str
-    about: str
     held_back: bool = False
     successor: str = ""
 
@@ -80,5 +77,4 @@ def card_row(line: CardLine, at: datetime, vouching: Vouching, successor: str = 
     told = line_told(line, at, vouching)
     steps, sure = next((steps, sure) for least, steps, sure in SURE if told.certainty >= least)
     times = "" if line.times == 1 else f", {line.times} times"
-    about = "" if line.dimension == FREE else line.dimension
-    return CardRow(line, told.says, steps, sure, f"{HOW[line.strength]}{times}", about, told.held_back, successor)
+    return CardRow(line, told.says, steps, sure, f"{HOW[line.strength]}{times}", told.held_back, successor)

@@ -4,7 +4,8 @@ import uuid
 
 from starlette.responses import Response
 
-from schemas import Card, CardAction, CardLine
+from schemas import Card, CardAction, CardCommand, CardLine
+from schemas.cards import FREE
 from streams.console.people.card_shown import card_row
 from streams.console.people.changing import LATER
 from streams.console.people.lines import LINE
@@ -60,9 +61,44 @@ async def change_card(visit: Visit) -> Response:
     action, line_id = _asked(visit.form)
     asked = {"action": action, "line_id": line_id, "reason": visit.form.get("reason", "").strip()}
     command = card_command(user, visit.token.name, uuid.uuid4().hex, now(), asked)
-    would_be(visit.api, await card_of(visit.api, visit.token, user), command)
+    return await _sent(visit, command, await card_of(visit.api, visit.token, user), DONE[action])
+
+
+@PEOPLE.get("/card/write", needs=READERS, under=UNDER)
+async def form_of_card(visit: Visit) -> Response:
+    """A form for a line: a new one, or one that takes the place of another."""
+    user = visit.reads(visit.demands(Scope.CHANGE_USER, visit.user()))
+    row = None
+    if visit.query.get("line"):
+        card, line_id = await card_of(visit.api, visit.token, user), parsed(LINE, visit.query["line"], "line")
+        row = card_row(_line(card, line_id), now(), vouching_of(visit.api.settings))
+    return visit.page("people/card_write.html", user=user, row=row)
+
+
+@PEOPLE.post("/card/write", needs=[Scope.CHANGE_USER])
+async def write_on_card(visit: Visit) -> Response:
+    """Writes a line, as `sager card set` does; one in the place of another holds where that one held."""
+    user = visit.demands(Scope.CHANGE_USER, visit.user(visit.form))
+    card = await card_of(visit.api, visit.token, user)
+    line_id = parsed(LINE, visit.form["line"], "line") if visit.form.get("line") else None
+    before = None if line_id is None else _line(card, line_id)
+    line = {
+        "stance": visit.form.get("stance", ""),
+        "value": visit.form.get("value", "").strip(),
+        "dimension": FREE if before is None else before.dimension,
+        "domain": None if before is None else before.domain,
+    }
+    asked = {"action": CardAction.SET, "line_id": line_id, "line": line}
+    command = card_command(user, visit.token.name, uuid.uuid4().hex, now(), asked)
+    return await _sent(visit, command, card, "Written: it stays until they say otherwise.")
+
+
+async def _sent(visit: Visit, command: CardCommand, card: Card | None, done: str) -> Response:
+    """Has a command carried out, and goes back to the person."""
+    user = command.user_id
+    would_be(visit.api, card, command)
     diff = await carry_out(visit.api, visit.token, command)
-    said, kind = (LATER, "wait") if diff is None else (DONE[action], "good")
+    said, kind = (LATER, "wait") if diff is None else (done, "good")
     return visit.go("/person", said, kind, user=user) if visit.token.may_read(user) else visit.go("/people", said, kind)
 
 

@@ -48,7 +48,7 @@ async def users(
     after: UserQuery = None,
     limit: Annotated[Whole, Query(ge=1, le=MOST_PAGE, description="How many.")] = PAGE,
 ) -> object:
-    """The ids of users with a skill, in order, page by page: `next` is for `after`."""
+    """The ids of users with a skill or a card, in order, page by page: `next` is for `after`."""
     found = await api.read(token, partial(api.snapshot.users, after or "", limit))
     return as_json({"users": found, "next": found[-1] if len(found) == limit else None})
 

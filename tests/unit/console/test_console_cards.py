@@ -115,6 +115,64 @@ def test_what_cannot_be_done_has_no_preview(ann: Visitor, query: dict[str, str],
     assert ann.get(page("/card/line", **query)).status == status
 
 
+def write(visitor: Visitor, **fields: str) -> Reply:
+    """Sends the form of a line."""
+    return visitor.post("/console/card/write", {**fields, "csrf": visitor.csrf(page("/card/write", user="ann"))})
+
+
+def test_a_line_is_written(ann: Visitor, worker) -> None:
+    sent = write(ann, user="ann", line="", stance="prefers", value=" oat milk ")
+
+    assert "Written" in words_of(ann.get(sent.headers["location"]).text)
+    [command] = worker.sent
+    assert (command.action, command.line_id, command.line.value) == (CardAction.SET, None, "oat milk")
+
+
+def test_a_line_is_corrected_where_it_holds(served, file, worker) -> None:
+    card = card_of(talks("eve"))
+    line_id = "prefers:films:genre:noir"
+    noir = card.lines[0].model_copy(
+        update={"line_id": line_id, "domain": "films", "dimension": "genre", "value": "noir", "stance": "prefers"}
+    )
+    follow(served.api.live, card.model_copy(update={"lines": (noir,)}))
+    eve = signed_in(served, file, "read-user", "change-user", user="eve")
+
+    form = eve.get(page("/card/write", user="eve", line=line_id)).text
+    assert "takes the place of “likes noir (genre) in films”" in words_of(form)
+    fields = {"user": "eve", "line": line_id, "stance": "avoids", "value": "noir"}
+    eve.post("/console/card/write", {**fields, "csrf": eve.csrf(page("/person", user="eve"))})
+
+    [command] = worker.sent
+    assert (command.line_id, command.line.domain, command.line.dimension) == (line_id, "films", "genre")
+    assert "does not like noir (genre) in films" in words_of(eve.get(page("/person", user="eve")).text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "told"),
+    [
+        ({"user": "ann", "line": "", "stance": "prefers", "value": "my diabetes diet"}, 409, "health is not kept"),
+        ({"user": "ann", "line": "", "stance": "prefers", "value": "  "}, 422, ""),
+        ({"user": "ann", "line": "", "stance": "loves", "value": "tea"}, 422, ""),
+        ({"user": "ann", "line": "prefers:stated:tea", "stance": "prefers", "value": "tea"}, 404, "no such line"),
+        ({"user": "zoe", "line": "", "stance": "prefers", "value": "tea"}, 403, ""),
+    ],
+)
+def test_what_a_card_cannot_hold_is_not_written(ann, worker, fields, status, told) -> None:
+    done = write(ann, **fields)
+
+    assert (done.status, worker.sent) == (status, [])
+    assert told in words_of(done.text)
+
+
+def test_who_has_a_card_alone_is_found(served, file) -> None:
+    reader = signed_in(served, file, "read-all")
+
+    found = words_of(reader.get(page("/people", user="zo")).text)
+
+    assert "zoe" in found.split("Find")[-1]
+    assert "zoe" in served.ask("/v1/users", file.make("read-all")).body["users"]
+
+
 def test_nothing_is_sent_for_another_person_or_for_a_line_that_is_not_there(ann: Visitor, worker) -> None:
     assert change(ann, user="zoe", line=CORIANDER, action="pin").status == 403
     assert change(ann, user="ann", line="prefers:stated:tea", action="pin").status == 409
