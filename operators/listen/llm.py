@@ -1,49 +1,49 @@
-"""What a model hears in a chunk of a conversation: it quotes the person and judges; what does not hold is dropped."""
+"""What a model hears in a chunk of a conversation: it judges the person's sentences; what does not hold is dropped."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from operators.asks import Asker, Asks
 from operators.attributes import normalise
 from operators.listen.finding import Effect, Finding, Heard
-from operators.listen.guards import Speaks, speaks, takes_away
-from operators.listen.own import own_words
+from operators.listen.guards import takes_away
 from operators.listen.question import (
-    DOES_NOT_LIKE,
+    DISLIKES,
     FORGET,
-    IMPLIED,
-    INSTEAD,
+    LIKES,
     MAX_FOUND,
     MAX_PROMPT_TOKENS,
-    MAX_QUOTE_CHARS,
     MAX_VALUE_CHARS,
     MIN_PROMPT_TOKENS,
-    NOT_ANY_MORE,
+    NO_LONGER_LIKES,
+    NOW_LIKES,
+    OTHER,
     PROMPT,
-    SOMEBODY_ELSE,
+    SEEMS_TO_DISLIKE,
+    SEEMS_TO_LIKE,
+    Asked,
     Question,
     Vocabulary,
     question,
 )
-from operators.listen.quoting import is_meant, is_said, quoted
+from operators.listen.quoting import is_meant, is_said
 from operators.privacy import Text, gives_orders
 from operators.vouch import DEFAULT, Vouching
 from schemas import Fact
 from schemas.cards import FREE, Card, CardLine, Strength, Turn
-from schemas.statements import Scope, Stance
+from schemas.statements import Stance
 
 MAX_VALUE_WORDS: Final = 12
-_EFFECTS: Final = {INSTEAD: Effect.UPDATES, NOT_ANY_MORE: Effect.WITHDRAWS, FORGET: Effect.FORGETS}
-
-
-class _Quote(NamedTuple):
-    """Words of the person, where they stand (in which turn, part of it, and place), and how plainly they can say it."""
-
-    place: tuple[int, int, int]
-    turn: Turn
-    words: str
-    strength: Strength
-    speaks: Speaks
+_VERDICTS: Final = {
+    LIKES: (Stance.PREFERS, Effect.STATES),
+    DISLIKES: (Stance.AVOIDS, Effect.STATES),
+    SEEMS_TO_LIKE: (Stance.PREFERS, Effect.STATES),
+    SEEMS_TO_DISLIKE: (Stance.AVOIDS, Effect.STATES),
+    NOW_LIKES: (Stance.PREFERS, Effect.UPDATES),
+    NO_LONGER_LIKES: (Stance.PREFERS, Effect.WITHDRAWS),
+    FORGET: (Stance.PREFERS, Effect.FORGETS),
+}
+_SEEMS: Final = frozenset({SEEMS_TO_LIKE, SEEMS_TO_DISLIKE})
 
 
 class LlmListening(Asker):
@@ -74,7 +74,6 @@ class LlmListening(Asker):
         """
         asked = question(
             turns,
-            card,
             vocabulary,
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
@@ -83,81 +82,69 @@ class LlmListening(Asker):
         if asked is None:
             return Heard()
         reply = await self._ask(PROMPT, asked)
-        found, of_others = heard(asked, reply.answer, turns, card)
+        found, of_others = heard(asked, reply.answer, card)
         return Heard(found, of_others, reply.reasoned_by(PROMPT))
 
 
-def heard(
-    asked: Question, answer: Mapping[str, Any], turns: Sequence[Turn], card: Card | None
-) -> tuple[tuple[Finding, ...], int]:
+def heard(asked: Question, answer: Mapping[str, Any], card: Card | None) -> tuple[tuple[Finding, ...], int]:
     """What an answer that fits the question's schema says of the person, and how much of it is of others.
 
-    An entry counts only if its words are the person's own, to the letter, and what it is about stands in them.
+    A verdict counts only if what it is about stands in the person's sentence.
     """
-    found: list[tuple[_Quote, Finding]] = []
-    of_others = 0
-    for entry in answer["findings"][:MAX_FOUND]:
-        quote = _quote(entry["words"], asked, turns)
-        if quote is None:
-            continue
-        if entry["whose"] == SOMEBODY_ELSE or quote.speaks is Speaks.OF_OTHERS:
-            of_others += 1
-        elif quote.speaks is Speaks.FOR_THEM and (finding := _finding(entry, quote, asked, card)) is not None:
-            found.append((quote, finding))
-    found.sort(key=lambda each: each[0].place)
-    return _consistent(finding for _, finding in found), of_others
+    found: list[Finding] = []
+    of_others = asked.of_others
+    for key, sentence in asked.asked.items():
+        for verdict, value in _told(answer[key]):
+            if verdict == OTHER:
+                of_others += 1
+            elif (finding := _finding(verdict, value, sentence, asked, card)) is not None:
+                found.append(finding)
+    return _consistent(found)[:MAX_FOUND], of_others
 
 
-def _quote(quotation: str, asked: Question, turns: Sequence[Turn]) -> _Quote | None:
-    """Where the person said it; None where they did not, or where the model cannot have read it."""
-    for place, turn in enumerate(turns):
-        if quoted(quotation, asked.said.get(turn.event_id, "")) is None:
-            continue
-        for part, span in enumerate(own_words(turn, turns[:place])):
-            found = quoted(quotation, span.text)
-            if found is not None and found[1] - found[0] <= MAX_QUOTE_CHARS:
-                return _Quote(
-                    (place, part, found[0]), turn, span.text[slice(*found)], span.strength, speaks(span, *found)
-                )
-    return None
+def _told(answer: str) -> Iterator[tuple[str, str]]:
+    """The verdicts of an answer such as `likes: film noir; dislikes: musicals`."""
+    for part in answer.split(";"):
+        verdict, _, value = part.partition(":")
+        yield " ".join(verdict.casefold().split()), " ".join(value.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
 
 
-def _finding(entry: Mapping[str, str], quote: _Quote, asked: Question, card: Card | None) -> Finding | None:
-    """The finding of an entry, or None if what it says is not in its words."""
-    if gives_orders(quote.words, Text.REQUEST):
+def _finding(verdict: str, value: str, sentence: Asked, asked: Question, card: Card | None) -> Finding | None:
+    """The finding of a verdict, or None if what it says is not in the sentence."""
+    if verdict not in _VERDICTS:
         return None
-    domain, about = _about(entry["value"], quote, asked)
-    value = about.value
-    strength = Strength.IMPLIED if entry["strength"] == IMPLIED else quote.strength
-    if not is_said(value, quote.words):
+    stance, effect = _VERDICTS[verdict]
+    domain, about = _about(value, sentence, asked)
+    strength = Strength.IMPLIED if verdict in _SEEMS else sentence.strength
+    if not is_said(about.value, sentence.words):
         # What is only meant may be worded otherwise, by words that act on nobody.
-        if not is_meant(value, quote.words) or gives_orders(value, Text.VALUE):
+        if not is_meant(about.value, sentence.words) or gives_orders(about.value, Text.VALUE):
             return None
         strength = Strength.IMPLIED
-    if len(value) > MAX_VALUE_CHARS or len(value.split()) > MAX_VALUE_WORDS or gives_orders(value, Text.REQUEST):
+    if len(about.value) > MAX_VALUE_CHARS or len(about.value.split()) > MAX_VALUE_WORDS:
         return None
-    effect, replaces = _effect(entry, value, quote, asked, card)
-    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not takes_away(quote.words, effect):
+    if gives_orders(about.value, Text.REQUEST):
         return None
+    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not takes_away(sentence.words, effect):
+        return None
+    replaces = _replaced(about.value, sentence, card) if effect is Effect.UPDATES else None
     return Finding(
-        stance=Stance.AVOIDS if entry["stance"] == DOES_NOT_LIKE else Stance.PREFERS,
-        value=value,
-        words=quote.words,
-        event_id=quote.turn.event_id,
-        said_at=quote.turn.said_at,
+        stance=stance,
+        value=about.value,
+        words=sentence.words,
+        event_id=sentence.turn.event_id,
+        said_at=sentence.turn.said_at,
         dimension=about.dimension,
         domain=domain,
         strength=strength,
-        scope=Scope(entry["scope"]),
-        effect=effect,
+        effect=Effect.STATES if effect is Effect.UPDATES and replaces is None else effect,
         replaces=replaces,
     )
 
 
-def _about(value: str, quote: _Quote, asked: Question) -> tuple[str | None, Fact]:
+def _about(value: str, sentence: Asked, asked: Question) -> tuple[str | None, Fact]:
     """What a value names: a fact of the turn's domain if it is one, else a few words of no vocabulary."""
-    value = " ".join(value.split()).strip(" .,;:!?\"'")
-    domain = quote.turn.domain
+    domain = sentence.turn.domain
     named = [
         fact
         for fact in asked.facts.get(domain or "", ())
@@ -166,22 +153,17 @@ def _about(value: str, quote: _Quote, asked: Question) -> tuple[str | None, Fact
     return (domain, named[0]) if len(named) == 1 else (None, Fact.model_construct(dimension=FREE, value=value))
 
 
-def _effect(
-    entry: Mapping[str, str], value: str, quote: _Quote, asked: Question, card: Card | None
-) -> tuple[Effect, str | None]:
-    """What a finding does to what is known; it changes only a line that it has a word of."""
-    effect = _EFFECTS.get(entry["effect"], Effect.STATES)
-    if effect is not Effect.UPDATES:
-        return effect, None
-    named = asked.known.get(entry["line"])
-    lines = [named] if named is not None else [] if card is None else list(card.lines)
-    of_it = [line for line in lines if _is_of(line, value, quote.words) and normalise(line.value) != normalise(value)]
-    # Which of several lines is meant, nobody knows: the merge finds what the new one stands against.
-    return (Effect.UPDATES, of_it[0].value) if len(of_it) == 1 else (Effect.STATES, None)
+def _replaced(value: str, sentence: Asked, card: Card | None) -> str | None:
+    """The one line that a sentence has a word of; which of several is meant, the merge finds."""
+    lines = () if card is None else card.lines
+    of_it = [
+        line for line in lines if _is_of(line, value, sentence.words) and normalise(line.value) != normalise(value)
+    ]
+    return of_it[0].value if len(of_it) == 1 else None
 
 
-def _is_of(line: CardLine, value: str, quote: str) -> bool:
-    return is_meant(line.value, f"{quote} {value}") or is_meant(value, line.words)
+def _is_of(line: CardLine, value: str, said: str) -> bool:
+    return is_meant(line.value, f"{said} {value}") or is_meant(value, line.words)
 
 
 def _consistent(findings: Iterable[Finding]) -> tuple[Finding, ...]:

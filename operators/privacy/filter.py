@@ -1,6 +1,7 @@
 """The privacy filter: one object that a worker and a materializer ask, with what their settings allow."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from schemas import Facet, Injected, ItemFacts, Wish
 ORDER: Final = "order"
 KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
 """What is found, as a metric's label and as the placeholder that stands in its place."""
+TAKEN_OUT: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
+"""A placeholder, with its kind."""
 PLACES: Final = frozenset({"yelp", "places", "restaurants"})
 """Domains of places, where the part of a town is what people choose by."""
 _LONG_ID: Final = 5

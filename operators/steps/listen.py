@@ -4,7 +4,6 @@ A chunk is closed by its length, by silence or by the end of its conversation. T
 that what is asked about it once is right whenever the answer comes.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,7 +36,7 @@ from operators.listen.chunks import (
 )
 from operators.listen.finding import Effect, Finding, Heard
 from operators.listen.telling import ACTOR, Told
-from operators.privacy import DEFAULT, KINDS, Privacy
+from operators.privacy import DEFAULT, TAKEN_OUT, Privacy
 from operators.signals import DEFAULT as DEFAULT_SIGNALS
 from operators.signals import Signals
 from operators.stated import statement_id
@@ -87,7 +86,6 @@ __all__ = [
 ]
 
 ERASED = (CardChangeKind.FORGOTTEN, CardChangeKind.REMOVED)
-_TAKEN_OUT = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
 
 
 class Outcome(StrEnum):
@@ -377,7 +375,7 @@ def _with_receipt(
 ) -> CardDiff | None:
     """The diff that also says what was taken out of the person's words before anybody read them."""
     said = (turn.text for turn in chunk.turns if turn.role is Role.USER)
-    taken_out = Counter(kind for text in said for kind in _TAKEN_OUT.findall(text))
+    taken_out = Counter(kind for text in said for kind in TAKEN_OUT.findall(text))
     if not taken_out:
         return diff
     if diff is None:

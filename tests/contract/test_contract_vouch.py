@@ -22,9 +22,8 @@ from operators.slim.llm import question as slim_question
 from operators.tokens import count_tokens
 from operators.understand.question import question as correction_question
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
-from schemas.cards import CardLine
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
-from tests.unit.listen.listen_llm_builders import a_card, a_chunk
+from tests.unit.listen.listen_llm_builders import a_chunk
 from tests.unit.retrieve.retrieve_builders import NOW, memory, scored_item, scored_user, taken
 from tests.unit.understand.understand_builders import a_correction
 
@@ -123,10 +122,8 @@ def correction(value: str) -> str:
 
 def chunk(value: str) -> str:
     spoken = a_chunk(f"I went to the {PLAIN} without {value.lower().replace('qmarker', 'any')}.", domain="films")
-    lines: tuple[CardLine, ...] = a_card(PLAIN, value).lines + a_card("tea", dimension=value[:40]).lines
     facts = (Fact(dimension="mood", value=PLAIN), Fact(dimension="mood", value=f"{value} any"))
-    card = a_card(PLAIN).model_copy(update={"lines": lines})
-    asked = chunk_question(spoken, card, lambda _: facts, **CALL)
+    asked = chunk_question(spoken, lambda _: facts, **CALL)
     assert asked is not None
     return f"{asked.prompt} {asked.schema}"
 
@@ -137,7 +134,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "facets.v1": community,
     "slim.v1": extraction,
     "understand.v1": correction,
-    "listen.v1": chunk,
+    "listen.v2": chunk,
     **{f"rank-{form}.v1": ranking(f"rank-{form}.v1") for form in ("first-token", "listwise", "pointwise")},
 }
 TEXTS: dict[str, Callable[[str], str]] = {

@@ -133,19 +133,15 @@ class Talker:
         self.state = State(without(listening, chunk), fold(self.log).get(ANN))
 
     def _of_a_model(self, chunk: Chunk) -> Heard:
-        """The worst answer: every sentence in which an attack stands is a taste for it, and all is to be forgotten."""
-        asked = question(chunk.turns, self.card, _nothing, count_tokens=lambda text: len(text) // 4, max_tokens=20_000)
+        """The worst answer: every sentence in which an attack stands is a taste for it."""
+        asked = question(chunk.turns, _nothing, count_tokens=lambda text: len(text) // 4, max_tokens=20_000)
         if asked is None:
             return Heard()
-        entries = [
-            {"words": words, "value": value, "stance": "likes", "strength": "said", "whose": "the person",
-             "effect": "says", "scope": "always", "line": "none"}
-            for turn in chunk.turns
-            for words in (turn.text, *turn.text.splitlines(), *turn.text.replace("! ", ". ").split(". "))
-            for value in self._obeys
-            if value in words
-        ]  # fmt: skip
-        found, of_others = heard(asked, {"findings": entries}, chunk.turns, self.card)
+        answer = {
+            key: "; ".join(f"likes: {value}" for value in self._obeys if value in sentence.words) or "nothing"
+            for key, sentence in asked.asked.items()
+        }
+        found, of_others = heard(asked, answer, self.card)
         return Heard(found, of_others, ReasonedBy(reasoner="llm", model="fake"))
 
 

@@ -42,7 +42,6 @@ def test_replies_are_kept_so_that_a_repeated_run_asks_nothing(asked):
 
 def test_what_rules_find_is_found_with_a_model_too_and_not_by_a_model_that_finds_nothing(asked):
     with threaded(OpenAiServer()) as server:
-        server.always = Act(says={"findings": []})
         both, _ = asked(server, "--llm", "both")
         alone, _ = asked(server, "--llm", "model")
         rules, _ = asked(server)

@@ -48,24 +48,9 @@ def a_card(*values: str, stance: Stance = Stance.PREFERS, dimension: str = FREE,
     return Card(event_id="d1", occurred_at=SAID_AT, user_id="ann", version=1, lines=lines)
 
 
-def an_entry(**said: str) -> dict[str, str]:
-    """What a model says of `RUNS`, but for what a test is about."""
-    entry = {
-        "words": RUNS,
-        "whose": "the person",
-        "stance": "likes",
-        "value": "morning runs",
-        "strength": "implied",
-        "effect": "says",
-        "line": "none",
-        "scope": "always",
-    }
-    return entry | said
-
-
-def finds(*entries: dict[str, str]) -> Act:
-    """The model answers with these findings."""
-    return Act(says={"findings": list(entries)})
+def tells(*answers: str) -> Act:
+    """The model answers so to the sentences, in their order, and something of no use to the others."""
+    return Act(says={str(number): answer for number, answer in enumerate(answers, 1)})
 
 
 def no_vocabulary(_: str) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker.reasoning.configured import listener_of
 from streams.worker.reasoning.reasoner import GivenUp, Reasoning
 from tests.openai_server import Act, Do, OpenAiServer
-from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_chunk, an_entry, finds, no_vocabulary
+from tests.unit.listen.listen_llm_builders import RUNS, SAID_AT, a_chunk, no_vocabulary, tells
 
 MODEL = ReasonedBy(reasoner="llm", calls=1)
 JAZZ = Finding(Stance.PREFERS, "jazz", "I love jazz", "u1", SAID_AT)
@@ -87,7 +87,7 @@ async def test_rules_alone_ask_nobody() -> None:
 
 
 async def test_rules_and_the_model_hear_one_chunk_by_one_call(server: OpenAiServer) -> None:
-    server.then(finds(an_entry()))
+    server.then(tells("likes: morning runs"))
 
     found = await reasoning(server).listen(a_chunk(f"{RUNS}. {FORGET}"), None, no_vocabulary)
 

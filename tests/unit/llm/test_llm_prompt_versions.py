@@ -12,7 +12,7 @@ PINS = {
     "evolve-replace.v1": "2b988e4397aa4765",
     "evolve.v2": "64a669480eda0392",
     "facets.v1": "74bf24635a4b733e",
-    "listen.v1": "ff8b305de6bc1095",
+    "listen.v2": "8c7513028f54fdef",
     "rank-first-token.v1": "a32926f83e504cd5",
     "rank-listwise.v1": "aa9beb81ecfec4b7",
     "rank-pointwise.v1": "01d8a83e2170c8ca",
