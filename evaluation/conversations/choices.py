@@ -16,10 +16,10 @@ from typing import Any, Final, TypeAlias
 
 from evaluation.conversations.figures import share
 from evaluation.conversations.layout import About, Question, Talk
-from evaluation.conversations.matching import Claim, claims_of, content, stance_of
+from evaluation.conversations.matching import Claim, claims, claims_of, content, stance_of
 from evaluation.conversations.play import Played
 from evaluation.conversations.truth import Truth, Verdict, truths_of
-from schemas.cards import Card, CardLine
+from schemas.cards import Card
 from schemas.statements import Stance
 
 Chooser: TypeAlias = Callable[[Card | None, str, Sequence[str]], Awaitable[int]]
@@ -55,17 +55,20 @@ class Chosen:
 
     Attributes:
         asked, right: by group: self, others, forgotten, sensitive.
+        ideal: right without a model, if the card held just what the file tells of the person.
         chance: the sum of what a draw would have got right.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
+    ideal: Counter[str] = field(default_factory=Counter)
     chance: dict[str, float] = field(default_factory=dict)
 
     def add(self, other: "Chosen") -> None:
         """Count another's too."""
         self.asked.update(other.asked)
         self.right.update(other.right)
+        self.ideal.update(other.ideal)
         for group, chance in other.chance.items():
             self.chance[group] = self.chance.get(group, 0.0) + chance
 
@@ -78,6 +81,7 @@ class Chosen:
                 "asked": asked,
                 "right": share(sum(self.right[group] for group in groups), asked),
                 "chance": share(sum(self.chance[group] for group in groups), asked),
+                "right_if_all_known": share(sum(self.ideal[group] for group in groups), asked),
             }
         return told
 
@@ -85,19 +89,22 @@ class Chosen:
 async def by_words(card: Card | None, query: str, answers: Sequence[str]) -> int:
     """The answer that fits the card best by its words."""
     del query
-    lines = () if card is None else card.lines
-    return max(range(len(answers)), key=lambda place: (fit(answers, place, lines), _drawn(answers[place])))
+    return best([each for line in (() if card is None else card.lines) for each in claims_of(line)], answers)
 
 
-def fit(answers: Sequence[str], place: int, lines: Sequence[CardLine]) -> float:
-    """How well one of the answers fits the lines of a card; 0 where they tell nothing."""
+def best(told: Sequence[Claim], answers: Sequence[str]) -> int:
+    """The place of the answer that fits what is told of a person."""
+    return max(range(len(answers)), key=lambda place: (fit(answers, place, told), _drawn(answers[place])))
+
+
+def fit(answers: Sequence[str], place: int, told: Sequence[Claim]) -> float:
+    """How well one of the answers fits what is told of a person; 0 where that is nothing."""
     answer = answers[place]
-    told = [each for line in lines for each in claims_of(line)]
     others = frozenset[str]().union(*(content(each) for at, each in enumerate(answers) if at != place))
     claimed, fits = claimed_in(answer), 0.0
     if claimed:
-        best = max((_support(each, line) for each in claimed for line in told), default=0.0)
-        fits += CLAIM * (best if best >= SUPPORT else best - SUPPORT)
+        most = max((_support(each, line) for each in claimed for line in told), default=0.0)
+        fits += CLAIM * (most if most >= SUPPORT else most - SUPPORT)
     rest = content(answer).difference(others, *(each.words for each in claimed))
     for line in told:
         part = len(line.words & rest) / len(line.words)
@@ -132,6 +139,7 @@ def _drawn(answer: str) -> bytes:
 async def chosen_of(played: Played, choose: Chooser = by_words) -> Chosen:
     """The questions about a person, asked when all is said. What was overtaken is asked about no more."""
     told, truths = Chosen(), truths_of(played.person)
+    all_known = [each for truth in truths if truth.verdict is Verdict.STANDS for each in claims(truth.preference)]
     for talk in played.person.talks:
         if talk.question is None or (group := _group(talk, truths)) is None:
             continue
@@ -139,6 +147,7 @@ async def chosen_of(played: Played, choose: Chooser = by_words) -> Chosen:
         picked = answers[await choose(played.card, talk.question.query, answers)]
         told.asked[group] += 1
         told.right[group] += picked == talk.question.right
+        told.ideal[group] += answers[best(all_known, answers)] == talk.question.right
         told.chance[group] = told.chance.get(group, 0.0) + 1 / len(answers)
     return told
 

@@ -1,17 +1,17 @@
 """What a play comes to: each line of a card is laid to the preference that it says most of, and then counted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from evaluation.conversations.layout import About
-from evaluation.conversations.leaks import kept
+from evaluation.conversations.leaks import kept as kept_values
 from evaluation.conversations.play import Played
 from evaluation.conversations.truth import Truth, Verdict, matches, truths_of, verdict_on
 from schemas import encode
 from schemas.cards import CardLine
 
-_Judged = Sequence[tuple[CardLine, Verdict, Truth | None]]
+_Judged: TypeAlias = Sequence[tuple[CardLine, Verdict, Truth | None]]
 
 
 @dataclass
@@ -20,9 +20,12 @@ class Figures:
 
     Attributes:
         said, implied: preferences that stand; `_found`: those that a line of the card says.
+        implied_own: of the implied ones, those of which most words are the person's.
+        groups: preferences that stand and those found, by type and by kind of conversation.
         lines: on the cards; `verdicts`: what they say.
         updates: preferences that took the place of others; `_known`: the old one had been on the card; `_stands`: the
-            new one is; `_gone`: the old one is not; `_honoured`: both.
+            new one is; `_kept`: the old one still is; `_gone`: it was and is not; `_honoured`: the new one is, and the
+            old one is not.
         forgets: preferences that were to be forgotten; `_known`: on the card when it was asked for; `_back`: on the
             card, among its past lines or in the log at the end.
         sensitive: values that must not be kept; `_kept`: those of which something is.
@@ -36,11 +39,15 @@ class Figures:
     said_found: int = 0
     implied: int = 0
     implied_found: int = 0
+    implied_own: int = 0
+    implied_own_found: int = 0
+    groups: dict[str, tuple[int, int]] = field(default_factory=dict)
     lines: int = 0
     verdicts: dict[str, int] = field(default_factory=dict)
     updates: int = 0
     updates_known: int = 0
     updates_stands: int = 0
+    updates_kept: int = 0
     updates_gone: int = 0
     updates_honoured: int = 0
     forgets: int = 0
@@ -67,8 +74,16 @@ class Figures:
             if name == "verdicts":
                 for verdict, times in value.items():
                     self.verdicts[verdict] = self.verdicts.get(verdict, 0) + times
+            elif name == "groups":
+                for group, (wanted, found) in value.items():
+                    self.count(group, wanted, found)
             else:
                 setattr(self, name, getattr(self, name) + value)
+
+    def count(self, group: str, wanted: int, found: int) -> None:
+        """Count preferences of a group, and those found."""
+        before = self.groups.get(group, (0, 0))
+        self.groups[group] = before[0] + wanted, before[1] + found
 
     def shares(self) -> Mapping[str, Any]:
         """The figures as they are told; a share of nothing is None."""
@@ -82,13 +97,20 @@ class Figures:
             "recall_implied": share(self.implied_found, self.implied),
             "said": self.said,
             "implied": self.implied,
+            "implied_own_words": self.implied_own,
+            "recall_implied_own_words": share(self.implied_own_found, self.implied_own),
+            "preferences_by_group": {
+                group: {"preferences": wanted, "recall": share(found, wanted)}
+                for group, (wanted, found) in sorted(self.groups.items())
+            },
             "lines": self.lines,
             "precision": share(self.verdicts.get(Verdict.STANDS, 0), self.lines),
             "lines_by_verdict": {each.value: self.verdicts.get(each, 0) for each in Verdict},
             "updates": self.updates,
             "updates_known_before": self.updates_known,
             "updates_new_stands": share(self.updates_stands, self.updates),
-            "updates_old_gone": share(self.updates_gone, self.updates),
+            "updates_old_gone": share(self.updates_gone, self.updates_known),
+            "updates_old_kept": self.updates_kept,
             "updates_honoured": share(self.updates_honoured, self.updates),
             "forgotten": self.forgets,
             "forgotten_known_before": self.forgets_known,
@@ -117,14 +139,13 @@ def share(part: float, whole: float, places: int = 4) -> float | None:
 def figures_of(played: Played) -> Figures:
     """What one person's play comes to."""
     truths = truths_of(played.person)
-    lines = () if played.card is None else played.card.lines
-    judged = [(line, *verdict_on(line, truths)) for line in lines]
+    judged = judged_lines(played, truths)
     spent = played.spent
     figures = Figures(
         persons=1,
-        lines=len(lines),
+        lines=len(judged),
         sensitive=len(played.person.sensitive),
-        sensitive_kept=len(kept(played.person.sensitive.values(), played)),
+        sensitive_kept=len(kept_values(played.person.sensitive.values(), played)),
         talks=spent.talks,
         chunks=spent.chunks,
         calls=spent.calls,
@@ -142,6 +163,32 @@ def figures_of(played: Played) -> Figures:
     return figures
 
 
+def judged_lines(played: Played, truths: Sequence[Truth]) -> _Judged:
+    """The lines of the card, each with what it says and what of the file it was laid to."""
+    lines = () if played.card is None else played.card.lines
+    return [(line, *verdict_on(line, truths)) for line in lines]
+
+
+def listed(played: Played) -> Iterator[Mapping[str, Any]]:
+    """Each line of a card with what it was laid to, then each preference that stands and that no line says."""
+    truths = truths_of(played.person)
+    judged = judged_lines(played, truths)
+    who = played.person.user_id
+    for line, verdict, truth in judged:
+        yield {
+            "line": "line", "user_id": who, "verdict": verdict.value, "stance": line.stance.value,
+            "dimension": line.dimension, "value": line.value, "words": line.words,
+            "preference": None if truth is None else truth.preference,
+        }  # fmt: skip
+    good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
+    for truth in truths:
+        if truth.verdict is Verdict.STANDS and not any(matches(line, truth.preference) for line in good):
+            yield {
+                "line": "missed", "user_id": who, "preference": truth.preference, "said": truth.said,
+                "own_words": truth.own_words, "pref_type": truth.pref_type, "kind": truth.kind,
+            }  # fmt: skip
+
+
 def _count_truths(figures: Figures, truths: Sequence[Truth], judged: _Judged) -> None:
     laid = {truth for _, _, truth in judged if truth is not None}
     good = [line for line, verdict, _ in judged if verdict is Verdict.STANDS]
@@ -153,6 +200,10 @@ def _count_truths(figures: Figures, truths: Sequence[Truth], judged: _Judged) ->
             figures.said_found += truth.said and is_found
             figures.implied += not truth.said
             figures.implied_found += is_found and not truth.said
+            figures.implied_own += truth.own_words and not truth.said
+            figures.implied_own_found += is_found and truth.own_words and not truth.said
+            for group in (f"type {truth.pref_type}", f"kind {truth.kind}"):
+                figures.count(group, 1, int(is_found))
         elif truth.verdict is Verdict.OTHERS:
             figures.others += 1
             figures.others_taken += truth in laid
@@ -172,12 +223,14 @@ def _count_updates(figures: Figures, played: Played, judged: _Judged) -> None:
         if talk.preference.casefold() not in standing:
             continue
         stands = any(matches(line, talk.preference) for line in good)
-        gone = laid.get(talk.before.casefold()) is not Verdict.OVERTAKEN
+        kept = laid.get(talk.before.casefold()) is Verdict.OVERTAKEN
+        known = any(matches(line, talk.before) for line in played.before[place])
         figures.updates += 1
-        figures.updates_known += any(matches(line, talk.before) for line in played.before[place])
+        figures.updates_known += known
         figures.updates_stands += stands
-        figures.updates_gone += gone
-        figures.updates_honoured += stands and gone
+        figures.updates_kept += kept
+        figures.updates_gone += known and not kept
+        figures.updates_honoured += stands and not kept
 
 
 def _count_forgets(figures: Figures, played: Played, truths: Sequence[Truth]) -> None:

@@ -30,6 +30,8 @@ _SPEAKERS: Final = {
 _SPEAKER: Final = re.compile(rf"^\s*\**({'|'.join(_SPEAKERS)})\**\s*:\**[ \t]*", re.IGNORECASE | re.MULTILINE)
 _UNFIT: Final = re.compile(r"[^\w.-]+")
 """What the name of a file may have and an id had better not."""
+_SELF: Final = frozenset({"", "self", "user", "me"})
+_LIKED: Final = ("interests", "hobbies")
 _QUOTED: Final = re.compile(r"'(.+)'", re.DOTALL)
 
 
@@ -70,6 +72,7 @@ class Talk:
 
     Attributes:
         kind: such as `personal_email`.
+        pref_type: such as `stereotypical_pref`, as the file has it.
         about: what it was written to tell.
         preference: in the third person, such as "Enjoys early walks"; for FORGET what is to be forgotten.
         of_others: whether it is somebody else's.
@@ -87,6 +90,7 @@ class Talk:
     strength: str | None = None
     secret: str | None = None
     question: Question | None = None
+    pref_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +100,14 @@ class Person:
     Attributes:
         talks: in the order in which they were held.
         sensitive: what must not be kept, by its name.
+        described: what the file says that the person likes, apart from any conversation.
         skipped: what the file has that could not be read, by reason.
     """
 
     user_id: str
     talks: tuple[Talk, ...]
     sensitive: Mapping[str, str] = field(default_factory=dict)
+    described: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -123,19 +129,27 @@ def read(folder: Path, most: int | None = None) -> Iterator[Person | Unreadable]
     Raises:
         BadPersons: there is no such file.
     """
-    paths = sorted(folder.rglob(FILES), key=_natural)
-    if not paths:
-        raise BadPersons(f"{folder} has no file {FILES}; see docs/datasets.md for the layout")
     told = 0
-    for path in paths:
+    for path in files(folder):
         try:
-            for user_id, document in _persons(path):
+            for user_id, document, beside in _persons(path):
                 if most is not None and told >= most:
                     return
                 told += 1
-                yield person(user_id, document)
+                yield person(user_id, document, beside)
         except (OSError, ValueError, RecursionError) as error:
             yield Unreadable(path, str(error) or type(error).__name__)
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a folder that may be of persons, as people sort.
+
+    Raises:
+        BadPersons: there is none.
+    """
+    if paths := sorted(folder.rglob(FILES), key=_natural):
+        return paths
+    raise BadPersons(f"{folder} has no file {FILES}; see docs/datasets.md for the layout")
 
 
 def _natural(path: Path) -> list[int | str]:
@@ -144,8 +158,8 @@ def _natural(path: Path) -> list[int | str]:
     return [int(part) if place % 2 else part for place, part in enumerate(parts)]
 
 
-def _persons(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The persons of one file, by an id that is unique over the folder.
+def _persons(path: Path) -> Iterator[tuple[str, Mapping[str, Any], int]]:
+    """The persons of one file, by an id that is unique over the folder; with the first, how many objects are none.
 
     Raises:
         ValueError: the file is none of persons.
@@ -161,12 +175,12 @@ def _persons(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise ValueError("no object in it has conversations")
     name = _UNFIT.sub("-", path.stem)[:MAX_NAME_CHARS]
     for place, each in enumerate(persons.values()):
-        yield (name if place == 0 else f"{name}-{place}"), each
+        yield (name if place == 0 else f"{name}-{place}"), each, 0 if place else len(found) - len(persons)
 
 
-def person(user_id: str, document: Mapping[str, Any]) -> Person:
-    """The person in one object of a file."""
-    skipped: Counter[str] = Counter()
+def person(user_id: str, document: Mapping[str, Any], beside: int = 0) -> Person:
+    """The person in one object of a file, beside so many that have no conversations."""
+    skipped: Counter[str] = Counter({"objects of a file without conversations": beside} if beside else {})
     by_kind = document.get("conversations")
     if isinstance(by_kind, list):
         by_kind = {"conversations": by_kind}
@@ -180,12 +194,24 @@ def person(user_id: str, document: Mapping[str, Any]) -> Person:
                 skipped["conversations without turns"] += 1
             else:
                 talks.append(talk)
+                skipped.update(_left_out(element, talk))
     sensitive = _sensitive(document.get("sensitive_information"))
     # What a conversation was written to let slip, should the list lack it.
     for talk in talks:
         if talk.secret is not None and talk.secret not in sensitive.values():
             sensitive[f"told-{len(sensitive)}"] = talk.secret
-    return Person(user_id, in_order(talks), sensitive, dict(skipped))
+    described = tuple(text for key in _LIKED for text in _texts(document.get(key)))
+    return Person(user_id, in_order(talks), sensitive, described, dict(skipped))
+
+
+def _left_out(element: Mapping[str, Any], talk: Talk) -> Iterator[str]:
+    """What an element has that its talk has not, by reason."""
+    if talk.question is None and any(element.get(key) for key in ("user_query", "topic_query", "incorrect_answers")):
+        yield "questions without a right and a wrong answer"
+    if talk.question is not None and len(talk.question.wrong) == MAX_WRONG < len(element["incorrect_answers"]):
+        yield f"questions with more than {MAX_WRONG} wrong answers, asked with those"
+    if any(len(said.text) == MAX_UTTERANCE_CHARS for said in talk.turns):
+        yield f"conversations with a turn of more than {MAX_UTTERANCE_CHARS:,} characters, cut to those"
 
 
 def in_order(talks: Sequence[Talk]) -> tuple[Talk, ...]:
@@ -227,11 +253,12 @@ def _talk(kind: str, element: Mapping[str, Any]) -> Talk | None:
         about=about,
         preference=preference,
         turns=turns,
-        of_others=_text(element.get("who") or "self").lower() != "self",
+        of_others=_text(element.get("who")).lower() not in _SELF,
         before=before,
         strength=strength if strength in {"said", "implied"} else None,
-        secret=_text(element.get("sensitive_info")).partition(": ")[2] or None,
+        secret=_secret(element.get("sensitive_info")),
         question=_question(element),
+        pref_type=pref_type,
     )
 
 
@@ -287,6 +314,18 @@ def _sensitive(told: object) -> dict[str, str]:
             if text := _text(each):
                 found[f"{name}-{place}" if place else str(name)] = text
     return found
+
+
+def _secret(told: object) -> str | None:
+    """The value of `name: value`, of an object of one, or all of a text without a name."""
+    if isinstance(told, dict):
+        told = next(iter(told.values()), None)
+    text = _text(told)
+    return text.partition(": ")[2] or text or None
+
+
+def _texts(value: object) -> list[str]:
+    return [text for each in (value if isinstance(value, list) else [value]) if (text := _text(each))]
 
 
 def _text(value: object) -> str:

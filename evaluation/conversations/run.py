@@ -13,6 +13,8 @@ from evaluation.exceptions import QualityError
 
 Tell = Callable[[int], None]
 """Receives how many persons are done."""
+Show = Callable[[Played], None]
+"""Receives a person's play, in the order of the files."""
 
 
 @dataclass
@@ -46,6 +48,7 @@ async def run(
     choose: Chooser = by_words,
     concurrency: int = 1,
     tell: Tell = lambda _: None,
+    show: Show = lambda _: None,
 ) -> Run:
     """Plays persons, `concurrency` of them at a time; the sums do not depend on who is done first.
 
@@ -54,18 +57,22 @@ async def run(
         listen: understands a chunk.
         choose: answers a multiple choice by a card.
         concurrency: more than one is of use only where a model is asked.
-        tell: receives how many are done.
+        tell: receives how many are done, files that are none of a person too.
+        show: receives each play.
     """
     found, play, done = Run(), Play(listen), 0
     async for who, playing in _under_way(persons, play, concurrency, found):
         try:
-            await found.add(await playing, choose)
+            played = await playing
+            await found.add(played, choose)
         except QualityError:  # the endpoint or the budget: no other person fares better
             raise
         except Exception as error:
             found.failed.append((who.user_id, f"{type(error).__name__}: {error}"))
+        else:
+            show(played)
         done += 1
-        tell(done)
+        tell(done + len(found.unreadable))
     return found
 
 

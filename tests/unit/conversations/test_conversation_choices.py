@@ -62,8 +62,9 @@ def test_questions_are_counted_by_whom_they_are_about(lines):
     told = asyncio.run(chosen_of(played(who, *lines))).shares()
 
     assert set(told) == {"self", "others", "forgotten", "all"}, "what was overtaken or forgotten is asked about no more"
-    assert told["self"] == {"asked": 1, "right": float(bool(lines)), "chance": 0.3333}
-    assert told["others"] == {"asked": 1, "right": 1.0, "chance": 0.5}
+    known = {"right_if_all_known": 1.0}
+    assert told["self"] == {"asked": 1, "right": float(bool(lines)), "chance": 0.3333} | known
+    assert told["others"] == {"asked": 1, "right": 1.0, "chance": 0.5} | known
     assert told["all"]["asked"] == 3
 
 
@@ -83,10 +84,10 @@ def test_the_order_of_answers_does_not_tell_the_right_one():
 def test_sums_of_choices_add_up():
     one, other = Chosen(), Chosen()
     for each in (one, other):
-        each.asked["self"], each.right["self"], each.chance["self"] = 2, 1, 0.5
+        each.asked["self"], each.right["self"], each.ideal["self"], each.chance["self"] = 2, 1, 2, 0.5
     one.add(other)
 
-    assert one.shares()["all"] == {"asked": 4, "right": 0.5, "chance": 0.25}
+    assert one.shares()["all"] == {"asked": 4, "right": 0.5, "chance": 0.25, "right_if_all_known": 1.0}
 
 
 @pytest.mark.parametrize(

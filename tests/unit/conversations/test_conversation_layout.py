@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from evaluation.conversations.layout import About, BadPersons, Person, Unreadable, person, read, turns_of
 from schemas import Role
+from schemas.utterances import MAX_UTTERANCE_CHARS
 from tests.unit.conversations.conversation_builders import element, forget, person_of, update
 
 
@@ -111,6 +112,52 @@ def test_a_question_needs_a_right_answer_and_a_wrong_one():
 
     assert [talk.question and talk.question.query for talk in talks] == ["Tea?", "Rum?", None, None]
     assert talks[0].question.wrong == ("No.", "3")
+
+
+def test_what_a_person_has_that_is_not_read_is_counted_by_reason():
+    asked = {"user_query": "Tea?", "correct_answer": "Yes.", "incorrect_answers": [f"No {n}." for n in range(12)]}
+    told = person_of(
+        element("Likes tea", "Tea.", **asked),
+        element("Likes rum", "Rum.", user_query="Rum?"),
+        element("Likes ink", "I" * (MAX_UTTERANCE_CHARS + 1)),
+        element("Likes ice"),
+    )
+
+    assert sorted(told.skipped.values()) == [1, 1, 1, 1]
+    assert {why.split()[0] for why in told.skipped} == {"questions", "conversations"}
+    assert not person_of(element("Likes tea", "Tea.", **asked | {"incorrect_answers": ["No."]})).skipped
+
+
+def test_objects_of_a_file_without_conversations_are_counted_and_the_persons_go_on(tmp_path):
+    person_ = {"conversations": {"chat": [element("Likes tea", "I like tea.")]}}
+    path = tmp_path / "interactions_250101_000000_persona3.json"
+    path.write_text(json.dumps({"metadata": {"of": 2}, "a": person_, "b": person_, "c": 3}))
+
+    first, second = read(tmp_path)
+
+    assert [each.user_id for each in (first, second)] == [path.stem, f"{path.stem}-1"]
+    assert (first.skipped, second.skipped) == ({"objects of a file without conversations": 2}, {})
+
+
+@pytest.mark.parametrize(
+    ("told", "secret"),
+    [
+        ("passport: C01X00T47", "C01X00T47"),
+        ("C01X00T47", "C01X00T47"),
+        ({"passport": "C01X00T47"}, "C01X00T47"),
+        (None, None),
+        ({}, None),
+    ],
+)
+def test_what_a_conversation_lets_slip_is_read_in_every_form(told, secret):
+    [talk] = person_of({"sensitive_info": told, "conversations": [{"role": "user", "content": "Hello."}]}).talks
+
+    assert talk.secret == secret
+
+
+@pytest.mark.parametrize(("who", "of_others"), [("self", False), ("User", False), (None, False), ("others", True)])
+def test_whose_a_preference_is(who, of_others):
+    assert person_of(element("Likes tea", "Tea.", who=who)).talks[0].of_others is of_others
 
 
 json_values = st.recursive(

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from evaluation.conversations.figures import Figures, figures_of
 from evaluation.conversations.invented import person as invented
-from evaluation.conversations.layout import About, person
+from evaluation.conversations.layout import About, person, read
 from evaluation.conversations.leaks import stored
 from evaluation.conversations.play import Play, by_rules, utterances
 from evaluation.conversations.run import run
@@ -156,6 +156,30 @@ async def test_a_fault_of_ours_in_one_person_is_told_and_the_others_go_on():
     found = await run(iter((one, two)), listen=broken, concurrency=2)
 
     assert (found.failed, found.figures.persons) == ([("anna", "IndexError: no such group")], 1)
+
+
+def test_the_command_lists_lines_and_what_no_line_says(tmp_path):
+    told = [element("Likes old maps", "I love old maps."), element("Likes jazz", "Sax."), element("x", "I love ludo.")]
+    (tmp_path / "a_persona0.json").write_text(json.dumps({"u": {"conversations": {"chat": told}}}))
+    given = ["eval", "conversations", "--data", str(tmp_path), "--lines"]
+
+    as_json, as_text = runner.invoke(app, [*given, "--json"]), runner.invoke(app, given)
+
+    assert (as_json.exit_code, as_text.exit_code) == (0, 0), as_json.output + as_text.output
+    lines = [json.loads(each) for each in as_json.stdout.splitlines()]
+    assert [each["verdict"] for each in lines if each["line"] == "line"] == ["stands", "untold"]
+    assert [each["preference"] for each in lines if each["line"] == "missed"] == ["Likes jazz", "x"]
+    assert "prefers old maps <- Likes old maps" in as_text.stdout
+
+
+async def test_files_that_are_none_count_as_done(tmp_path):
+    (tmp_path / "a_persona0.json").write_text("{")
+    (tmp_path / "a_persona1.json").write_text(json.dumps({"u": {"conversations": {}}}))
+    done: list[int] = []
+
+    await run(read(tmp_path), tell=done.append)
+
+    assert done == [2]
 
 
 @pytest.mark.parametrize("given", [[], ["--data", ".", "--invent", "."], ["--data", ".", "--llm", "nobody"]])

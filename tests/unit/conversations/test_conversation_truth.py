@@ -2,7 +2,9 @@
 
 import pytest
 
-from evaluation.conversations.figures import figures_of
+from evaluation.conversations.figures import figures_of, listed
+from evaluation.conversations.invented import person as invented
+from evaluation.conversations.layout import person
 from evaluation.conversations.matching import claims, content, shared
 from evaluation.conversations.truth import Verdict, matches, truths_of, verdict_on
 from schemas.statements import Stance
@@ -60,6 +62,69 @@ def test_what_was_told_last_of_a_thing_is_true():
     assert verdicts(TEA, black) == {"Enjoys green tea": Verdict.OVERTAKEN, "Enjoys black tea": Verdict.STANDS}
     assert verdicts(TEA, forget("Enjoys green tea", "Forget it.")) == {"Enjoys green tea": Verdict.FORGOTTEN}
     assert verdicts(black, forget("Enjoys black tea", "Forget it."), again)["Enjoys green tea"] is Verdict.OVERTAKEN
+
+
+def test_the_contrary_of_what_stands_and_what_only_the_description_has_are_told_apart():
+    who = person_of(TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites")
+
+    def verdict(value, stance=Stance.PREFERS):
+        return verdict_on(line(value, stance), truths_of(who))[0]
+
+    assert verdict("green tea") is Verdict.STANDS, "what a conversation tells comes first"
+    assert (verdict("green tea", Stance.AVOIDS), verdict("dark rum")) == (Verdict.OPPOSITE, Verdict.OPPOSITE)
+    assert (verdict("old maps"), verdict("kites")) == (Verdict.DESCRIBED, Verdict.DESCRIBED)
+    assert (verdict("kites", Stance.AVOIDS), verdict("ludo")) == (Verdict.UNTOLD, Verdict.UNTOLD)
+
+
+def test_implied_preferences_in_words_of_the_person_s_own_are_counted_apart():
+    mine = element("Collects old railway maps", "Polish this: my old maps fill the room. The railway is next door.")
+    theirs = element("Attends jazz concerts", "Polish my mail.", "Here it is: I attend jazz concerts.")
+
+    figures = figures_of(played(person_of(mine, theirs), line("old railway maps"))).shares()
+
+    assert (figures["implied"], figures["implied_own_words"]) == (2, 1)
+    assert (figures["recall_implied"], figures["recall_implied_own_words"]) == (0.5, 1.0)
+
+
+def test_preferences_are_counted_by_type_and_by_kind_of_conversation():
+    who = person_of(TEA, element("Enjoys kites", "Kites.", pref_type="anti_stereotypical_pref"))
+
+    figures = figures_of(played(who, line("green tea"))).shares()["preferences_by_group"]
+
+    assert figures == {
+        "kind chat_message": {"preferences": 2, "recall": 0.5},
+        "type anti_stereotypical_pref": {"preferences": 1, "recall": 0.0},
+        "type stereotypical_pref": {"preferences": 1, "recall": 1.0},
+    }
+
+
+def test_each_line_is_listed_with_what_it_was_laid_to_and_then_what_was_missed():
+    told = list(listed(played(person_of(TEA, RUM), line("green tea"), line("ludo"))))
+
+    assert [(each["line"], each.get("verdict"), each["preference"]) for each in told] == [
+        ("line", "stands", "Enjoys green tea"),
+        ("line", "untold", None),
+        ("missed", None, "Avoids dark rum"),
+    ]
+
+
+@pytest.mark.parametrize("place", [0, 25])
+def test_every_figure_is_bad_for_a_card_that_keeps_all_that_it_hears(place):
+    who = person(f"person-{place}", invented(place))
+    told = {talk.preference for talk in who.talks if talk.preference} | set(who.sensitive.values())
+    lines = [line(text[:200], claims(text)[0].stance if claims(text) else Stance.PREFERS) for text in sorted(told)]
+
+    figures = figures_of(played(who, *lines[:40], before=tuple(lines[:40]))).shares()
+
+    assert len(lines) <= 40, "all of it is on the card"
+    assert figures["recall"] == 1, "it has what it ought to have"
+    assert figures["precision"] < 0.6
+    assert (figures["updates_honoured"], figures["updates_old_gone"]) == (0, 0)
+    assert figures["updates_old_kept"] == figures["updates"] > 0
+    assert figures["forgotten_come_back"] == figures["forgotten"] > 0
+    assert figures["sensitive_kept"] == figures["sensitive_values"] > 0
+    assert figures["sensitive_topics_kept"] == figures["sensitive_topics"] > 0
+    assert figures["others_taken"] == figures["others"] > 0
 
 
 def test_preferences_found_are_counted_by_how_plainly_they_were_told():
