@@ -27,7 +27,7 @@ from operators.listen import understand
 from operators.listen.question import MAX_PROMPT_TOKENS, question
 from operators.steps.listen import Listen, State, first_closed, has_own_words, newer, without
 from operators.tokens import count_tokens
-from schemas import Card, Position, Turn, Utterance, encode, topic_of
+from schemas import Position, Turn, Utterance, encode, topic_of
 from streams.kafka.packed import pack
 
 SHORT, LONG = "short", "long"
@@ -143,7 +143,7 @@ def _play(turns: Sequence[Utterance], meter: Meter) -> None:
             card = state.card
             if has_own_words(chunk):
                 meter.times["chunks"] += 1
-                meter.asked.extend(_prompt_tokens(chunk.turns, card))
+                meter.asked.extend(_prompt_tokens(chunk.turns))
                 heard = meter.run("understand", partial(understand, chunk.turns, card, no_vocabulary))
                 thought = meter.run("merge", partial(steps.finish, state, chunk, heard, no_vocabulary))
                 if thought.diff is not None:
@@ -161,8 +161,8 @@ def _play(turns: Sequence[Utterance], meter: Meter) -> None:
         meter.text_ns.append(time.process_time_ns() - began)
 
 
-def _prompt_tokens(turns: Sequence[Turn], card: Card | None) -> list[int]:
-    asked = question(turns, card, no_vocabulary, count_tokens=count_tokens, max_tokens=MAX_PROMPT_TOKENS)
+def _prompt_tokens(turns: Sequence[Turn]) -> list[int]:
+    asked = question(turns, no_vocabulary, count_tokens=count_tokens, max_tokens=MAX_PROMPT_TOKENS)
     return [] if asked is None else [count_tokens(asked.prompt)]
 
 
