@@ -63,6 +63,11 @@ def _turning() -> Words:
     return frozenset(map(stem, listed("turning")))
 
 
+@cache
+def _doing() -> Words:
+    return frozenset(map(stem, listed("doing")))
+
+
 def says_nearly(one: Words, other: Words) -> bool:
     """Whether two texts say nearly the same: the same words, or one has all of the other's and few more.
 
@@ -91,6 +96,11 @@ def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
     return dimension == line.dimension or FREE in (dimension, line.dimension)
 
 
+def holds_where(domain: str | None, line: CardLine) -> bool:
+    """Whether what is said of this domain holds wherever a line does: what holds in one does not hold elsewhere."""
+    return domain is None or domain == line.domain
+
+
 def about(value: str, *domains: str | None) -> Words:
     """The words of a value; a domain's own name says nothing in it: `horror films` of `films` are `horror`."""
     words = words_of(value)
@@ -101,6 +111,12 @@ def about(value: str, *domains: str | None) -> Words:
 def same_subject(value: str, domain: str | None, line: CardLine) -> bool:
     """Whether a value names what a line is about, in the same words."""
     return about(value, domain, line.domain) == about(line.value, domain, line.domain)
+
+
+def covers(value: str, domain: str | None, line: CardLine) -> bool:
+    """Whether a value names what a line says somebody does with it: `horror films` of `watching horror films`."""
+    words, held = about(value, domain, line.domain), about(line.value, domain, line.domain)
+    return words < held and held - words <= _doing()
 
 
 def near_subject(value: str, domain: str | None, line: CardLine) -> bool:

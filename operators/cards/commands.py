@@ -4,7 +4,7 @@ from typing import Final
 
 from operators.cards.admitting import UNREADABLE, dimension_of, refused, value_of
 from operators.cards.ageing import WEIGHTS
-from operators.cards.alike import may_meet, near_subject, same_subject
+from operators.cards.alike import holds_where, may_meet, near_subject, same_subject
 from operators.cards.identity import line_id
 from operators.cards.merge import NEARLY
 from operators.cards.working import Working
@@ -76,7 +76,9 @@ def _set(working: Working, command: CardCommand, stated: CardStated, privacy: Pr
         meets = may_meet(line.domain, line.dimension, each)
         if each is before or (meets and each.stance is not stance and same_subject(value, line.domain, each)):
             working.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
-        elif meets and not each.pinned and each.stance is stance and near_subject(value, line.domain, each):
+        elif not holds_where(line.domain, each) or each.pinned:
+            continue
+        elif meets and each.stance is stance and near_subject(value, line.domain, each):
             working.end(CardChangeKind.MERGED, each, NEARLY, by=name)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from operators.cards.admitting import UNREADABLE, dimension_of, quoted, refusal_of, value_of
 from operators.cards.ageing import MAX_WEIGHT, WEIGHTS
-from operators.cards.alike import about, may_meet, meant, near_subject, same_subject, to_forget
+from operators.cards.alike import about, covers, may_meet, meant, near_subject, same_subject, to_forget
 from operators.cards.identity import line_id
 from operators.cards.working import FORGOTTEN, Working, absorbed
 from operators.listen.finding import Effect, Finding, Heard
@@ -111,7 +111,7 @@ class _Merging:
         if self._is_over(finding):
             return
         line = self._line(finding)
-        opposed = self._those(finding, lambda each: each.stance is not line.stance and _same(line, each))
+        opposed = self._those(finding, lambda each: each.stance is not line.stance and _opposes(line, each))
         if later := [each for each in opposed if each.confirmed_at > finding.said_at]:
             self._come_late(line, later[0])
             return
@@ -239,6 +239,12 @@ def _meets(finding: Finding, line: CardLine) -> bool:
 
 def _same(line: CardLine, other: CardLine) -> bool:
     return may_meet(line.domain, line.dimension, other) and same_subject(line.value, line.domain, other)
+
+
+def _opposes(line: CardLine, other: CardLine) -> bool:
+    """Whether a line is about what another one of the opposite stance is about, or about doing something with it."""
+    is_met = may_meet(line.domain, line.dimension, other)
+    return is_met and (same_subject(line.value, line.domain, other) or covers(line.value, line.domain, other))
 
 
 def _near(line: CardLine, other: CardLine) -> bool:

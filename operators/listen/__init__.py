@@ -15,7 +15,7 @@ from operators.listen.sentences import Sentence, sentences, sentences_of_play, u
 from operators.listen.values import Vocabularies
 from operators.understand.words import LANGUAGES
 from schemas import Fact
-from schemas.cards import MAX_FINDINGS, Card, Turn
+from schemas.cards import MAX_FINDINGS, Card, Strength, Turn
 from schemas.utterances import Role
 
 MAX_READ_CHARS: Final = 6_000
@@ -122,12 +122,20 @@ def _settled(found: Sequence[Finding]) -> list[Finding]:
         if finding.effect is Effect.FORGETS:
             about = _words(finding.value)
             kept = [each for each in kept if each.effect is Effect.FORGETS or not _is_near(about, _words(each.value))]
+        elif finding.strength is Strength.IMPLIED and _is_unwanted(finding, kept):
+            continue
         if finding.effect is Effect.UPDATES:
             gone = finding.replaces
             kept = [each for each in kept if each.effect is not Effect.WITHDRAWS or each.value != gone]
         kept = [each for each in kept if _identity(each) != _identity(finding)]
         kept.append(finding)
     return kept
+
+
+def _is_unwanted(finding: Finding, wishes: Sequence[Finding]) -> bool:
+    """Whether something was to be forgotten that a text only tells of: what is said plainly is learned anew."""
+    said = _words(finding.value)
+    return any(each.effect is Effect.FORGETS and _is_near(_words(each.value), said) for each in wishes)
 
 
 def _is_near(about: frozenset[str], said: frozenset[str]) -> bool:

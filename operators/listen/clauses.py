@@ -160,7 +160,7 @@ class ClauseReader:
             end = phrase.until
         else:
             first, until = spelt.unit_at(match.start("x")), spelt.unit_at(match.end("x"))
-            if units[first].text in self._language.begins:
+            if units[first].text in self._language.begins | {self._language.me}:
                 return None  # "but tea suits me" is about tea
             phrase, end = trimmed(units, first, until, self._language), behind
             tail = trimmed(units, behind, _stop(units, behind), self._language)

@@ -103,12 +103,9 @@ class SentenceReader:
         return [self._about(each, sentence, Effect.FORGETS) for each in known]
 
     def _guessed(self, wish: Wish, sentence: Sentence) -> list[Finding]:
-        guesses = [wish.guess] if wish.guess and not wish.known else []
-        return [
-            self._about(Known(stance, FREE, guess, None, frozenset()), sentence, Effect.FORGETS)
-            for guess in guesses
-            for stance in (Stance.PREFERS, Stance.AVOIDS)
-        ]
+        if wish.known or not wish.guess:
+            return []
+        return [self._about(Known(Stance.PREFERS, FREE, wish.guess, None, frozenset()), sentence, Effect.FORGETS)]
 
     def _about(self, known: Known, sentence: Sentence, effect: Effect) -> Finding:
         units = sentence.units

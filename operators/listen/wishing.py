@@ -47,19 +47,25 @@ def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
         return None
     namings = knowledge.named(sentence.units)
     if not cues:
-        signs = patterned(sentence.units, namings, language.forgets_named)
+        signs = patterned(sentence.units, namings, language.forgets_named, begins=True)
         return Wish(tuple(signs)) if signs else None
     if near := _near(cues, namings, sentence.units, sentence.spelt):
         return Wish(tuple(naming.known for naming in near))
     return Wish(guess=_guessed(sentence, language))
 
 
-def patterned(units: Sequence[Unit], namings: Sequence[Naming], pattern: re.Pattern[str]) -> list[Known]:
-    """What is named where a pattern says so."""
+def patterned(
+    units: Sequence[Unit], namings: Sequence[Naming], pattern: re.Pattern[str], *, begins: bool = False
+) -> list[Known]:
+    """What is named where a pattern says so; with `begins` only where a clause begins with it."""
     signed, meant = with_signs(units, namings)
-    text = Spelt.of(signed).text
+    spelt = Spelt.of(signed)
+    text = spelt.text
     found: dict[int, Known] = {}
     for match in pattern.finditer(text):
+        at = spelt.unit_at(match.start())
+        if begins and at and signed[at - 1].text not in STOPS:
+            continue
         first = text.count(FACT, 0, match.start())
         for known in meant[first : first + match[0].count(FACT)]:
             found |= {id(each): each for each in known}

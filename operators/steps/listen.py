@@ -63,7 +63,7 @@ from schemas import (
     Wish,
     line_of,
 )
-from schemas.cards import MAX_FINDINGS, MAX_PENDING
+from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
 
 __all__ = [
     "ACTOR",
@@ -343,6 +343,10 @@ def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
         told = (line, fact, statement_id(finding.stance, fact))
         names += [line_of(user_id, finding.domain, name) for name in told]
+    held = () if state.card is None else state.card.lines
+    if finding.strength is Strength.IMPLIED and all(each.line_id != line for each in held):
+        # Only what is said plainly is learned anew once it was forgotten.
+        return any(name in receipt.lines for name in names)
     return any(receipt.covers_line(name, finding.said_at) for name in names)
 
 

@@ -125,3 +125,12 @@ def test_what_may_not_be_kept_is_not_set() -> None:
     assert diff is not None
     assert not diff.changes
     assert [each.kind for each in diff.not_kept] == ["health"]
+
+
+def test_what_is_set_for_one_domain_leaves_what_holds_anywhere() -> None:
+    card = commanded(None, CardAction.SET, line=CardStated(value="horror", dimension="genre", stance=Stance.AVOIDS))
+    stated = CardStated(value="horror", dimension="genre", stance=Stance.AVOIDS, domain="films")
+    card = commanded(card, CardAction.SET, line=stated)
+    assert [line.domain for line in card.lines] == [None, "films"]
+    card = commanded(card, CardAction.SET, line=stated.model_copy(update={"domain": None}))
+    assert [line.domain for line in card.lines] == [None]

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from operators.cards.alike import words_of
+from operators.cards.merge import resolve
 from operators.listen import understand
 from operators.listen.quoting import is_said
+from operators.privacy import DEFAULT
 from operators.steps.listen import Listen, State, first_closed, newer
 from schemas import Position, Utterance
 from schemas.cards import Card, CardLine
 from schemas.statements import Stance
 from tests.unit.cards.cards_builders import LATER, a_card, a_line
+from tests.unit.listen.listen_builders import heard
 
 HERE = Path(__file__).parent
 STEP = Listen()
@@ -93,6 +96,45 @@ def comes_true(case: Told) -> bool:
     if case.kind == "forget":
         return not any(words_of(known.value) & words_of(line.value) for line in (*card.lines, *card.past))
     return known.line_id not in held and (not case.after or any(says(line, case.after) for line in card.lines))
+
+
+def in_short(*said: str) -> list[str]:
+    return [f"{each.effect.value} {each.value}" for each in heard(*said).findings]
+
+
+def test_what_is_forgotten_was_not_said_before_either() -> None:
+    wish = "Please scrub jazz piano from your notes."
+    assert in_short("I love jazz piano.", "My jazz piano evenings relax me.", wish) == ["forgets jazz piano"]
+
+
+def test_what_was_to_be_forgotten_is_learned_anew_from_a_plain_word_and_not_from_a_text() -> None:
+    wish, text = "Please scrub jazz from your notes.", "Please fix this post of mine: 'I love jazz more than ever.'"
+    assert in_short(wish, text) == ["forgets jazz"]
+    assert in_short(wish, "I love jazz.") == ["forgets jazz", "states jazz"]
+
+
+def test_that_is_what_was_named_just_before() -> None:
+    assert in_short("I love jazz. I love golf. Please erase that.") == ["states jazz", "forgets golf"]
+
+
+def test_a_wish_in_a_text_for_somebody_else_asks_nothing_of_us() -> None:
+    text = "Please fix this mail of mine: 'Hi Tom, please forget that I like jazz.'"
+    assert in_short(text) == []
+
+
+def test_a_wish_that_nothing_answers_to_leaves_a_receipt() -> None:
+    before = a_card(a_line("tea"))
+    diff = resolve(before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT)
+    assert diff is not None
+    assert [(each.kind, each.times) for each in diff.not_kept] == [("forgotten", 1)]
+    assert not diff.changes
+
+
+def test_who_cannot_stand_a_thing_does_not_like_doing_it() -> None:
+    before = a_card(a_line("watching horror films"), a_line("playing football"))
+    said = heard("I can't stand horror films. I can't stand watching football.")
+    diff = resolve(before, "ann", said, "e", LATER, "c", None, DEFAULT)
+    assert [line.value for line in newer(before, diff).past] == ["watching horror films"]
 
 
 def share(kind: str, *, aside: bool) -> float:

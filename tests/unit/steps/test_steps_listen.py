@@ -35,6 +35,7 @@ from schemas import (
     line_of,
     subject_of,
 )
+from schemas.cards import Strength
 from tests.builders import a_time
 
 ANN = "ann"
@@ -175,6 +176,15 @@ def test_what_was_forgotten_since_it_was_said_is_not_learned() -> None:
         thought = finished(of_films(), receipt=receipt)
         assert (thought.diff, thought.corrections) == (None, ())
         assert finished(of_films(said_at=a_time(10)), receipt=receipt).diff is not None
+
+
+def test_what_was_forgotten_is_learned_anew_by_a_plain_word_and_not_by_a_hint() -> None:
+    scope = Forgotten(event_id="f", until=a_time(9), actor="ann", done=True)
+    lines = {card_line(ANN, line_id(Stance.PREFERS, "stated", "jazz")): scope}
+    receipt = Receipt(event_id="f", occurred_at=a_time(9), subject=subject_of(ANN), lines=lines)
+    hint = a_finding("jazz", strength=Strength.IMPLIED, said_at=a_time(10))
+    assert finished(hint, receipt=receipt).diff is None
+    assert finished(replace(hint, strength=Strength.SAID), receipt=receipt).diff is not None
 
 
 def test_nothing_said_before_a_line_was_forgotten_is_quoted_any_more() -> None:
