@@ -55,7 +55,7 @@ def redacted(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
     if not diffs or is_placeholder(line_id):
         return list(diffs)
     gone = _gone([diff.changes for diff in diffs], diffs[0].user_id, line_id)
-    return _as_crowded(diffs, [_without(diff, gone) for diff in unquoted(diffs)])
+    return _as_crowded(diffs, unquoted([_without(diff, gone) for diff in diffs]))
 
 
 def unquoted(diffs: Sequence[CardDiff]) -> list[CardDiff]:

@@ -20,6 +20,8 @@ from schemas.cards import (
     MAX_PAST_LINES,
     Card,
     CardAction,
+    CardChange,
+    CardChangeKind,
     CardCommand,
     CardDiff,
     CardStated,
@@ -27,6 +29,7 @@ from schemas.cards import (
 )
 from schemas.statements import Stance
 from tests.builders import NOW
+from tests.unit.cards.cards_builders import a_line
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
           "morning runs", "runs", "insulin", "window seats", "blues"]  # fmt: skip
@@ -208,3 +211,20 @@ def test_who_changes_their_mind_ends_with_their_last_word(told: list[tuple[str, 
     (line,) = fold(history([("hear", [each]) for each in said]))["ann"].lines
     assert line.stance is Stance.PREFERS
     assert [each.stance for each in fold(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]
+
+
+def test_to_redact_a_log_again_changes_nothing_where_only_the_newer_quotation_tells() -> None:
+    line = a_line("old jazz records", words="you know what I mean")
+    told = [CardChange(kind=CardChangeKind.ADDED, line_id=each.line_id, line=each) for each in (line, a_line("jazz"))]
+    again = CardChange(
+        kind=CardChangeKind.CONFIRMED,
+        line_id=line.line_id,
+        line=line.model_copy(update={"words": "I like old jazz records"}),
+    )
+    known = {"occurred_at": NOW, "user_id": "ann", "not_kept": ()}
+    diffs = [
+        CardDiff(event_id="1", version=1, changes=tuple(told), **known),
+        CardDiff(event_id="2", version=2, changes=(again,), **known),
+    ]
+    bare = redacted(diffs, "prefers:stated:jazz")
+    assert redacted(bare, "prefers:stated:jazz") == bare
