@@ -62,7 +62,8 @@ def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
     said = _without(_without([(0, len(text))], texts), never)
     spans = [Span(text[start:end], start) for start, end in said]
     around = (asked or "") + _around(text, texts, said)
-    if texts and _is_claimed(around, [text[start:end] for start, end in texts]):
+    # What is handed over later needs a clear word: by then, somebody else's may be at hand.
+    if texts and _is_claimed(around, None if asked is not None else [text[start:end] for start, end in texts]):
         # Of a draft, what it quotes itself is somebody else's again.
         inner = [(start + at, start + to) for start, end in texts for at, to in _quoted_in(text[start:end])]
         drafts = _without(_without(texts, _joined(inner)), never)
@@ -89,13 +90,18 @@ def _around(text: str, texts: Sequence[tuple[int, int]], said: Iterable[tuple[in
     return "\n".join(told)
 
 
-def _is_claimed(told: str, texts: Sequence[str]) -> bool:
-    """Whether a person says that texts are their own, and nobody else's."""
+def _is_claimed(told: str, texts: Sequence[str] | None) -> bool:
+    """Whether a person says that texts are their own, and nobody else's.
+
+    Args:
+        told: what they say of them.
+        texts: in which a request for help with the wording counts as such a word; None if it does not.
+    """
     if _theirs().search(told):
         return False
     if _mine().search(told) is None:
         is_helped = _helped().search(told) is not None and _author().search(told) is None
-        if not is_helped or any(map(_is_signed_by_others, texts)):
+        if texts is None or not is_helped or any(map(_is_signed_by_others, texts)):
             return False
     return any_of("fiction").search(told) is None or any_of("of-own-life").search(told) is not None
 

@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.cards import Strength
+from schemas.utterances import Role
 from tests.unit.listen.listen_builders import heard, turn
 
 MINE = 'Please polish the email I wrote: "Hello, {} Best, Ann"'
@@ -99,3 +100,10 @@ def test_a_text_that_names_who_wrote_it_is_not_that_of_who_wants_help(text: str)
 def test_what_one_originally_wrote_is_no_quoted_mail() -> None:
     text = 'Help me with my toast. Here\'s what I originally wrote:\n\n"Friends, I rely heavily on cookbooks."'
     assert [finding.value for finding in heard(turn(text)).findings] == ["cookbooks"]
+
+
+def test_a_text_that_is_handed_over_later_needs_a_clear_word() -> None:
+    asks = turn("Sure! Please share the message that you want me to improve.", Role.ASSISTANT, at=1)
+    said = turn("I rely heavily on cookbooks.", at=2)
+    assert heard(turn("Help me refine this message."), asks, said).findings == ()
+    assert [each.value for each in heard(turn("Help me refine my message."), asks, said).findings] == ["cookbooks"]

@@ -20,6 +20,11 @@ IN_PASSING = (
     ("I often think of the dusty record stores I frequent.", "dusty record stores"),
     ("I wanted to share that I love canal boats.", "canal boats"),
     ("I've been volunteering at a bird refuge on weekends.", "volunteering at a bird refuge"),
+    ("I think best over my morning peppermint tea ritual.", "peppermint tea"),
+    ("Let's talk after my usual evening swim.", "evening swim"),
+    ("I also make it a point to visit flea markets.", "visiting flea markets"),
+    ("Please keep my genuine love for tin toys evident.", "tin toys"),
+    ("Could you highlight my new passion for kites a little more?", "kites"),
     ("Meine Liebe zu alten Uhren soll darin vorkommen.", "alten Uhren"),
 )
 NOT_IN_PASSING = (
@@ -29,6 +34,8 @@ NOT_IN_PASSING = (
     "Show my passion for the role.",
     "My love for opera has faded.",
     "Stop mentioning my love for opera.",
+    "I need to change my daily work routine.",
+    "I took my usual medication this morning.",
     "Write a poem about my love for the sea.",
     "I cherish the friends I adore.",
     "I've been watching a film with my dog.",
