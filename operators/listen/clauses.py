@@ -136,6 +136,8 @@ class ClauseReader:
     def _clause(self, units: Sequence[Unit], spelt: Spelt, at: int, patterns: Sequence[Pattern]) -> Clause | None:
         place = spelt.starts[at]
         for start in dict.fromkeys((place, self._filled(spelt, place))):
+            if patterns is self._patterns and self._language.any_implied.match(spelt.text, start) is None:
+                continue
             for pattern in patterns:
                 match = pattern.clause.match(spelt.text, start)
                 if match is None or self._says_nothing(pattern, spelt, start):

@@ -15,6 +15,7 @@ from operators.understand.sections import Sections
 from operators.understand.tokens import tokens
 from schemas.statements import Scope
 
+_GROUP: Final = re.compile(r"\(\?P<\w+>")
 Words = tuple[str, ...]
 
 
@@ -108,6 +109,7 @@ class Language:
     Attributes:
         name: BCP 47.
         statements: patterns of clauses, in the order in which they are tried.
+        any_implied: what any of `implied` matches, in one search: most clauses match none.
         implied: the same, and those that tell something only in a text of the person's own.
         forgets: patterns of clauses that want something forgotten.
         fill: what a clause may begin with and says nothing.
@@ -159,6 +161,7 @@ class Language:
     name: str
     statements: tuple[Pattern, ...]
     implied: tuple[Pattern, ...]
+    any_implied: re.Pattern[str]
     forgets: tuple[Pattern, ...]
     fill: re.Pattern[str]
     leads_now: re.Pattern[str]
@@ -242,11 +245,13 @@ class _Loader(Sections):
 
     def load(self) -> Language:
         patterns = tuple(self._patterns())
+        implied = tuple(pattern for pattern in patterns if pattern.kind not in FORGETS)
         pairs = (line.partition(" = ") for line in self.lines("liked"))
         return Language(
             name=self.name,
             statements=tuple(pattern for pattern in patterns if pattern.kind not in (*FORGETS, Kind.IMPLIES)),
-            implied=tuple(pattern for pattern in patterns if pattern.kind not in FORGETS),
+            implied=implied,
+            any_implied=_any(implied),
             forgets=tuple(pattern for pattern in patterns if pattern.kind in FORGETS),
             fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
             leads_now=self.anywhere("leads-now"),
@@ -321,6 +326,10 @@ class _Loader(Sections):
                     raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
                 whole = f"{self.name}.{kind.value}.{name}"
                 yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None)
+
+
+def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_GROUP.sub('(?:', each.clause.pattern)})" for each in patterns))
 
 
 def _spaced(phrase: str) -> str:

@@ -80,6 +80,8 @@ class SentenceReader:
     def _granted(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
         """What a question takes for granted, as `my love for tea`."""
         language, is_implied = sentence.language, self._span.strength is Strength.IMPLIED
+        if not units or language.opens.search(sentence.spelt.text) is None:
+            return []
         clauses = ClauseReader(units, language, is_implied=is_implied, is_asked=True).read()
         return [each for clause in clauses for each in self._found(clause, sentence.text, language, scope, "")]
 
