@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from operators.listen.finding import Effect, Finding, Heard
-from operators.listen.quoting import is_meant
+from operators.listen.quoting import is_meant, is_said
 from schemas.cards import FREE, MAX_FINDINGS
 
 
@@ -21,7 +21,7 @@ def both(rules: Heard, model: Heard) -> Heard:
     for added in model.findings:
         places = [place for place, known in enumerate(findings) if _is_same(known, added)]
         if not places:
-            if not any(_is_against(known, added) for known in rules.findings):
+            if not any(_is_against(known, added) or _is_replaced(known, added) for known in rules.findings):
                 findings.append(added)
         elif added.dimension != FREE and _is_better(findings[places[0]], added):
             known = findings[places[0]]
@@ -37,6 +37,11 @@ def _is_same(known: Finding, added: Finding) -> bool:
 def _is_against(known: Finding, added: Finding) -> bool:
     """Whether a model says the opposite of what rules read in the same words."""
     return _is_about_the_same(known, added) and known.stance != added.stance
+
+
+def _is_replaced(known: Finding, added: Finding) -> bool:
+    """Whether a model tells of what rules know to be over: "no longer enjoy" is no dislike."""
+    return known.event_id == added.event_id and known.replaces is not None and is_said(added.value, known.replaces)
 
 
 def _is_better(known: Finding, added: Finding) -> bool:

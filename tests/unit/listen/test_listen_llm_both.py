@@ -52,6 +52,14 @@ def test_a_model_cannot_turn_what_rules_understand_into_its_opposite() -> None:
     assert both(Heard((avoids,)), Heard((turned,))).findings == (avoids,)
 
 
+def test_what_rules_know_to_be_over_is_no_dislike() -> None:
+    tango = replace(JAZZ, value="tango", words="It is tango now", effect=Effect.UPDATES, replaces="jazz")
+    gone = replace(JAZZ, stance=Stance.AVOIDS, words="I no longer enjoy jazz.")
+
+    assert both(Heard((tango,)), Heard((gone,))).findings == (tango,)
+    assert both(Heard((tango,)), Heard((replace(gone, value="brass bands"),))).findings != (tango,)
+
+
 def test_the_model_may_name_what_rules_found_by_the_domains_vocabulary() -> None:
     named = replace(JAZZ, dimension="genre", value="Jazz", domain="music")
 
