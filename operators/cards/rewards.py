@@ -51,7 +51,8 @@ def resolve_reward(
             working.put(CardChangeKind.REWARDED, moved, _reason(feedback, surprise))
     if not working.is_changed:
         return None
-    mean = card.reward + _share(surprise, MEAN_OVER)
+    # At least by one: what was left of a surprise would move the line by a little each time, for ever.
+    mean = card.reward + (_share(surprise, MEAN_OVER) or (1 if surprise > 0 else -1))
     return working.diff(feedback.event_id, feedback.user_id, source=source, reward=mean)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,6 +46,16 @@ def test_a_signal_moves_what_the_item_has_and_says_so() -> None:
 def test_what_is_usual_moves_nothing() -> None:
     card = a_card(a_line("noir"), reward=768)
     assert resolve_reward(card, a_signal("liked"), NOIR, None) is None
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("liked", 2_450, 2_600), ("skipped", 800, 900)])
+def test_a_flood_of_one_signal_moves_a_line_so_far_and_no_further(name: str, least: int, most: int) -> None:
+    card = a_card(a_line("noir"))
+    moves = 0
+    while (diff := resolve_reward(card, a_signal(name), NOIR, None)) is not None:
+        card, moves = with_diff(card, diff.model_copy(update={"version": card.version + 1})), moves + 1
+        assert moves < 100
+    assert least <= card.lines[0].weight <= most
 
 
 def test_a_weak_signal_moves_little() -> None:
