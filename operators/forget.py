@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from operators.attributes import fact_id
+from operators.cards.alike import Words, words_of
 from operators.clocks import TOLERANCE
 from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.merge.statements import Subject
@@ -215,6 +216,27 @@ def said_still(
 def card_line(user_id: str, line_id: str) -> str:
     """The digest that stands for a line of a card in a receipt; a line of a domain has it in its id."""
     return line_of(user_id, "", line_id)
+
+
+def meaning(user_id: str, words: Words) -> str:
+    """The digest that stands for what lines say that have these words, liked or not, in whatever order and form."""
+    return line_of(user_id, "", f"about {' '.join(sorted(words))}")
+
+
+def forgotten_as(user_id: str, line_id: str, value: str = "") -> tuple[str, str]:
+    """The digests under which a forgotten line of a card stands in a receipt: its own, and that of what it means.
+
+    Args:
+        user_id: whose.
+        line_id: the line's.
+        value: what it said; empty: as its id has it.
+    """
+    return card_line(user_id, line_id), meaning(user_id, words_of(value_of_line(line_id, value)))
+
+
+def value_of_line(line_id: str, value: str = "") -> str:
+    """What a line said; where that is not known, as its id has it."""
+    return value or line_id.rsplit(":", 1)[-1].replace("-", " ")
 
 
 def names_of(user_id: str, line: CardLine) -> tuple[str, ...]:

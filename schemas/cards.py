@@ -221,8 +221,8 @@ class Thought(Model):
     forgets: tuple[ForgetRequest, ...] = Field(default=(), max_length=MAX_FINDINGS)
     lines: tuple[Digest, ...] = Field(
         default=(),
-        max_length=4 * MAX_FINDINGS,
-        description="Lines of the card that are forgotten, as a receipt has them.",
+        max_length=5 * MAX_FINDINGS,
+        description="What is forgotten of the card, as a receipt has it.",
     )
 
 

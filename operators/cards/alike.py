@@ -1,9 +1,10 @@
 """When two lines say nearly the same, by rule: their words without light ones, lightly stemmed."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import combinations
 from typing import Final
 
 from operators.attributes import normalise
@@ -12,6 +13,8 @@ from schemas.cards import FREE, CardLine
 Words = frozenset[str]
 LEAST_SHARED: Final = 2
 """Words that two texts of different length share, at least, to say nearly the same."""
+MOST_COMBINED: Final = 8
+"""Of a text with more words, no part is looked at."""
 _SHORTEST: Final = 3
 _VOWEL: Final = re.compile(r"[aeiouyäöü]")
 _DOUBLED: Final = re.compile(r"([bdgkmnprt])\1$")
@@ -84,6 +87,19 @@ def says_nearly(one: Words, other: Words) -> bool:
     if not short < long or len(short) < LEAST_SHARED or 3 * len(short) < 2 * len(long):
         return False
     return not any(word in _turning() or any(map(str.isdigit, word)) for word in long - short)
+
+
+def broader(words: Words) -> Iterator[Words]:
+    """A text's words, and those parts of them that say nearly the same.
+
+    >>> [sorted(each) for each in broader(words_of("slow dark waltzes"))]
+    [['dark', 'slow', 'waltz'], ['dark', 'slow'], ['dark', 'waltz'], ['slow', 'waltz']]
+    """
+    yield words
+    least = max(LEAST_SHARED, -(-2 * len(words) // 3))
+    for size in range(least, len(words)) if len(words) <= MOST_COMBINED else ():
+        parts = map(frozenset, combinations(sorted(words), size))
+        yield from (part for part in parts if says_nearly(part, words))
 
 
 def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
@@ -176,8 +192,9 @@ def quotes(words: str, value: str) -> bool:
     >>> quotes("I love jazz and blues", "old jazz records"), quotes("I love blues", "jazz")
     (True, False)
     """
-    return bool(words) and not words_of(value).isdisjoint(words_of(words) | _every(words))
+    return bool(words) and not words_of(value).isdisjoint(words_of(words) | stems_of(words))
 
 
-def _every(text: str) -> Words:
+def stems_of(text: str) -> Words:
+    """The stems of all words of a text, light ones too."""
     return frozenset(stem(word) for word in re.split(r"[-_]+", normalise(text)) if word)

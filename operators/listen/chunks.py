@@ -1,6 +1,7 @@
 """Turns of a conversation in chunks, and chunks among those that wait of a person's conversations."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 
 from operators.tokens import count_tokens
@@ -52,7 +53,8 @@ def with_thought(listening: Listening, chunk: Chunk, thought: Thought) -> tuple[
 
 def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
     """A chunk as utterances that can be heard anew, for those who are given it because nobody could understand it."""
-    last = len(chunk.turns) - 1
+    told = [turn for turn in chunk.turns if turn.text.strip()]
+    last = len(told) - 1
     return tuple(
         Utterance(
             event_id=derived_id("again", turn.event_id),
@@ -67,22 +69,25 @@ def said_again(user_id: str, chunk: Chunk) -> tuple[Utterance, ...]:
             ranking_id=turn.ranking_id,
             ends=place == last,
         )
-        for place, turn in enumerate(chunk.turns)
+        for place, turn in enumerate(told)
     )
 
 
-def turn_of(utterance: Utterance, text: str) -> Turn:
-    """A turn as it waits: of what others say only the end."""
+def turn_of(utterance: Utterance, text: str, heard_at: datetime | None = None) -> Turn:
+    """A turn as it waits: of what others say only the end.
+
+    Nothing was said after Kafka had it (`heard_at`): what an app's clock dates ahead would outlive a wish to forget.
+    """
     own = utterance.role is Role.USER
     return Turn(
         event_id=utterance.event_id,
         turn=utterance.turn,
         role=utterance.role,
-        text=text if own else text[-CONTEXT_CHARS:],
+        text=text if own else text.rstrip()[-CONTEXT_CHARS:],
         language=utterance.language,
         domain=utterance.domain,
         ranking_id=utterance.ranking_id,
-        said_at=utterance.occurred_at,
+        said_at=utterance.occurred_at if heard_at is None else min(utterance.occurred_at, heard_at),
     )
 
 

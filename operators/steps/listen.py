@@ -12,12 +12,14 @@ from enum import StrEnum
 
 from operators.applied import is_applied, remember, with_applied
 from operators.attributes import fact_id
+from operators.cards.alike import broader, words_of
 from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.identity import line_id
 from operators.cards.merge import resolve
 from operators.cards.rewards import resolve_reward
-from operators.forget import card_line
+from operators.clocks import TOLERANCE
+from operators.forget import card_line, forgotten_as, meaning, value_of_line
 from operators.listen import understand
 from operators.listen.chunks import (
     CHUNK_CHARS,
@@ -36,6 +38,7 @@ from operators.listen.chunks import (
 )
 from operators.listen.finding import Effect, Finding, Heard
 from operators.listen.telling import ACTOR, Told
+from operators.listen.unsaid import unsaid
 from operators.privacy import DEFAULT, TAKEN_OUT, Privacy
 from operators.signals import DEFAULT as DEFAULT_SIGNALS
 from operators.signals import Signals
@@ -57,13 +60,13 @@ from schemas import (
     ReasonedBy,
     Receipt,
     Role,
-    Stance,
     Thought,
     Utterance,
     Wish,
     line_of,
 )
 from schemas.cards import MAX_FINDINGS, MAX_PENDING, Strength
+from schemas.skills import moment_of
 
 __all__ = [
     "ACTOR",
@@ -75,12 +78,15 @@ __all__ = [
     "chunk_id",
     "erasures",
     "first_closed",
+    "forgotten_until",
+    "gone_from",
     "has_more",
     "has_own_words",
     "is_said",
     "newer",
     "said_again",
     "unlearned",
+    "unsaid",
     "with_thought",
     "without",
 ]
@@ -164,7 +170,7 @@ class Listen:
             before = chunks[place].turns[-1].text if place is not None and chunks[place].turns else ""
             redacted = self.privacy.turn(text, utterance.domain, before)
             found = redacted.found
-            turn = turn_of(utterance, redacted.text)
+            turn = turn_of(utterance, redacted.text, source.moment if source.timestamp_ms else None)
             if place is None:
                 closed += make_room(chunks)
                 chunks.append(Chunk(conversation_id=utterance.conversation_id))
@@ -214,18 +220,20 @@ class Listen:
         diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by)
         told = Told(user_id, name, chunk, vocabulary)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
-        erased = [change.line_id for change in erasures(diff)]
-        erased += [
-            line_id(stance, each.dimension, each.value, each.domain)
-            for each in gone
-            for stance in (Stance.PREFERS, Stance.AVOIDS)
-        ]
+        erased = [*gone_from(state.card, diff).items()]
+        erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return Thought(
             diff=diff,
             corrections=told.corrections(findings),
             forgets=told.forgets(gone),
-            lines=tuple(dict.fromkeys(card_line(user_id, each) for each in erased)),
+            lines=tuple(dict.fromkeys(name for each in erased for name in forgotten_as(user_id, *each))),
         )
+
+    def forgotten(self, state: State, heard: Heard, thought: Thought) -> tuple[str, ...]:
+        """What a chunk has forgotten, in words: what the lines said, and what the person called it."""
+        wishes = (each.value for each in heard.findings[:MAX_FINDINGS] if each.effect is Effect.FORGETS)
+        lines = (value_of_line(*each) for each in gone_from(state.card, thought.diff).items())
+        return tuple(dict.fromkeys((*wishes, *lines)))
 
     def command(self, state: State, command: CardCommand, source: Position) -> tuple[Outcome, CardDiff | None]:
         """What a command does to a card."""
@@ -298,6 +306,21 @@ def erasures(diff: CardDiff | None) -> tuple[CardChange, ...]:
     return () if diff is None else tuple(each for each in diff.changes if each.line is None and each.kind in ERASED)
 
 
+def gone_from(card: Card | None, diff: CardDiff | None) -> dict[str, str]:
+    """The ids of the lines that a diff has forgotten, and what they said."""
+    said = {} if card is None else {line.line_id: line.value for line in (*card.lines, *card.past)}
+    return {change.line_id: said.get(change.line_id, "") for change in erasures(diff)}
+
+
+def forgotten_until(chunk: Chunk, now: datetime) -> datetime:
+    """Until when is forgotten what somebody wants forgotten in a chunk: until they said so.
+
+    That is when it came, where their clock may be a little behind: what they had said by then was said before.
+    """
+    said, came = max(turn.said_at for turn in chunk.turns), moment_of(chunk.heard_ms)
+    return min(now, came if said < came <= said + TOLERANCE else said)
+
+
 def has_more(thought: Thought) -> bool:
     """Whether what a chunk leads to has to be written down first: who finds it on the card could not tell the rest."""
     return bool(thought.corrections or thought.forgets or thought.lines)
@@ -338,7 +361,7 @@ def _is_forgotten(finding: Finding, state: State, user_id: str) -> bool:
     if receipt.covers(finding.domain, finding.said_at):
         return True
     line = line_id(finding.stance, finding.dimension, finding.value, finding.domain)
-    names = [card_line(user_id, line)]
+    names = [card_line(user_id, line), *(meaning(user_id, each) for each in broader(words_of(finding.value)))]
     if finding.domain is not None:
         fact = fact_id(Fact(dimension=finding.dimension, value=finding.value))
         told = (line, fact, statement_id(finding.stance, fact))

@@ -14,7 +14,6 @@ from operators.chain import seal
 from operators.contrast import SLOTS
 from operators.forget import (
     Held,
-    card_line,
     forgotten_lines,
     scrubbed_conversations,
     scrubbed_memory,
@@ -208,10 +207,12 @@ class Forgetting:
         if card is None or not lines:
             return
         position = position_of(event.message)
-        await cards.apply(event, unlearned(card, request, lines, position))
         if request.line is not None:
+            # First: a request that comes again finds the lines gone.
             scope = Forgotten(event_id=request.event_id, until=position.moment, actor=request.actor, done=True)
-            await cards.note_forgotten(event, user_id, [card_line(user_id, each) for each in lines], scope)
+            said = {each.line_id: each.value for each in (*card.lines, *card.past)}
+            await self._listener.forgets(event, user_id, {each: said[each] for each in lines}, scope)
+        await cards.apply(event, unlearned(card, request, lines, position))
 
     async def _skill(self, event: Any, key: bytes) -> None:
         pipeline, partition = self._pipeline, event.message.partition

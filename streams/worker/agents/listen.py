@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from faust.streams import _current_event
 from faust.types import TP
 
-from operators.forget import card_line
+from operators.forget import forgotten_as, value_of_line
 from operators.listen.finding import Heard
 from operators.signals import Signals
 from operators.steps.listen import (
@@ -27,12 +27,14 @@ from operators.steps.listen import (
     State,
     Taken,
     chunk_id,
-    erasures,
     first_closed,
+    forgotten_until,
+    gone_from,
     has_more,
     has_own_words,
     is_said,
     said_again,
+    unsaid,
     with_thought,
     without,
 )
@@ -138,12 +140,12 @@ class Listener:
         async with self.cards.one_at_a_time(user_id):
             await self.carry_on(event, user_id)
             outcome, diff = self._step.command(self._state(user_id), command, position)
-            gone = [change.line_id for change in erasures(diff)]
+            gone = gone_from(self.cards.read(user_id), diff)
             if command.action is CardAction.REMOVE and outcome is not Outcome.FORGOTTEN:
-                gone.append(command.line_id or "")
+                gone.setdefault(command.line_id or "", "")
             # First: from then on nothing that was said before brings them back.
             scope = Forgotten(event_id=command.event_id, until=position.moment, actor=command.actor, done=True)
-            await self.cards.note_forgotten(event, user_id, [card_line(user_id, each) for each in gone], scope)
+            await self.forgets(event, user_id, gone, scope)
             try:
                 if diff is not None:
                     await self.cards.apply(event, diff)
@@ -165,6 +167,27 @@ class Listener:
             diff = self._step.reward(self._state(user_id), feedback, item, position)
             if diff is not None:
                 await self.cards.apply(event, diff)
+
+    async def forgets(self, event: Any, user_id: str, gone: Mapping[str, str], scope: Forgotten) -> None:
+        """Have lines of a card forgotten in what waits, and by whatever comes that was said before.
+
+        For callers that hold the person's lock.
+
+        Args:
+            event: what is in hand.
+            user_id: whose.
+            gone: the ids of the lines, and what they said, where that is known.
+            scope: at whose request, and until when.
+        """
+        told = dict.fromkeys(name for each in gone.items() for name in forgotten_as(user_id, *each))
+        await self.cards.note_forgotten(event, user_id, tuple(told), scope)
+        listening = self.conversations.read(user_id)
+        if listening is None or not gone:
+            return
+        newer = unsaid(listening, [value_of_line(*each) for each in gone.items()])
+        if newer != listening:
+            await self.conversations.write(event, newer)
+            await self._pipeline.conversations.scrub()
 
     async def keep_looking(self) -> None:
         """Look for conversations that have become silent, for as long as the worker runs."""
@@ -258,7 +281,9 @@ class Listener:
             await self.cards.complete(event, user_id, self._pending(user_id))
             thought = self._step.finish(state, chunk, heard, self._pipeline.vocabulary)
             if has_more(thought):
-                listening, chunk = with_thought(state.listening, chunk, thought)
+                until = forgotten_until(chunk, datetime.now(UTC))
+                waiting = unsaid(state.listening, self._step.forgotten(state, heard, thought), until, chunk)
+                listening, chunk = with_thought(waiting, chunk, thought)
                 await self.conversations.write(event, listening)
             elif thought.diff is not None:
                 await self.cards.apply(event, thought.diff)
@@ -281,7 +306,7 @@ class Listener:
         await self.cards.complete(event, user_id, self._pending(user_id))
         scope = Forgotten(
             event_id=chunk_id(user_id, chunk),
-            until=min(datetime.now(UTC), max(turn.said_at for turn in chunk.turns)),
+            until=forgotten_until(chunk, datetime.now(UTC)),
             actor=ACTOR,
             done=True,
         )
@@ -308,7 +333,12 @@ class Listener:
     async def _drop(self, event: Any, user_id: str, chunk: Chunk, detail: str) -> None:
         """Give a chunk up."""
         async with self.cards.one_at_a_time(user_id):
-            await self._dead_letter(event, user_id, chunk, detail, "internal-error")
+            try:
+                await self._dead_letter(event, user_id, chunk, detail, "internal-error")
+            except (Stale, Abandoned):
+                raise
+            except Exception:
+                logger.exception("a chunk of a conversation is given up, and cannot be dead-lettered")
             listening = self.conversations.read(user_id)
             if listening is not None:
                 kept = tuple(each for each in listening.chunks if chunk_id(user_id, each) != chunk_id(user_id, chunk))

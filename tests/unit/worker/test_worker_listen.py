@@ -32,6 +32,7 @@ from schemas import (
     Role,
     Turn,
     Utterance,
+    decode,
     encode,
 )
 from schemas.cards import MAX_OPEN, MAX_PENDING
@@ -463,6 +464,38 @@ async def test_a_chunk_that_nobody_can_read_goes_to_the_dead_letters_and_the_nex
     log.put_bytes("utterances", letters[0].value or b"", ANN.encode(), partition_of(ANN, PARTITIONS))
     await worker.quiet()
     assert lines(log) == {RUNS}, "what is replayed is heard"
+
+
+@pytest.mark.parametrize("cannot", ["be understood", "be dead-lettered"])
+async def test_a_chunk_that_cannot_be_said_again_holds_nobody_up(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch, cannot: str
+) -> None:
+    """It would fail again with every turn of hers, and whoever understands would be asked each time."""
+    log, worker = deployment.log, deployment.worker()
+    agent = listener(worker)
+    understands = agent._understands
+
+    async def gives_up(*_: Any) -> Any:
+        raise GivenUp("no answer")
+
+    def fails(*_: Any) -> Any:
+        raise ValueError("who says what again?")
+
+    agent._understands = gives_up
+    if cannot == "be dead-lettered":
+        monkeypatch.setattr("streams.worker.agents.listen.said_again", fails)
+    blank = "You love wine." + " " * (CONTEXT_CHARS + 1)
+    log.put_all([said(0, blank, role=Role.ASSISTANT), said(1, "I love green tea."), said(2, ends=True)])
+    await worker.quiet()
+
+    assert waiting(log) == []
+    told = [decode(Utterance, letter.value).text for letter in log.values(DeadLetter)]
+    assert told == (["You love wine.", "I love green tea."] if cannot == "be understood" else [])
+
+    agent._understands = understands
+    log.put_all(talk("c2", "I love morning runs."))
+    await worker.quiet()
+    assert lines(log) == {RUNS}
 
 
 async def test_what_somebody_said_is_in_no_error(deployment: FakeDeployment, caplog: pytest.LogCaptureFixture) -> None:

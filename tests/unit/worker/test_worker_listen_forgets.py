@@ -126,6 +126,10 @@ async def test_a_worker_may_die_at_every_step_of_forgetting_a_line(
     known: FakeDeployment, how: str, commits: bool
 ) -> None:
     before = known.log
+    before.put(said(0, "I really love the zyxquill waltz.", "waits"))
+    earlier = known.worker()
+    await earlier.quiet()
+    await earlier.stop()
     before.put_all(FORGETS[how])
     for after in itertools.count():
         known.log = before.copy()
@@ -155,6 +159,53 @@ async def test_what_was_said_before_does_not_come_back(known: FakeDeployment) ->
     await worker.quiet()
 
     known.log.put_all(talk("c3", "I love zyxquill waltzes."))
+    await worker.quiet()
+
+    assert lines(known.log) == {RUNS, OF_FILMS}
+    assert traces(known.log) == []
+
+
+@pytest.mark.parametrize("how", FORGETS)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "I really love the zyxquill waltz.",
+        "I love slow zyxquill waltzes.",
+        "I can't stand zyxquill waltzes.",
+        "I love waltzes of zyxquill.",
+    ],
+)
+async def test_what_waits_or_comes_late_does_not_bring_it_back_in_other_words(
+    known: FakeDeployment, how: str, words: str
+) -> None:
+    worker = known.worker()
+    known.log.put(said(0, f"I love figs. {words}", "waits"))
+    await worker.quiet()
+    known.log.put_all(FORGETS[how])
+    await worker.quiet()
+
+    assert waiting(known.log) == [["I love figs."]]
+    assert traces(known.log) == []
+
+    known.log.put_all([said(1, conversation="waits", ends=True), *talk("late", words)])
+    await worker.quiet()
+    assert lines(known.log) == {RUNS, OF_FILMS, "prefers:stated:figs"}
+    assert traces(known.log) == []
+
+
+@pytest.mark.parametrize("how", FORGETS)
+async def test_a_clock_that_is_ahead_does_not_bring_it_back(known: FakeDeployment, how: str) -> None:
+    worker = known.worker()
+    ahead, now = datetime.now(UTC) + timedelta(minutes=4), datetime.now(UTC)
+    late = [turn.model_copy(update={"occurred_at": ahead}) for turn in talk("late", "I love zyxquill waltzes.")]
+    stamps = [record.timestamp_ms for record in known.log.put_all(late[:1])]
+    await worker.quiet()
+    known.log.put_all(each.model_copy(update={"occurred_at": now}) for each in FORGETS[how])
+    await worker.quiet()
+
+    again = late[0].model_copy(update={"event_id": "by another way"})
+    known.log.put(again, timestamp_ms=stamps[0])
+    known.log.put(late[1])
     await worker.quiet()
 
     assert lines(known.log) == {RUNS, OF_FILMS}

@@ -1,0 +1,73 @@
+"""What waits of conversations, without what tells of something forgotten."""
+
+from datetime import timedelta
+
+import pytest
+
+from operators.listen.unsaid import unsaid
+from operators.tokens import count_tokens
+from schemas import Chunk, Listening, Role, Thought, Turn
+from tests.builders import a_time
+
+
+def a_turn(text: str, number: int = 0, role: Role = Role.USER) -> Turn:
+    said_at = a_time() + timedelta(minutes=number)
+    return Turn(event_id=f"e{number}", turn=number, role=role, text=text, said_at=said_at)
+
+
+def waits(*turns: Turn, conversation: str = "c", **more: object) -> Listening:
+    tokens = sum(count_tokens(turn.text) for turn in turns)
+    chunk = Chunk.model_validate({"conversation_id": conversation, "turns": turns, "tokens": tokens, **more})
+    return Listening(user_id="ann", chunks=(chunk,))
+
+
+def texts(listening: Listening) -> list[str]:
+    return [turn.text for chunk in listening.chunks for turn in chunk.turns]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("I love figs. I love slow jazz! And tea?", "I love figs. And tea?"),
+        ("I like jazz", ""),
+        ("I love figs\n- jazz\n- tea", "I love figs\n\n- tea"),
+        ("\u79c1\u306f\u5bff\u53f8\u304c\u597d\u304d\u3002I love figs.", "I love figs."),
+        ("What about jazzy socks?", "What about jazzy socks?"),
+        ("Ich mag Jazz. Ich mag Tee.", "Ich mag Tee."),
+    ],
+)
+def test_sentences_that_tell_of_it_are_gone(text: str, left: str) -> None:
+    assert texts(unsaid(waits(a_turn(text)), ["jazz", "\u5bff\u53f8"])) == ([left] if left else [])
+
+
+def test_whoever_says_it() -> None:
+    told = waits(a_turn("So you love jazz. Noted!", role=Role.ASSISTANT), a_turn("Yes.", 1))
+    assert texts(unsaid(told, ["jazz"])) == ["Noted!", "Yes."]
+
+
+def test_all_words_of_it_are_needed() -> None:
+    told = waits(a_turn("I love old jazz. I love jazz. I love records."))
+    assert texts(unsaid(told, ["old jazz"])) == ["I love jazz. I love records."]
+
+
+@pytest.mark.parametrize("values", [[], [""], ["\u200b"]])
+def test_nothing_tells_of_nothing(values: list[str]) -> None:
+    told = waits(a_turn("I love jazz."))
+    assert unsaid(told, values) == told
+
+
+def test_tokens_are_those_of_what_is_left() -> None:
+    listening = unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz"])
+    assert listening.chunks[0].tokens == count_tokens("I love figs.")
+
+
+def test_what_was_said_later_stays() -> None:
+    told = waits(a_turn("I love jazz.", 1), a_turn("I love jazz again.", 3))
+    assert texts(unsaid(told, ["jazz"], a_time() + timedelta(minutes=2))) == ["I love jazz again."]
+
+
+def test_what_is_done_with_stays() -> None:
+    told = waits(a_turn("I love jazz."))
+    assert unsaid(told, ["jazz"], but=told.chunks[0]) == told
+    thought_over = waits(a_turn("I love jazz."), thought=Thought())
+    assert unsaid(thought_over, ["jazz"]) == thought_over
