@@ -40,15 +40,38 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave a test to the broker that it is `on`, where both brokers have their turn (SAGER_TEST_SPLIT=1)."""
-    if not os.environ.get("SAGER_TEST_SPLIT"):
-        return
-    here = "kafka" if APACHE else "embedded"
-    others = [item for item in items if (only := item.get_closest_marker("on")) and only.args[0] != here]
-    if others:
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+    if os.environ.get("SAGER_TEST_SPLIT"):
+        here = "kafka" if APACHE else "embedded"
+        others = [item for item in items if (only := item.get_closest_marker("on")) and only.args[0] != here]
+        if others:
+            config.hook.pytest_deselected(items=others)
+            items[:] = [item for item in items if item not in set(others)]
+    if processes := getattr(config, "workerinput", {}).get("workercount"):
+        items[:] = dealt(items, processes)
+
+
+WAITING = ("e2e", "faults", "integration")
+"""Whose tests take long, and half of it in waiting for processes that they start."""
+
+
+def dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """In the chunks that `--dist worksteal` gives out at first: each begins with its share of the modules that wait,
+    and goes on with short tests, so that no process has a long one left when the others have ended."""
+    waiting: dict[Path, list[pytest.Item]] = {}
+    short: list[pytest.Item] = []
+    for item in items:
+        (waiting.setdefault(item.path, []) if item.path.parent.name in WAITING else short).append(item)
+    order: list[pytest.Item] = []
+    for number in range(processes):
+        size = (len(items) - len(order)) // (processes - number)
+        share = [item for module in list(waiting.values())[number::processes] for item in module]
+        room = max(0, size - len(share))
+        order += share + short[:room]
+        del short[:room]
+    return order + short
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -19,31 +19,18 @@ from tests.builders import a_skill
 WORK = "years of work"
 
 
-@pytest.mark.parametrize("found", [WORK, '{"name": "an app"}', "[]", "\x00\xff"])
-def test_what_is_no_file_of_folded_skills_stays(tmp_path, found):
-    file = tmp_path / "thesis.jsonl"
-    file.write_text(found)
-    with pytest.raises(NotOurs, match="--out"):
-        rebuilding._check_older(file)
-    with pytest.raises(NotOurs, match="--out"):
-        rebuilding._check_older(tmp_path)
-    file.write_bytes(encode(a_skill()) + b"\n")
-    rebuilding._check_older(file)
-
-
-@pytest.mark.parametrize("found", [WORK, '{"name": "an app"}', "[]", "\x00\xff"])
-def test_what_is_no_schema_stays(tmp_path, found):
+def test_what_is_no_schema_stays(tmp_path):
     def export():
         return CliRunner().invoke(app, ["schemas", "export", "--out", str(tmp_path)])
 
     assert [export().exit_code, export().exit_code] == [0, 0]
-    (tmp_path / "asyncapi.json").write_text(found)
     for file in tmp_path.iterdir():
-        if file.name != "asyncapi.json":
-            file.unlink()
-    result = export()
-    assert (result.exit_code, "asyncapi.json is no schema" in result.stderr) == (1, True)
-    assert ((tmp_path / "asyncapi.json").read_text(), len(list(tmp_path.iterdir()))) == (found, 1)
+        file.unlink()
+    for found in (WORK, '{"name": "an app"}', "[]", "\x00\xff"):
+        (tmp_path / "asyncapi.json").write_text(found)
+        result = export()
+        assert (result.exit_code, "asyncapi.json is no schema" in result.stderr) == (1, True), found
+        assert ((tmp_path / "asyncapi.json").read_text(), len(list(tmp_path.iterdir()))) == (found, 1)
 
 
 @pytest.mark.parametrize("name", ["report.md", "index.html"])
