@@ -25,6 +25,9 @@ IN_PASSING = (
     ("I also make it a point to visit flea markets.", "visiting flea markets"),
     ("Please keep my genuine love for tin toys evident.", "tin toys"),
     ("Could you highlight my new passion for kites a little more?", "kites"),
+    ("My love for bare, minimalist rooms reflects that.", "bare, minimalist rooms"),
+    ("I've been spending my free time diving into star maps.", "diving into star maps"),
+    ("I've been dedicating a lot of time to wood carving.", "wood carving"),
     ("Meine Liebe zu alten Uhren soll darin vorkommen.", "alten Uhren"),
 )
 NOT_IN_PASSING = (
@@ -34,6 +37,9 @@ NOT_IN_PASSING = (
     "Show my passion for the role.",
     "My love for opera has faded.",
     "Stop mentioning my love for opera.",
+    "I am deeply committed to delivering results.",
+    "I remain dedicated to the success of our project.",
+    "Show my dedication to promoting fairness.",
     "I need to change my daily work routine.",
     "I took my usual medication this morning.",
     "Write a poem about my love for the sea.",
