@@ -73,11 +73,14 @@ class ConversationTools:
         """Record one turn of this conversation. What the person says of themselves goes on their card.
 
         Call it for each turn, your own too, with the words as they are. Only the person's own words are evidence: give
-        what they paste or quote as `other`. The same turn again is recorded once.
+        what they paste or quote as `other`. The same turn again, word for word, is recorded once.
         """
         person = await self._access.user_of(ctx, user)
         event: dict[str, Any] = {
-            "event_id": derived_id("mcp", person, conversation, str(turn), Utterance.TOPIC),
+            # By its words too: agents count their conversations anew, and the second of a name is none of the first.
+            "event_id": derived_id(
+                "mcp", person, conversation, str(turn), role.value, text, str(ends), Utterance.TOPIC
+            ),
             "occurred_at": datetime.now(UTC).isoformat(),
             "user_id": person,
             "conversation_id": conversation,

@@ -157,7 +157,8 @@ def card_at(diffs: Sequence[CardDiff], user: str, moment: datetime) -> Card:
     """
     found = as_of(diffs, moment)
     if found is None:
-        first = min((diff.occurred_at for diff in diffs), default=moment)
+        # The first version's, not the earliest: a history that is told later is known later.
+        first = diffs[0].occurred_at if diffs else moment
         raise UnknownCard(
             f"{user!r} had no card at {moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC: the first line came at "
             f"{first.astimezone(UTC):%Y-%m-%d %H:%M:%S}"
