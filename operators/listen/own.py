@@ -101,13 +101,15 @@ def _is_claimed(told: str, texts: Sequence[str] | None) -> bool:
         return False
     if _mine().search(told) is None:
         is_helped = _helped().search(told) is not None and _author().search(told) is None
-        if texts is None or not is_helped or any(map(_is_signed_by_others, texts)):
+        if texts is None or not is_helped or any(map(_is_of_others, texts)):
             return False
     return any_of("fiction").search(told) is None or any_of("of-own-life").search(told) is not None
 
 
-def _is_signed_by_others(text: str) -> bool:
-    """Whether a text, or what stands before it in its first lines, says that somebody else wrote it."""
+def _is_of_others(text: str) -> bool:
+    """Whether a text or its first lines say that somebody else wrote it, or it gives orders to a model."""
+    if _ordering().search(text):
+        return True
     head = text.lstrip()[:MAX_HEAD_CHARS]
     return _author().search(head) is not None or _theirs().search(head.partition("\n\n")[0]) is not None
 
@@ -120,6 +122,11 @@ def _mine() -> re.Pattern[str]:
 @cache
 def _helped() -> re.Pattern[str]:
     return re.compile("|".join(_filled(words_of("helped"))), re.IGNORECASE)
+
+
+@cache
+def _ordering() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(words_of('orders'))})", re.IGNORECASE)
 
 
 @cache

@@ -71,6 +71,7 @@ def _is_adjectives(units: Sequence[Unit], spelt: Spelt, first: int, end: int, la
     behind = spelt.starts[end + 1] if end + 1 < len(units) else len(spelt.text)
     if language.not_values.match(spelt.text, behind) or language.ends.match(spelt.text, behind):
         return False
+    first = next((at + 1 for at in range(end - 1, first, -1) if units[at].text in language.joins), first)
     parts = [unit.text for unit in units[first:end] if unit.text != PAUSE]
     if parts[:1] and parts[0] not in language.adjectives and parts[0].endswith(_DOING):
         parts = parts[1:]
@@ -119,6 +120,9 @@ def listed(units: Sequence[Unit], spelt: Spelt, phrase: Phrase, language: Langua
     """The parts of a list, `a, b and c`, of which the phrase is the first; only the phrase if it is no list."""
     alone = [(phrase.first, phrase.end)]
     joins = language.corrections.joins
+    comma = next((at for at in range(phrase.first, len(units)) if units[at].text in STOPS), len(units))
+    if _is_adjectives(units, spelt, phrase.first, comma, language):
+        return alone
     first, join = phrase.first, None
     parts: list[tuple[int, int]] = []
     for at in range(first, min(len(units), first + MAX_LIST * (MAX_PART_WORDS + 2)) + 1):

@@ -52,6 +52,8 @@ WHOLE = (
     ("I enjoy using fresh, organic herbs.", "using fresh, organic herbs"),
     ("I love spicy, because it wakes me up.", "spicy"),
     ("I love simple, I think.", "simple"),
+    ("I prefer simple, honest food and quiet, cosy rooms.", "simple, honest food and quiet, cosy rooms"),
+    ("I love old, new and modern mosaics.", "old, new and modern mosaics"),
     ("I collect some old maps.", "old maps"),
     ("I adore mosaics that", "mosaics"),
     ("I love pottery, it calms me.", "pottery"),
