@@ -344,6 +344,32 @@ async def test_forgetting_while_a_model_is_asked(known: FakeDeployment) -> None:
     assert known.log.newest(Card) == {}
 
 
+async def test_a_line_is_forgotten_while_a_model_is_asked(known: FakeDeployment) -> None:
+    """The answer to words that are gone is not used, and of those that are left it is asked again."""
+    worker = known.worker()
+    agent = listener(worker)
+    understands = agent._understands
+    asked: list[list[str]] = []
+
+    async def slow(turns: Any, *rest: Any) -> Any:
+        heard = await understands(turns, *rest)
+        asked.append([turn.text for turn in turns])
+        if len(asked) == 1:
+            known.log.put(remove())
+            await worker.until(lambda: LINE not in lines(known.log), "the end of a line")
+        return heard
+
+    agent._understands = slow
+    known.log.put(said(0, "I love figs. I love zyxquill waltzes.", "c8"), timestamp_ms=NOON_MS)
+    await worker.quiet()
+    await agent.look(NOON_MS + 400_000)
+    await worker.quiet()
+
+    assert asked == [["I love figs. I love zyxquill waltzes."], ["I love figs."]]
+    assert lines(known.log) == {RUNS, OF_FILMS, "prefers:stated:figs"}
+    assert traces(known.log) == []
+
+
 async def test_a_signal_moves_the_line_that_it_speaks_for_once(known: FakeDeployment) -> None:
     liked = Feedback(
         event_id="liked",
