@@ -30,7 +30,7 @@ from operators.contrast import Step, slot_of
 from operators.evolve import CountsReasoner
 from operators.steps import Evolve, State
 from operators.steps import contrast as join
-from operators.steps.evolve import Version
+from operators.steps.evolved import Version
 from schemas import (
     Contrast,
     OpenRankings,

@@ -31,7 +31,8 @@ from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, 
 from operators.retrieve import retrieve
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
 from operators.steps.rank import UNHEARD, Rank
 from operators.tokens import count_tokens
 from operators.understand import understand

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from operators.stated import in_words
-from operators.steps.evolve import Effects, Outcome
+from operators.steps.evolved import Effects, Outcome
 from schemas import ChangeKind, Said, SkillDiff
 
 MAX_NAMED = 5

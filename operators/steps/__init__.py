@@ -2,11 +2,12 @@
 
 An agent reads the state, steps once, and applies the effects: it writes, sends, acknowledges and counts. The worker,
 the evaluation, what-if, the benchmarks and the oracle of the fault tests call the same steps, so that the order of the
-work stands here and nowhere else. One module per agent; `start` is where skills begin, `remember` the part of the
-user-item graph that `prior` and `evolve` share.
+work stands here and nowhere else. One module per agent; `start` is where skills begin, `evolved` and `versions` what
+comes of a step of `evolve`, `remember` the part of the user-item graph that `prior` and `evolve` share.
 """
 
-from operators.steps.evolve import Begun, Effects, Evolve, Outcome, State
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import Begun, Effects, Outcome, State
 from operators.steps.learn import Answer, Reason, learn
 from operators.steps.start import Start
 

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from operators.evolve import Proposal, Replacement
-from operators.steps.evolve import Effects, Evolve, Outcome, State
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import Effects, Outcome, State
 from schemas import Contrast, PolicySkill, Position
 
 Answer = Proposal | Replacement

@@ -7,7 +7,7 @@ from confluent_kafka import TopicPartition
 
 from operators.evolve.again import PROMPTS, Again, again
 from operators.history import at_version
-from operators.steps.evolve import State
+from operators.steps.evolved import State
 from operators.tokens import count_tokens
 from schemas import BadRecord, Contrast, Receipt, SkillDiff, decode, topic_of
 from streams.exceptions import StreamsError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operators.steps import Evolve
-from operators.steps.evolve import Effects, Outcome, State
+from operators.steps.evolved import Effects, Outcome, State
 from operators.understand import Understood
 from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics

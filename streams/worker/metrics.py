@@ -14,7 +14,7 @@ from operators.contrast import Outcome
 from operators.outcome import Arm
 from operators.privacy import KINDS
 from operators.retrieve.quality import Reason
-from operators.steps.evolve import Outcome as Evolved
+from operators.steps.evolved import Outcome as Evolved
 from operators.steps.listen import Closed
 from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held

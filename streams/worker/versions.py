@@ -8,7 +8,7 @@ from typing import Any
 
 from operators.render import characters
 from operators.steps import Evolve
-from operators.steps.evolve import Effects, Outcome, State, Version
+from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.vouch import Vouching
 from schemas import (
     Abstention,

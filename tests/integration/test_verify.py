@@ -18,7 +18,8 @@ from operators.findings import Kind
 from operators.forget import with_scope
 from operators.merge import start
 from operators.seals import sealed
-from operators.steps.evolve import Evolve, State, Version
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State, Version
 from sager_client import SlimSkills
 from schemas import (
     ForgetRequest,

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from operators.findings import Kind
 from operators.merge import start
-from operators.steps.evolve import Effects, State
+from operators.steps.evolved import Effects, State
 from operators.understand import About, Read, Understood
 from schemas import (
     Abstention,

@@ -8,7 +8,7 @@ from typing import Any
 
 from operators.options import EvolveMode
 from operators.steps import Reason
-from operators.steps.evolve import Outcome, State
+from operators.steps.evolved import Outcome, State
 from schemas import (
     Contrast,
     ForgetRequest,

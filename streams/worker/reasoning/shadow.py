@@ -16,7 +16,7 @@ from typing import Any
 from operators.evolve import ReasonerUnavailable
 from operators.outcome import gain
 from operators.steps import Evolve
-from operators.steps.evolve import Effects, Outcome, State
+from operators.steps.evolved import Effects, Outcome, State
 from operators.whatif import Lines, Side, in_share, is_behind, place
 from schemas import (
     Abstention,

@@ -9,7 +9,8 @@ from operators.audit import audit
 from operators.findings import Kind
 from operators.merge import start
 from operators.seals import sealed
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
 from operators.understand import About, Read, Understood
 from schemas import (
     Abstention,

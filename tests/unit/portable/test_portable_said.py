@@ -3,7 +3,8 @@
 from datetime import timedelta
 
 from operators.merge import start
-from operators.steps.evolve import Evolve, State
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
 from operators.understand import understand
 from schemas import PolicySkill, Scope, Stance, decode, encode
 from schemas.corrections import MAX_DIRECTIVES, Correction

@@ -9,7 +9,7 @@ from operators.evolve import Proposal, ReasonerUnavailable, Replacement, RulesRe
 from operators.merge import merge
 from operators.propagate import GraphLimits
 from operators.steps import Evolve, Outcome, Reason, State, learn
-from operators.steps.evolve import Effects
+from operators.steps.evolved import Effects
 from schemas import Action, Contrast, Fact, ItemFacts, Kind, PolicySkill, Receipt, Tier, line_of, subject_of
 from schemas.forgetting import Forgotten
 from tests.builders import (

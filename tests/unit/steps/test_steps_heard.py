@@ -13,7 +13,7 @@ from operators.evolve.proposal import Proposal
 from operators.merge import fold, merge
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State
-from operators.steps.evolve import Effects
+from operators.steps.evolved import Effects
 from operators.understand import About, Read, Understood, understand
 from schemas import (
     ONE,

@@ -11,7 +11,7 @@ from operators.merge import fold
 from operators.redact import of_line, redacted
 from operators.stated import live, speaks_against
 from operators.steps import Evolve, State
-from operators.steps.evolve import Effects
+from operators.steps.evolved import Effects
 from operators.understand import understand
 from schemas import (
     Bound,
