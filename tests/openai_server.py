@@ -28,6 +28,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.patience import PATIENCE_SECONDS
+
 
 class Do(StrEnum):
     """What the endpoint does with a request."""
@@ -366,11 +368,11 @@ def threaded(server: OpenAiServer) -> Iterator[OpenAiServer]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="openai-server", daemon=True)
     thread.start()
-    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(10)
+    asyncio.run_coroutine_threadsafe(server.__aenter__(), loop).result(PATIENCE_SECONDS)
     try:
         yield server
     finally:
-        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(10)
+        asyncio.run_coroutine_threadsafe(server.__aexit__(), loop).result(PATIENCE_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()

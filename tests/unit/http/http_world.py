@@ -28,6 +28,7 @@ from streams.materializer.rows import read
 from streams.materializer.store import Store
 from streams.settings import Settings
 from tests.builders import NOW, a_command
+from tests.patience import PATIENCE_SECONDS
 
 USERS, DOMAINS, VERSIONS = ("ann", "bob"), ("books", "films"), 3
 MS = int(NOW.timestamp() * 1000)
@@ -124,11 +125,11 @@ class Served:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(PATIENCE_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(PATIENCE_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -161,7 +162,7 @@ class Served:
             headers["Authorization"] = f"Bearer {token}"
         if body is not None:
             headers.setdefault("Content-Type", "application/json")
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request(method, path, body, headers)
             reply = connection.getresponse()
