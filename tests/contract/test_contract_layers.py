@@ -70,7 +70,7 @@ def test_operators_import_schemas_and_operators_only(file: Path) -> None:
 
 @pytest.mark.parametrize("file", PURE, ids=name)
 def test_pure_operators_know_no_kafka_no_database_and_no_network(file: Path) -> None:
-    allowed = {"tokens.py": {"bpe_openai"}, "contacts.py": {"phonenumbers", "stdnum"}, "numbered.py": {"stdnum"}}
+    allowed = {"contacts.py": {"phonenumbers", "stdnum"}, "numbered.py": {"stdnum"}}
     assert third_party(file) <= allowed.get(file.name, {"orjson"})
     assert not packages(file) & IO
     assert not [module for module in imports(file) if module.startswith("random.")], "as `import random`, to be seen"
