@@ -24,6 +24,8 @@ def unsaid(
         but: a chunk that stays as it is, because it is done with. So does what was thought over.
     """
     gone = [(words, value.casefold()) for value in values if (words := words_of(value))]
+    if not gone:
+        return listening
     chunks = [
         each if each == but or each.thought is not None else _chunk(each, gone, until) for each in listening.chunks
     ]
@@ -44,14 +46,15 @@ def _chunk(chunk: Chunk, gone: Collection[tuple[Words, str]], until: datetime | 
 
 
 def _turn(turn: Turn, gone: Collection[tuple[Words, str]]) -> Turn:
-    told = [each for each in gone if _tells(turn.text, each)]
+    told = _told(turn.text, gone)
     if not told:
         return turn
-    kept = (said for said in _SENTENCE.findall(turn.text) if not any(_tells(said, each) for each in told))
+    kept = (said for said in _SENTENCE.findall(turn.text) if not _told(said, told))
     return turn.model_copy(update={"text": "".join(kept).strip()})
 
 
-def _tells(text: str, what: tuple[Words, str]) -> bool:
-    words, value = what
+def _told(text: str, gone: Collection[tuple[Words, str]]) -> list[tuple[Words, str]]:
+    """What of it a text tells."""
+    words, folded = stems_of(text), text.casefold()
     # In other alphabets words may stand without spaces between them.
-    return words <= stems_of(text) or (not value.isascii() and value in text.casefold())
+    return [each for each in gone if each[0] <= words or (not each[1].isascii() and each[1] in folded)]

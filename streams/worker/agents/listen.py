@@ -184,7 +184,8 @@ class Listener:
         listening = self.conversations.read(user_id)
         if listening is None or not gone:
             return
-        newer = unsaid(listening, [value_of_line(*each) for each in gone.items()])
+        # In a thread: much may wait.
+        newer = await asyncio.to_thread(unsaid, listening, [value_of_line(*each) for each in gone.items()])
         if newer != listening:
             await self.conversations.write(event, newer)
             await self._pipeline.conversations.scrub()
@@ -282,7 +283,8 @@ class Listener:
             thought = self._step.finish(state, chunk, heard, self._pipeline.vocabulary)
             if has_more(thought):
                 until = forgotten_until(chunk, datetime.now(UTC))
-                waiting = unsaid(state.listening, self._step.forgotten(state, heard, thought), until, chunk)
+                gone = self._step.forgotten(state, heard, thought)
+                waiting = await asyncio.to_thread(unsaid, state.listening, gone, until, chunk)
                 listening, chunk = with_thought(waiting, chunk, thought)
                 await self.conversations.write(event, listening)
             elif thought.diff is not None:

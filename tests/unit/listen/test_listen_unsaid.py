@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from operators.cards import alike
 from operators.listen.unsaid import unsaid
 from operators.tokens import count_tokens
 from schemas import Chunk, Listening, Role, Thought, Turn
@@ -71,3 +72,15 @@ def test_what_is_done_with_stays() -> None:
     assert unsaid(told, ["jazz"], but=told.chunks[0]) == told
     thought_over = waits(a_turn("I love jazz."), thought=Thought())
     assert unsaid(thought_over, ["jazz"]) == thought_over
+
+
+def test_a_text_is_read_once_however_much_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def stems_of(text: str) -> frozenset[str]:
+        read.append(text)
+        return alike.stems_of(text)
+
+    monkeypatch.setattr("operators.listen.unsaid.stems_of", stems_of)
+    unsaid(waits(a_turn("I love jazz. I love figs.")), ["jazz", *(f"thing {number}" for number in range(50))])
+    assert read == ["I love jazz. I love figs.", "I love jazz. ", "I love figs."]
