@@ -36,7 +36,7 @@ _COMMON: Final = frozenset(
     enjoy enjoys like likes love loves prefer prefers preferred preference favor favors favour favours fond adore
     adores avoid avoids dislike dislikes hate hates despise refuse refuses stand stands want wants value values rely
     relies stay stays steer steers clear never rarely interest interests interested into choose chooses opt opts
-    regularly frequently typically generally constantly user person feels feel finds find
+    regularly frequently typically generally constantly user person feels feel finds find likely while
     ab aber alle alles als am an auch auf aus bei beim bin bis das dass dem den der des die dies doch ein eine einem
     einen einer eines er es etwas fuer für gar ganz gern gerne lieber liebsten hat habe haben ich ihr ihre im immer in
     ist ja kann kein keine keinen man mag magst mal mehr meide meidet mein meine meist mit möchte nach nicht nie noch
