@@ -77,8 +77,8 @@ class Knowledge:
         if not self._by_key:
             return []
         stems = ["" if unit.text in STOPS else stem(normalise(unit.text)) for unit in units]
-        found = {id(known): known for word in stems for known in self._by_key.get(word[:_KEY], ()) if word}
-        namings = [naming for known in found.values() for naming in _places(known, stems)]
+        found = dict.fromkeys(known for word in stems for known in self._by_key.get(word[:_KEY], ()) if word)
+        namings = [naming for known in found for naming in _places(known, stems)]
         namings.sort(key=lambda each: (-len(each.known.words), each.end - each.first, each.first))
         taken: list[Naming] = []
         for each in namings:

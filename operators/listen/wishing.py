@@ -61,15 +61,15 @@ def patterned(
     signed, meant = with_signs(units, namings)
     spelt = Spelt.of(signed)
     text = spelt.text
-    found: dict[int, Known] = {}
+    found: dict[Known, None] = {}
     for match in pattern.finditer(text):
         at = spelt.unit_at(match.start())
         if begins and at and signed[at - 1].text not in STOPS:
             continue
         first = text.count(FACT, 0, match.start())
         for known in meant[first : first + match[0].count(FACT)]:
-            found |= {id(each): each for each in known}
-    return list(found.values())
+            found |= dict.fromkeys(known)
+    return list(found)
 
 
 def _near(
