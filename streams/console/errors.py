@@ -1,19 +1,14 @@
 """Errors as pages: what is wrong and what to do; never a traceback, an id or a secret."""
 
 import logging
-import traceback
 from http import HTTPStatus
 
-import duckdb
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from streams.console import rendering
-from streams.http.exceptions import RateLimited, TokensUnusable
-from streams.http.problems import Problem, rate_limited
-from streams.materializer.exceptions import MaterializerError
-
-RETRY = {"Retry-After": "5"}
+from streams.http import failures
+from streams.http.problems import Problem
 
 logger = logging.getLogger("sager.console")
 
@@ -31,28 +26,10 @@ def problem_of(error: Exception, where: str) -> Problem:
         error: what went wrong.
         where: the page's path without parameters, for the log.
     """
-    match error:
-        case Problem():
-            if error.__cause__ is not None:
-                logger.warning("%s: %s", error, error.__cause__)
-            told = error
-        case RateLimited():
-            told = rate_limited(error)
-        case TokensUnusable():
-            told = Problem(503, "no token can be checked at the moment; see the server's log", RETRY)
-        case MaterializerError():
-            logger.error("%s", error)
-            told = Problem(503, _NO_SNAPSHOT, RETRY)
-        case HTTPException():
-            known = error.status_code == HTTPStatus.NOT_FOUND
-            told = Problem(error.status_code, _NO_PAGE if known else error.detail, dict(error.headers or {}))
-        case duckdb.Error():
-            _tell(error, where)
-            told = Problem(503, "the snapshot did not answer", RETRY)
-        case _:
-            _tell(error, where)
-            told = Problem(500, "an error in the server; see its log")
-    return told
+    if isinstance(error, HTTPException):
+        known = error.status_code == HTTPStatus.NOT_FOUND
+        return Problem(error.status_code, _NO_PAGE if known else error.detail, dict(error.headers or {}))
+    return failures.problem_of(error, where, logger, _NO_SNAPSHOT)
 
 
 def error_page(problem: Problem, nav: object = None) -> Response:
@@ -71,9 +48,3 @@ def error_page(problem: Problem, nav: object = None) -> Response:
         "wrong": problem.more.get("errors", ()),
     }
     return HTMLResponse(rendering.render("error.html", values), problem.status, problem.headers)
-
-
-def _tell(error: Exception, where: str) -> None:
-    """Logs the traceback without the error's message, which may quote a user's id or data."""
-    told = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s failed with %s\n%s", where, type(error).__name__, told)

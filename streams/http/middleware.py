@@ -3,11 +3,9 @@
 import logging
 import re
 import time
-import traceback
 from collections.abc import Callable
 from urllib.parse import unquote
 
-import duckdb
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -16,14 +14,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streams.http import metrics
 from streams.http.auth import TOKEN
-from streams.http.exceptions import RateLimited, TokensUnusable, Unauthorized
+from streams.http.exceptions import Unauthorized
+from streams.http.failures import log_failure, problem_of
 from streams.http.gate import Gate
-from streams.http.problems import Problem, of_fields, rate_limited, refused, unauthorized
+from streams.http.problems import Problem, of_fields, refused, unauthorized
 from streams.http.refusals import PATH, REFUSALS
-from streams.materializer.exceptions import MaterializerError
 
 NO_STORE, NO_SNIFF = (b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff")
-RETRY = {"Retry-After": "5"}
 STARTED = "http.response.start"
 _NO_STATUS = 499
 """In metrics: the client was gone before there was an answer."""
@@ -68,7 +65,7 @@ class Answering:
         except Exception as error:
             if status != _NO_STATUS:
                 # What has been said cannot be taken back: the connection ends.
-                _tell(error, scope)
+                log_failure(error, _where(scope), logger)
                 raise _Broken from None
             await _problem(error, scope).response()(scope, receive, sending)
         finally:
@@ -108,31 +105,14 @@ def _complete(message: Message) -> None:
 
 def _problem(error: Exception, scope: Scope) -> Problem:
     match error:
-        case Problem():
-            told = error
-            if error.__cause__ is not None:
-                logger.warning("%s: %s", error, error.__cause__)
         case Unauthorized():
-            told = unauthorized(error)
-        case RateLimited():
-            told = rate_limited(error)
-        case TokensUnusable():
-            told = Problem(503, "no token can be checked at the moment; see the server's log")
-        case MaterializerError():
-            logger.error("%s", error)
-            told = Problem(503, "no snapshot is available at the moment", RETRY)
+            return unauthorized(error)
         case RequestValidationError():
-            told = _not_valid(error)
+            return _not_valid(error)
         case HTTPException():
             headers = {name.title(): value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
-            told = Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)
-        case duckdb.Error():
-            _tell(error, scope)
-            told = Problem(503, "the snapshot did not answer", RETRY)
-        case _:
-            _tell(error, scope)
-            told = Problem(500, "an error in the server; see its log")
-    return told
+            return Problem(error.status_code, _HTTP.get(error.status_code, error.detail), headers)
+    return problem_of(error, _where(scope), logger, "no snapshot is available at the moment")
 
 
 _HTTP = {404: "there is no such path", 405: "this path does not support the method"}
@@ -143,10 +123,8 @@ def _not_valid(error: RequestValidationError) -> Problem:
     return of_fields(error.errors(), skipped=1)
 
 
-def _tell(error: Exception, scope: Scope) -> None:
-    """Logs the traceback without the error's message, which may quote a user's id or data."""
-    where = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s %s failed with %s\n%s", scope["method"], _route(scope), type(error).__name__, where)
+def _where(scope: Scope) -> str:
+    return f"{scope['method']} {_route(scope)}"
 
 
 def _route(scope: Scope) -> str:
