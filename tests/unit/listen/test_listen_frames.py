@@ -65,6 +65,10 @@ NOTHING = (
     "I enjoy similar events.",
     "I love working in this field.",
     "I usually opt for activities that let me rest.",
+    "I find myself lost in thought.",
+    "I've been spending most of my time at the office.",
+    "The small moments I treasure are many.",
+    "I have been collaborating with artists every month.",
 )
 
 
