@@ -7,13 +7,15 @@ from urllib.error import HTTPError, URLError
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.patience import PATIENCE_SECONDS
+
 
 def ask(port: int, path: str, token: str = "") -> tuple[int, Any]:
     """Status and body, decoded if it is JSON; status 0 where nobody answers."""
     shown = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         asked = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=shown)
-        with urllib.request.urlopen(asked, timeout=5) as reply:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as reply:
             status, kind, body = reply.status, reply.headers["Content-Type"], reply.read().decode()
     except HTTPError as refusal:
         with refusal:
