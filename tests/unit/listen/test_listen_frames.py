@@ -54,6 +54,8 @@ WHOLE = (
     ("I love simple, I think.", "simple"),
     ("I prefer simple, honest food and quiet, cosy rooms.", "simple, honest food and quiet, cosy rooms"),
     ("I love old, new and modern mosaics.", "old, new and modern mosaics"),
+    ("I begin my mornings with peppermint tea that fuels my day.", "peppermint tea"),
+    ("I prefer to keep evenings open and quiet.", "keeping evenings open and quiet"),
     ("I collect some old maps.", "old maps"),
     ("I adore mosaics that", "mosaics"),
     ("I love pottery, it calms me.", "pottery"),
