@@ -159,6 +159,8 @@ class _Merging:
                 continue
             if line.confirmed_at > finding.said_at:
                 continue
+            if line.stance is Stance.AVOIDS and finding.stance is Stance.PREFERS:
+                continue  # who has turned from one thing to another does not like the one again
             if _is_above(line, finding):
                 self._contradict(line, finding)
             elif now is None:

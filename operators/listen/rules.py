@@ -145,14 +145,18 @@ class SentenceReader:
         for clause in ClauseReader(units, language, is_implied=is_implied).read():
             told = list(self._found(clause, text, language, scope, before.value if before else ""))
             told = [each for each in told if not (is_so and each.effect is Effect.WITHDRAWS)]
+            if clause.kind is Kind.INSTEAD:
+                told = [each for each in told if _subject(each) not in over]
             if before and told and told[0].effect is Effect.STATES and _is_instead(clause, told[0]):
                 # "I used to like tea, but now I like coffee": this one in the place of that one.
                 told[0] = replace(told[0], effect=Effect.UPDATES, replaces=before.value, scope=Scope.ALWAYS)
             elif clause.kind is Kind.INSTEAD:
                 continue
             found += [each for each in told if each.effect is Effect.UPDATES or _subject(each) not in over]
-            if told:
-                before = told[-1] if told[-1].effect is Effect.WITHDRAWS else None
+            if told and told[-1].effect is Effect.WITHDRAWS:
+                before = told[-1]
+            elif told and told[-1].stance is Stance.PREFERS:
+                before = None
         self._before = before
         return found
 

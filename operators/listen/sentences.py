@@ -18,6 +18,7 @@ _OF_ONESELF: Final = {
         r"|purge|scrub|wipe|disregard|discard|ignore|unremember|unlearn|expunge|redact|blot|shred|get rid"
         r"|off the record|drop|lose (?:the|that|this|all|any|every|what)|strike|scrap|scratch|ditch|dump|dispose|throw"
         r"|retract|withdraw|revoke|pretend|as if|mention\w*|bring(?:ing)? up|on file"
+        r"|(?:don['\u2019]?t|do not|stop) (?:store|keep|save|bring|note|record|hold|track|use|log|storing|keeping)"
         r"|your (?:notes|memory|files|records|head|list)"
         r"|no record|nothing about|take|leave|keep|you (?:know|saved|stored|have|noted|kept)"
         r"|no more|there(?:['\u2019]s| is) nothing|nothing (?:beats|tops|compares|comes close))\b"
