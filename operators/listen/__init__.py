@@ -79,7 +79,7 @@ class _Listener:
 
     def _hear(self, turn: Turn, span: Span) -> None:
         reader = SentenceReader(turn, span, self._card, self._knowledge, self._vocabularies)
-        for sentence in sentences(span.text, self._budget):
+        for sentence in sentences(span.text, self._budget, self._knowledge.may_name):
             language, spelt = sentence.language, sentence.spelt.text
             self._budget -= len(spelt)
             if language.takes_back.match(spelt):

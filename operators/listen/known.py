@@ -1,5 +1,6 @@
 """What is known of a person, as a sentence of theirs names it: what they take back, they name in whatever wording."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
@@ -17,6 +18,7 @@ MAX_BETWEEN: Final = 2
 """So many other words may stand among those of a name, as in `runs on long mornings`."""
 _KEY: Final = 4
 """Letters by which a word is looked up."""
+_WORDS: Final = re.compile(r"\w+")
 _LONG: Final = 6
 _MAX_ENDING: Final = 3
 
@@ -71,6 +73,10 @@ class Knowledge:
         for finding in findings:
             if finding.effect in (Effect.STATES, Effect.UPDATES):
                 self._add(Known.of(finding))
+
+    def may_name(self, text: str) -> bool:
+        """Whether a text has a word with which what is known may be named; said quickly."""
+        return any(word[:_KEY] in self._by_key for word in _WORDS.findall(text.casefold()))
 
     def named(self, units: Sequence[Unit]) -> list[Naming]:
         """What a sentence names by all of its words, in order; of what overlaps, what has more words."""

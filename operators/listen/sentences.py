@@ -1,7 +1,7 @@
 """The sentences of a text that may tell something of the person who wrote it, each with its places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +42,10 @@ _OF_OTHERS: Final = {
         r"\b(?:mag|m\u00f6gen|liebt|lieben|hasst|hassen|bevorzug\w+|isst|trinkt|gef\u00e4llt|meidet)\b", re.IGNORECASE
     ),
 }
+_GERMAN: Final = re.compile(
+    r"\b(?:der|die|das|den|dem|ist|sind|und|mehr|jetzt|heute|nicht|kein\w*|statt|f\u00fcr|mit|von|war|waren|zu|hallo)\b",
+    re.IGNORECASE,
+)
 _OF_PLAY: Final = {
     "en": re.compile(
         r"role|pretend|imagine|once upon|\bact(?:ing)? as\b|character|viewpoint|point of view|speak as|the voice of"
@@ -78,14 +82,15 @@ class Sentence:
     language: Language
 
 
-def sentences(text: str, budget: int) -> Iterator[Sentence]:
+def sentences(text: str, budget: int, known: Callable[[str], bool] = lambda _: False) -> Iterator[Sentence]:
     """The sentences that may tell something, in their order.
 
     Args:
         text: of one span.
         budget: so many characters of them are read at most.
+        known: whether a sentence may name what is known: then it is read whatever else it says.
     """
-    return _told(text, budget, (_OF_ONESELF, _OF_OTHERS))
+    return _told(text, budget, (_OF_ONESELF, _OF_OTHERS), known)
 
 
 def sentences_of_play(text: str, budget: int) -> Iterator[Sentence]:
@@ -100,12 +105,19 @@ def units_before(text: str, start: int) -> tuple[Unit, ...]:
     return tuple(Unit(token.text, token.start, token.end) for token in tokens(said[-1])) if said else ()
 
 
-def _told(text: str, budget: int, cues: Sequence[Mapping[str, re.Pattern[str]]]) -> Iterator[Sentence]:
+def _told(
+    text: str,
+    budget: int,
+    cues: Sequence[Mapping[str, re.Pattern[str]]],
+    known: Callable[[str], bool] = lambda _: False,
+) -> Iterator[Sentence]:
     for match in _SENTENCE.finditer(text):
         said = match[0]
         if len(said) > MAX_SENTENCE_CHARS:
             continue
         name = next((name for cue in cues for name, pattern in cue.items() if pattern.search(said)), None)
+        if name is None and known(said):
+            name = "de" if _GERMAN.search(said) else "en"
         if name is None:
             continue
         budget -= len(said)
