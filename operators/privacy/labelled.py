@@ -6,11 +6,11 @@ from typing import Final
 
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import digits_in
-from operators.privacy.things import numbers_a_thing
+from operators.privacy.things import books, numbers_a_thing
 from operators.privacy.words import patterns
 
 _FILLER: Final = (
-    r"(?:[\s:=#.,()?!\uff1f\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
+    r"(?:[\s:=#.,()?!°º\uff1f\-\u2013\u2014\"'№]|n[°ºo]|\b(?:n|no|nr|nro|num|number|nummer|numéro|numero|número|numer|номер"
     r"|numaras\u0131|is|was|reads|ist|lautet|est|es|è|é|jest|to|это|my|mein|of|the|id|card|code|meu|mea|este|e|är|er|on|je|az|a|είναι|μου|saya|adalah|là|tôi|của|min|mitt|mit|mon|mi|mio|ul|meine|caf)\b"
     r"|שלי|הוא|من|است|मेरा|号码?|號碼?|番号|번호|是|は|が|은|는|رقم|هو|नंबर|संख्या|है){0,8}"
 )
@@ -46,6 +46,7 @@ def ids(text: str) -> Iterator[Span]:
     """
     if digits_in(text) < 2 or not _LONG.search(text):  # noqa: PLR2004
         return
+    of_books = [*books(text)]
     for found in _NUMBER.finditer(plain(text)):
         value = found["value"]
         digits = sum(map(str.isdigit, value))
@@ -53,6 +54,8 @@ def ids(text: str) -> Iterator[Span]:
         is_code = size > _SURE_DIGITS and digits > 1 and re.fullmatch(r"[A-Z0-9]+", value) is not None
         is_long = digits >= _SURE_DIGITS or (digits >= _FEWEST_DIGITS and size > _SURE_DIGITS)
         if not (is_code or is_long) or _YEARS.fullmatch(value):
+            continue
+        if any(a < found.end("value") and found.start("value") < b for a, b in of_books):
             continue
         if not numbers_a_thing(found.string[: found.start("value")]):
             yield found.span("value")

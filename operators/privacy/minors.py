@@ -7,6 +7,7 @@ and "Matilda goes to Crunchem Hall" stay; an age stays where nothing else tells 
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Final
 
 from operators.privacy.digits import Span, plain
@@ -27,6 +28,19 @@ _MOST: Final = 16
 _MORE: Final = re.compile(
     rf"(?:\s\([^()]{{1,14}}\))?(?:,|\s(?:and|und|et|y|e|en|i|\u0438|ve|&))\s(?:(?:and|und|et|y|e|en|i|\u0438|ve)\s)?(?P<name>{_CASED})"
 )
+_OURS: Final = re.compile(
+    r"(?<![^\W_])(?i:our|unser(?:e|en|em)?|notre|nuestr[oa]|(?:il )?nostro|(?:la )?nostra|noss[oa]|onze|ons|nasz[a]?"
+    r"|наш[\u0430]?|vår|bizim)\s"
+    rf"(?:(?i:little|big|klein\w{{1,2}}|gro(?:ß|ss)\w{{1,2}}|petite?|peque\w+|mał[ya]|lilla)\s)?(?P<name>{_CASED})"
+)
+"""Whoever belongs to a family, by a first name."""
+_STEMS_OF_OURS: Final = frozenset(
+    {"our", "unse", "notr", "nues", "nost", "noss", "onze", "ons", "nasz", "наш", "наша", "vår", "bizi"}
+)
+_YEARS: Final = r"(?:1[0-7]|\d|(?<![^\W_])[^\W\d_]{1,14}|[一二三四五六七八九十]{1,2})"
+"""Of what may be the number in an age; whether a word is one, `ages-counted.txt` says."""
+_NUMBER_WORD: Final = re.compile(r"\d+|[一二三四五六七八九十]+|[^\W\d_]+")
+_AGED: Final = 40
 _APPOSED: Final = re.compile(rf"(?:^|(?<=[\s(]))(?P<name>{_CASED}),\s$")
 _SAYS_WHO: Final = re.compile(
     r"(?:\bis|'s|\u2019s|\bist|\best|c'est|\bes|è|é|\bjest|to|\u044d\u0442\u043e|\u2014|\u2013|-)\s$", re.IGNORECASE
@@ -40,17 +54,43 @@ _OF_A_CHILD: Final = re.compile(r"\d\s?[歳才]|年生|小学校|幼稚園|保�
 _CJK_NAME: Final = re.compile(
     r"[、,]?(?:(?P<ja>[\u3041-\u3096]{2,5}?|[\u30a0-\u30ff]{2,6}|[\u3005\u3400-\u9fff]{1,4}?)"
     r"(?=(?P<sama>ちゃん|くん|君|さん)?(?:は|が|も|と|\(|、|\s?\d|,))"
-    r"|(?P<ko>[\uac00-\ud7af]{2,3}?)(?=[는은이가]\s))"
+    r"|\s?(?P<ko>(?!친구|생일|학교|둘이|하나|모두|방이)[\uac00-\ud7af]{2,3}?이?)(?=[는은이가]\s))"
 )
 ZH_NAME: Final = re.compile(
     r"(?P<zh>(?:小[\u4e00-\u9fff]|([\u4e00-\u9fff])\2|欧阳[\u4e00-\u9fff]{1,2}|司徒[\u4e00-\u9fff]{1,2}"
     r"|[王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤]"
-    r"[\u4e00-\u9fff]{1,2}?))(?=今|在|住|上|读|是|很|喜|的|和|爱|\d|[,\uff0c。、\s(]|$|[一二三四五六七八九十]{1,2}岁)"
+    r"[\u4e00-\u9fff]{1,2}?))(?=今|在|住|上|读|是|很|喜|的|和|爱|讨|不|常|总|也|都|对|说|给|养|每|从|会|非|\d|[,\uff0c。、\s(]|$|[一二三四五六七八九十]{1,2}岁)"
 )
-ZH_NOT: Final = frozenset({"小时", "小的", "天天", "常常", "刚刚", "上上", "高中", "向来", "方面"})
+_ZH_CHILD: Final = re.compile(
+    r"(?P<zh>[\u4e00-\u9fff]{2,3}?)(?=(?:今年|刚满|刚|已经|快)?(?:\d{1,2}|[一二三四五六七八九十]{1,2})岁"
+    r"|(?:在|上|读|念|就读于?)[\u4e00-\u9fff]{0,8}?(?:年级|年級|小学|小學|中学|中學|幼儿园|幼稚園|初[一二三]|高[一二三]))"
+)
+"""A name without a surname: only where an age, a class or a school stands right behind."""
+ZH_NOT: Final = frozenset(
+    {
+        "今年",
+        "现在",
+        "已经",
+        "刚刚",
+        "马上",
+        "都在",
+        "正在",
+        "明年",
+        "去年",
+        "小时",
+        "小的",
+        "天天",
+        "常常",
+        "上上",
+        "高中",
+        "向来",
+        "方面",
+    }
+)
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CJK_SCHOOL: Final = re.compile(
-    r"[\u30a0-\u30ff\u3040-\u309f\u3400-\u9fff]{1,10}?(?:小学校|中学校|幼稚園|保育園|高校|小学|中学|幼儿园|幼稚园|学校|高中|初中)"
+    r"[\uac00-\ud7af]{2,10}?(?:초등학교|중학교|고등학교|유치원|어린이집)"
+    r"|[\u30a0-\u30ff\u3040-\u309f\u3400-\u9fff]{1,10}?(?:小学校|中学校|幼稚園|保育園|高校|小学|中学|幼儿园|幼稚园|学校|高中|初中)"
 )
 _CJK_LEAD: Final = re.compile(r"^.*(?:[はがも]|在|上|读|去|进|就读于|[,\uff0c、。\s\d岁歳])")
 
@@ -97,13 +137,30 @@ def _classes() -> re.Pattern[str]:
 
 @cache
 def _ages() -> re.Pattern[str]:
-    listed = "|".join(row.replace("{n}", r"(?:1[0-7]|\d)") for row in patterns("ages"))
+    listed = "|".join(row.replace("{n}", _YEARS) for row in patterns("ages"))
     return re.compile(rf"(?:{listed})", re.IGNORECASE)
+
+
+@cache
+def _counted() -> frozenset[str]:
+    return frozenset(word for row in patterns("ages-counted") for word in row.split(", "))
+
+
+def _ages_in(text: str, first: int, end: int) -> Iterator[Span]:
+    for found in _ages().finditer(text, first, end):
+        words = _NUMBER_WORD.findall(found[0].casefold())
+        if any(word.isdecimal() or _CJK.match(word) or word in _counted() for word in words):
+            yield found.span()
 
 
 @cache
 def _no_names() -> frozenset[str]:
     return frozenset(word for name in ("no-names", "roles") for row in patterns(name) for word in row.split(", "))
+
+
+@cache
+def _given() -> frozenset[str]:
+    return frozenset(name for row in patterns("given") for name in row.split(", "))
 
 
 @cache
@@ -118,7 +175,10 @@ def minors(text: str) -> Iterator[Span]:
     >>> [said[a:b] for a, b in minors(said)]
     ['Tamsin', 'Oakfield Primary', 'class 4B', 'is 9']
     """
-    if stems_of(text).isdisjoint(_stems()) and not _CJK.search(text):
+    stems = stems_of(text)
+    if not stems.isdisjoint(_STEMS_OF_OURS):
+        yield from _ours(plain(text))
+    if stems.isdisjoint(_stems()) and not _CJK.search(text):
         return
     children = [found.span() for found in _children().finditer(text)][:_MOST]
     if not children:
@@ -130,7 +190,21 @@ def minors(text: str) -> Iterator[Span]:
         told = [*names, *_schools_in(text, first, at, end), *_classes_in(text, first, end)]
         yield from told
         if told or text[at : at + 2].strip().startswith("["):
-            yield from (found.span() for found in _ages().finditer(text, first, end))
+            yield from _ages_in(text, first, end)
+
+
+def _ours(text: str) -> Iterator[Span]:
+    """As "unser Jonas ist acht", "our Maisie goes to ...": a name that only its age or its school tells a child's."""
+    for found in islice(_OURS.finditer(text), _MOST):
+        end = min(len(text), found.end() + _WITHIN)
+        if not _is_name(found["name"]):
+            continue
+        told = [*_schools_in(text, found.end(), found.end(), end), *_classes_in(text, found.end(), end)]
+        ages = list(_ages_in(text, found.end(), min(end, found.end() + _AGED)))
+        if told or (ages and found["name"] in _given()):
+            yield found.span("name")
+            yield from told
+            yield from ages
 
 
 def _names(text: str, at: int) -> Iterator[Span]:
@@ -165,6 +239,10 @@ def _unspaced_name(text: str, at: int) -> Iterator[Span]:
     found = ZH_NAME.match(text, at) if text[at - 1] != "の" else None
     if found is not None and found["zh"] not in ZH_NOT:
         yield found.span("zh")
+        return
+    child = _ZH_CHILD.match(text, at) if text[at - 1] != "の" else None
+    if child is not None and child["zh"] not in ZH_NOT:
+        yield child.span("zh")
         return
     told = _CJK_NAME.match(text, at)
     # Without capitals or surnames only the rest of the text says that this is a name, and not a film or a school.
@@ -201,7 +279,7 @@ def _is_compound(school: str) -> bool:
     """As "Montessorischool", "Waldorfschule": the name and the kind in one word."""
     return (
         school[:1].isupper()
-        and re.search(r"\w{4,}(?:schule|school|gymnasium|kita)$", school, re.IGNORECASE) is not None
+        and re.search(r"\w{4,}(?:schule|school|gymnasium|kita|skolan?)$", school, re.IGNORECASE) is not None
     )
 
 

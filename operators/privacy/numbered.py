@@ -12,7 +12,7 @@ from typing import Final
 
 from operators.privacy.digits import MOST_LOOKS, Number, Span, numbers, plain
 from operators.privacy.glance import digits_in
-from operators.privacy.things import books, numbers_a_thing
+from operators.privacy.things import books, is_ordered, numbers_a_thing
 
 CARD: Final = "card"
 IBAN: Final = "iban"
@@ -152,15 +152,17 @@ def _find(text: str) -> Iterator[tuple[str, int, int]]:
         for kind, check in checks:
             looks += 1
             # Where a hostile text holds more numbers than are worth a look, what is left of them counts as found.
-            if looks > _TOO_MANY * MOST_LOOKS or (check(number) and not _is_of_a_thing(kind, text, number.start)):
+            if looks > _TOO_MANY * MOST_LOOKS or (check(number) and not _is_of_a_thing(kind, text, number)):
                 yield kind, number.start, number.end
                 taken = number.end
                 break
 
 
-def _is_of_a_thing(kind: str, text: str, start: int) -> bool:
+def _is_of_a_thing(kind: str, text: str, number: Number) -> bool:
     """Whether an order or an article has it; a card is a card whatever it is called."""
-    return kind == ID and numbers_a_thing(text[max(0, start - 48) : start])
+    return kind == ID and (
+        numbers_a_thing(text[max(0, number.start - 48) : number.start]) or is_ordered(text, number.end)
+    )
 
 
 def numbered(kind: str, text: str) -> Iterator[Span]:

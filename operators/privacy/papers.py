@@ -11,22 +11,22 @@ from typing import Final
 
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import digits_in
-from operators.privacy.things import numbers_a_thing
+from operators.privacy.things import books, numbers_a_thing
 from operators.privacy.words import patterns
 
 _BEHIND: Final = 90
 """Characters from the name to the number."""
 _BEFORE: Final = 40
 """Characters from the number to a name that follows it: "C01X00T47 is my passport"."""
-_FEWEST_DIGITS: Final = 4
+_FEWEST_DIGITS: Final = 2
 _MOST_NAMES: Final = 32
 
 _CODE: Final = re.compile(
     # letters and digits of one piece: C01X00T47, U1A234567K, 533488131
-    r"(?<![A-Za-z0-9\u00c0-\u024f])(?:(?P<solid>(?=[A-Za-z]{0,6}\d|\d)(?=(?:[A-Za-z]{0,12}\d){4})[A-Za-z0-9]{6,34})"
+    r"(?<![A-Za-z0-9\u00c0-\u024f])(?:(?P<solid>(?=[A-Za-z]{0,6}\d|\d)(?=(?:[A-Za-z]{0,12}\d){2})[A-Za-z0-9]{6,34})"
     # groups: 45 10 123456, 21/815/05159, 4471-998-ZX, D. L-1234567
     r"|(?P<groups>(?:[A-Z]{1,5}[ .-]?)?\d{1,8}(?:[A-Z]{1,2}\d{1,8})?"
-    r"(?:(?:[ ./\u2010-\u2013-]|\s/\s)[A-Z0-9]{1,12}){1,8}))"
+    r"(?:(?:[ ./\u2010-\u2013-]|\s/\s)(?=[A-Z]{0,11}\d|[A-Z]{1,2}(?![A-Z0-9]))[A-Z0-9]{1,12}){1,8}))"
     r"(?![A-Za-z0-9\u00c0-\u024f])"
 )
 _SERIES: Final = re.compile(r"(?:(?<!\w)сери[яию]:?\s|記号\s?)(?P<series>\d{2}\s?\d{2,6})(?!\d)", re.IGNORECASE)
@@ -37,6 +37,7 @@ _CODE_DIGITS: Final = 6
 _MIXED_DIGITS: Final = 4
 _MIXED_SIZE: Final = 7
 _GROUPED_DIGITS: Final = 7
+_CARD_SIZE: Final = 9
 _DATES: Final = re.compile(
     r"(?:(?:1[89]|20)\d\d(?:\W{1,3}(?:(?:1[89]|20)?\d\d))?|\d{1,2}[./-]\d{1,2}[./-](?:\d{2}|\d{4})"
     r"|(?:19|20)\d\d[./-]\d{1,2}[./-]\d{1,2})"
@@ -75,6 +76,7 @@ def near_papers(text: str) -> Iterator[Span]:
     if digits_in(text) < _FEWEST_DIGITS:
         return
     text = plain(text)
+    of_books = [*books(text)]
     taken = 0
     yield from (found.span("series") for found in _SERIES.finditer(text))
     for code in _VERY_LONG.finditer(text):
@@ -90,7 +92,8 @@ def near_papers(text: str) -> Iterator[Span]:
     for code in _CODE.finditer(text):
         start, end = code.span()
         is_near = any(b <= start <= b + _BEHIND or end <= a <= end + _BEFORE for a, b in names)
-        if start >= taken and is_near and _is_a_number(text, code):
+        is_book = any(a < end and start < b for a, b in of_books)
+        if start >= taken and is_near and not is_book and _is_a_number(text, code):
             yield start, end
             taken = end
 
@@ -102,8 +105,11 @@ def _is_a_number(text: str, code: re.Match[str]) -> bool:
     if code["solid"]:
         letters = size - digits
         is_long = digits >= _CODE_DIGITS if not letters else digits >= _MIXED_DIGITS and size >= _MIXED_SIZE
+        # "X4RTBPFW4", as the identity cards of the European Union have it.
+        is_long = is_long or (letters > 0 and size == _CARD_SIZE and value.isupper())
     else:
-        is_long = digits >= _GROUPED_DIGITS or (digits >= _CODE_DIGITS and size > digits)
+        fewest = _MIXED_DIGITS if size > _CARD_SIZE and size > digits + 2 else _CODE_DIGITS
+        is_long = digits >= _GROUPED_DIGITS or (digits >= fewest and size > digits)
     if not is_long or _DATES.fullmatch(value) or _UNIT.match(text, code.end()):
         return False
     before = text[max(0, code.start() - 40) : code.start()]

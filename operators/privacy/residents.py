@@ -27,20 +27,25 @@ _CALLED: Final = (
     r"|se llama|si chiama|chama-se"
     r"|se chama|heet|nazywa się|ma na imię|зовут|звать|(?:'?n[\u0131i]n )?ad[\u0131i])"
 )
+_TITLED: Final = (
+    r"(?:mrs?|ms|miss|dr|prof|frau|herrn?|mme|madame|monsieur|m|sra?|señora?|don|doña|sig(?:nor|nora|ra)?|dhr|meneer|mevr(?:ouw)?"
+    r"|pani?|dona|seu|fru)\.?"
+)
 _MOST_BACK: Final = 90
 
 
 @cache
 def _people() -> re.Pattern[str]:
     people = "|".join(patterns("people"))
+    acquainted = "|".join(patterns("acquainted"))
     possessive = (
         r"my|our|his|her|mein\w{0,2}|unser\w{0,2}|mon|ma|notre|mi|nuestr[oa]|mi[oa]|nostr[oa]|meu|minha|noss[oa]|mijn|onze?"
-        r"|m[oó]j[a]?|nasz[a]?|мо[йя]|наш[\u0430]?"
+        r"|m[oó]j[a]?|nasz[a]?|мо[йяїє]|наш[\u0430]?|min|vår|eski"
     )
     turkish = r"komşum(?:uz)?|patronum|arkadaş\u0131m|müdürüm|öğretmenim|ev sahibim|doktorum|kuzenim"
     return re.compile(
         rf"{_EDGE}(?:{people})(?![^\W_])(?:,|\s\w{{1,12}}){{0,2}}?\s{_CALLED}\s(?P<called>{_CASED}(?:\s(?:{_PARTICLE}){{0,2}}{_CASED}){{0,3}})"
-        rf"|{_EDGE}(?:(?:{possessive})\s(?:\w+\s)?(?:{people})|{turkish})(?![^\W_]),?\s(?P<two>{_TWO})"
+        rf"|{_EDGE}(?:(?:{possessive})\s(?:\w+\s)?(?:{people})|{turkish}|{acquainted})(?![^\W_]),?\s(?:{_TITLED}\s)?(?P<two>{_TWO})"
         r"(?!\s(?:sev|dinl|oku|izle|tercih))",
         re.IGNORECASE,
     )

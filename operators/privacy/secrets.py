@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from operators.privacy.digits import Span
+from operators.privacy.glance import digits_in
 from operators.privacy.words import patterns
 
 _KEYS: Final = re.compile(
@@ -22,6 +23,13 @@ _NAMED: Final = re.compile(
     r"(?:\s?[:=]\s?|\s?(?:is|ist|est|es|è|é|jest|это|是|は|는|은)\s?[:=]?\s?)(?P<value>[^\s,;]{4,255})",
     re.IGNORECASE,
 )
+_CARD_CODE: Final = re.compile(
+    rf"(?:(?<![^\W_])|(?<=[\u3040-\ud7af]))(?:{'|'.join(patterns('card-codes'))})"
+    r"(?:\s(?:of (?:my|the) card|meiner karte|de (?:ma carte|mi tarjeta)))?[\s:=]{0,3}"
+    r"(?:(?:is|ist|est|es|è|é|to|это|är|是|は|는|은)[\s:]{0,2})?"
+    r"(?P<value>\d{3,6})(?![\w.,:/-]?\d)",
+    re.IGNORECASE,
+)
 _RANDOM: Final = re.compile(r"(?<![\w+/=])[A-Za-z0-9_+=]{24,512}+")
 _MIN_BITS: Final = 3.8
 """Per character. Words joined by hand stay below, keys of that length lie above."""
@@ -34,6 +42,7 @@ def secrets(text: str) -> Iterator[Span]:
         value = found["value"]
         if re.search(r"[\d\W_]", value.rstrip(".!?")) and not value.startswith("["):
             yield found.span("value")
+    yield from (found.span("value") for found in _CARD_CODE.finditer(text)) if digits_in(text) else ()
     for found in _RANDOM.finditer(text):
         if _is_random(found[0]):
             yield found.span()

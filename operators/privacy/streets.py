@@ -31,7 +31,7 @@ _HOME: Final = re.compile(
     rf"(?<!\w)(?:{'|'.join(patterns('home'))})(?!\w)[^\n\d!?]{{0,40}}?(?P<street>"
     # "Am Mühlbach 7", "улице Садовой, дом 9": a capitalised name and its number, no "in Berlin, 3 films"
     rf"{_UPPER}[\w'\u2019.-]{{1,30}}(?:\s{_WORD}){{0,2}},?\s(?:n[ºo°]?\.?\s?|д\.?\s?|дом\s|no:?\s?|č\.\s?)?\d{{1,4}}"
-    r"(?:\s?[A-Za-z](?!\w)|[-/]\d{1,4})?(?![\w.:]?\d)(?!,?\s(?!(?:daire|dpto|depto|dept|bât|suite|unit|lgh|hinterhaus|vorderhaus|aufgang|links|rechts|bajo|planta|puerta|esc|izda|dcha|int|scala|lok|byt|корп|стр|под|stock|tr|hs|flat|apt|apto|whg|og|etage|étage|piso|interno|кв)\b)[^\W\d_]{3,})"
+    r"(?:\s?[A-Za-z](?!\w)|[-/]\d{1,4})?(?![\w.:]?\d)(?!\s(?!(?:daire|dpto|depto|dept|bât|suite|unit|lgh|hinterhaus|vorderhaus|aufgang|links|rechts|bajo|planta|puerta|esc|izda|dcha|int|scala|lok|byt|корп|стр|под|stock|tr|hs|flat|apt|apto|whg|og|etage|étage|piso|interno|кв)\b)[^\W\d_]{3,})"
     # "9 Thistle Row", "8 bis, impasse du Four"
     rf"|\d{{1,5}}[A-Za-z]?(?:\s(?:bis|ter))?,?\s{_UPPER}[\w'\u2019-]{{1,30}}\s{_UPPER}[\w'\u2019-]{{1,30}})",
     re.IGNORECASE,
@@ -45,6 +45,12 @@ _POST: Final = re.compile(
     + _WORD
     + r"\s?,?\s?){0,3}(?-i:[A-Z]{1,2}\d[A-Z\d]?\s\d[A-Z]{2}\b)"
 )
+
+
+_BESIDE: Final = re.compile(
+    r"\[address\](?:,\s?|\s)(?:(?:in|à|en|em|a|te|w|в|i)\s)?(?P<code>\d{4,6}|\d{2}-\d{3}|\d{4}-\d{3})(?![\d.,]?\d)(?=\s(?-i:[A-ZÀ-ÖØ-ÞĀ-Ž\u0410-\u042f])|[,.]|$)"
+)
+"""A postal code beside a street that is a placeholder by now."""
 
 
 def streets(text: str) -> Iterator[Span]:
@@ -61,6 +67,7 @@ def addresses(text: str) -> Iterator[Span]:
     if not digits_in(text):
         return
     yield from (found.span() for found in _SURE_STREET.finditer(text))
+    yield from (found.span("code") for found in _BESIDE.finditer(text))
     yield from (found.span("street") for found in _HOME.finditer(text))
     for found in _STREET.finditer(text):
         post = _POST.match(text, found.end())

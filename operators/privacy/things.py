@@ -19,7 +19,7 @@ def _things() -> re.Pattern[str]:
     listed = "|".join(patterns("numbers-harmless"))
     return re.compile(
         rf"(?:(?<![^\W_])|(?<=[\u3040-\ud7af]))(?:{listed})"
-        r"[\s:#.,]{0,3}(?:(?:n[°ºo]|no|nr|number|nummer|numero|número|numéro|nummer|numer|numaras\u0131|код|номер|番号|编号|号)"
+        r"[\s:#.,]{0,3}(?:(?:n[°ºo]|no|nr|number|nummer|numero|número|numéro|nummer|numer|numaras\u0131|код|номер|番号|编号|号|번호|क्रमांक)"
         r"[\s:#.]{0,3})?(?:(?:is|ist|est|es|è|é|to|は|是)\s?)?$",
         re.IGNORECASE,
     )
@@ -32,6 +32,21 @@ def numbers_a_thing(before: str) -> bool:
     (True, False)
     """
     return _things().search(before[-48:]) is not None
+
+
+_ORDERED: Final = re.compile(
+    r"\s?(?:numaral\u0131|nolu|no'lu)\s(?:sipariş|ürün|hat|otobüs|uçuş|bilet)|\s?번\s?(?:주문|버스)|\s?号(?:订单|公交|商品)",
+    re.IGNORECASE,
+)
+
+
+def is_ordered(text: str, end: int) -> bool:
+    """Whether the number that ends here is a thing's by what follows it.
+
+    >>> is_ordered("48291 nolu sipariş", 5), is_ordered("48291 nolu pasaport", 5)
+    (True, False)
+    """
+    return _ORDERED.match(text, end) is not None
 
 
 def books(text: str) -> Iterator[Span]:

@@ -12,7 +12,7 @@ MOST_REFUSED = 2
 
 def test_both_sets_are_large_and_speak_twelve_languages() -> None:
     for utterances in (PRIVATE, HARMLESS):
-        assert len(utterances) >= 200
+        assert len(utterances) >= 500
         assert sum(times >= 15 for times in languages(utterances).values()) == 12
 
 
@@ -66,3 +66,36 @@ def test_an_answer_is_judged_by_its_question(before: str, text: str) -> None:
 
     assert told.found
     assert not {"C01X00T47", "54362315K", "1111", "Tarrant"} & set(told.text.replace(",", "").split())
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("My daughter Tamsin is nine and loves horses", "nine"),
+        ("Our Elliot goes to Oakfield Primary", "Elliot"),
+        ("A patient of mine, Deborah Finch, brings cookies", "Deborah"),
+        ("I have a coworker named Tobias Wrenfield", "Tobias"),
+        ("My ex, Gareth Llewellyn, hated films", "Gareth"),
+        ("I use the Visa, security code 4471", "4471"),
+        ("We live at 9 Marlow Row, and I like it", "Marlow"),
+        ("My residence card reads X4RTBPFW4 on my ID card", "X4RTBPFW4"),
+    ],
+)
+def test_what_was_kept_once_is_found(text: str, hidden: str) -> None:
+    assert hidden not in DEFAULT.turn(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The ISBN of Passport to Pimlico is 978-0-306-40615-7",
+        "Our Hotel is 5 years old",
+        "Our House is seven minutes away",
+        "My ex loves Stranger Things",
+        "My daughter is nine and loves horses",
+        "My insurance costs 1249 euros a year",
+        "Дети Арбата и Дом на набережной мои любимые книги.",
+    ],
+)
+def test_what_looks_like_it_stays(text: str) -> None:
+    assert DEFAULT.turn(text).text == text
