@@ -34,7 +34,7 @@ def _introduced() -> re.Pattern[str]:
         rf"{_BEGINS}{_GREETS}(?:{two})\s(?P<two>{_TWO}){_ENDS}"
         rf"|{_BEGINS}{_GREETS}(?:{one})\s(?P<one>{_ONE_OR_MORE})"
         rf"|{_BEGINS}{_GREETS}(?P<behind>{_ONE_OR_MORE})\s(?:{behind})\b(?=\s?(?:$|[,.!?;:\n]|\u2013|(?:again|and|from|with|und|aus|wieder|et|de|y|e)\b))"
-        rf"|(?:^|[.!?;,\n\u2013-]\s?)(?i:{closing})[,:]?\s?(?P<signed>{_ONE_OR_MORE})\s?[.!]?$"
+        rf"|(?:^|[.!?;,\n\u2013-]\s?)(?i:{closing})[,:]?\s?(?P<signed>{_ONE_OR_MORE})\s?[.!]?[\"'\u201d\u201c\u2019\u00bb]?$"
     )
 
 

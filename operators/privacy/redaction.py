@@ -17,6 +17,12 @@ from operators.privacy.turns import answers, by_lines, may_answer
 from schemas.utterances import MAX_UTTERANCE_CHARS
 
 _ROUNDS: Final = 20
+_CLOSING: Final = frozenset("'\"\u2019\u201d\u201c\u00bb\u203a")
+_OPENING: Final = re.compile(r"(?<!\w)['\"\u2018\u201c\u201e\u00ab\u2039]")
+_MARKS: Final = re.compile(
+    r"(?<!\w)['\"\u2018\u2019\u201a-\u201f\u00ab\u00bb\u2039\u203a`*_~()]{1,8}(?=[^\s'\"]{0,40}\d)"
+    r"|(?<=\d)['\"\u2018\u2019\u201a-\u201f\u00ab\u00bb\u2039\u203a`*_~()]{1,8}(?!\w)"
+)
 Place = tuple[int, int, str]
 Found = Mapping[str, int]
 """How many of each kind."""
@@ -64,11 +70,29 @@ def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> lis
     told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
             if category not in allowed]  # fmt: skip
     lives = _personal(said, (("address", streets),)) if of_a_person else []
-    return _joined([*_personal(said, FINDERS), *lives, *told])
+    return _joined([*_personal(said, FINDERS), *_set_off(said), *lives, *told])
+
+
+def _set_off(said: str) -> Iterator[Place]:
+    """What is found once numbers stand without the quotation marks, brackets or asterisks that set them off."""
+    marks = [place for found in _MARKS.finditer(said) for place in range(*found.span())]
+    if not marks:
+        return
+    gone = set(marks)
+    kept = [place for place in range(len(said)) if place not in gone]
+    for start, end, kind in _personal("".join(said[place] for place in kept), FINDERS):
+        yield kept[start], kept[end - 1] + 1, kind
 
 
 def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[Place]:
-    return [(start, end, kind) for kind, find in finders for start, end in find(said)]
+    return [(start, _unquoted(said, start, end), kind) for kind, find in finders for start, end in find(said)]
+
+
+def _unquoted(said: str, start: int, end: int) -> int:
+    """Where a place ends without a mark that closes a quotation begun before it: whose words they are hangs on it."""
+    while end - start > 1 and said[end - 1] in _CLOSING and not _OPENING.search(said, start, end - 1):
+        end -= 1
+    return end
 
 
 def _joined(places: Sequence[Place]) -> list[Place]:

@@ -1,5 +1,7 @@
 """What people say in twelve languages: numbers of papers, other people and children are not kept; tastes stay."""
 
+import re
+
 import pytest
 
 from operators.privacy import DEFAULT, OFF
@@ -32,6 +34,30 @@ def test_capitals_hard_spaces_and_lines_hide_no_number(dress: object) -> None:
 
     assert len(numbers) > 40
     assert told == []
+
+
+@pytest.mark.parametrize("marks", ["''", '""', "“”", "«»", "``", "()", "**", ("**", "**")])
+def test_a_number_that_is_set_off_is_a_number_all_the_same(marks: str | tuple[str, str]) -> None:
+    numbers = [said for said in PRIVATE if said.kind in {"tax", "social", "bank", "card"} and not said.before]
+    group = re.compile(r"(?<!\S)(\S*\d\S*(?: \S*\d\S*)*)(?=[.,!?;]?(?:\s|$))")
+
+    told = kept(numbers, lambda said: DEFAULT.turn(group.sub(rf"{marks[0]}\1{marks[1]}", said.text)).text)
+
+    assert told == []
+
+
+def test_a_name_takes_no_closing_quotation_mark_along() -> None:
+    for before, behind in (("'", "'"), ('"', '"'), ("“", "”")):
+        mail = f"{before}Dear Tom, please scrub my love of jazz from your notes. Best, Ann{behind}"
+
+        assert DEFAULT.turn(mail).text == mail.replace("Ann", "[name]")
+
+
+def test_who_stops_drinking_coffee_is_not_sober() -> None:
+    harmless = ["I've stopped drinking tea", "I quit drinking black coffee in the evening"]
+
+    assert [DEFAULT.turn(text).text for text in harmless] == harmless
+    assert "drinking" not in DEFAULT.turn("I've stopped drinking for good").text
 
 
 def test_lines_of_a_turn_stay_lines() -> None:
