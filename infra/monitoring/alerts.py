@@ -213,6 +213,30 @@ SHIFTS = Alert(
     "Many people's tastes seldom change at once: the catalogue, its metadata or a producer may have. Does not fire "
     "below 20 an hour.",
 )
+NOT_THOUGHT_OVER = Alert(
+    "SagerNothingThoughtOver",
+    WARNING,
+    "min_over_time(sager_waiting_turns[30m])"
+    " * on (instance) (sum by (instance) (increase(sager_chunks_total[30m])) == bool 0)",
+    ">=",
+    100,
+    "30m",
+    "{{ $labels.instance }}: {{ $value }} turns of conversations wait, and none is thought over",
+    "No chunk was closed, neither by tokens nor by silence nor by an end. Turns are kept, and cards stay as they are. "
+    "Does not fire below 100 turns.",
+)
+UNANSWERED = Alert(
+    "SagerConversationsUnanswered",
+    WARNING,
+    '(sum(increase(sager_llm_calls_total{prompt=~"listen[.].+",outcome!="ok"}[30m])) or vector(0))'
+    ' / clamp_min(sum(increase(sager_llm_calls_total{prompt=~"listen[.].+"}[30m])) or vector(0), 20)',
+    ">=",
+    0.5,
+    "10m",
+    "The LLM has no usable answer in {{ $value | humanizePercentage }} of the calls about conversations",
+    "Rules hear plain statements meanwhile, or chunks wait or are dead-lettered, depending on SAGER_ON_LLM_FAILURE. "
+    "Does not fire below 10 such calls in half an hour.",
+)
 
 # --- LLM
 
@@ -240,11 +264,11 @@ REASONER = Alert(
     "SagerReasonerFailures",
     WARNING,
     "sum(increase(sager_reasoner_failures_total[15m]))"
-    ' / clamp_min(sum(increase(sager_events_total{stage="evolve"}[15m])), 1)',
+    ' / clamp_min(sum(increase(sager_events_total{stage="evolve"}[15m])) + sum(increase(sager_chunks_total[15m])), 1)',
     ">=",
     0.05,
     "10m",
-    "The LLM has no answer for {{ $value | humanizePercentage }} of the contrasts",
+    "The LLM has no answer for {{ $value | humanizePercentage }} of the contrasts and chunks of conversations",
     "They fall back to the rules, wait or are dead-lettered, depending on SAGER_ON_LLM_FAILURE.",
 )
 BUDGET_NEAR = Alert(
@@ -336,7 +360,7 @@ GROUPS: dict[str, tuple[Alert, ...]] = {
     "processes": (GONE, DOWN, NOT_READY, RESTARTS, REBALANCES, EVENT_LOOP, FILES),
     "pipeline": (LAG, OLDEST, NO_PROGRESS, DEAD_LETTERS, INTERNAL_ERRORS, REROUTED),
     "quality": (NOTHING_EVOLVES, HIT_RATE),
-    "feedback": (NOT_UNDERSTOOD, ABSTENTIONS, SHIFTS),
+    "feedback": (NOT_UNDERSTOOD, ABSTENTIONS, SHIFTS, NOT_THOUGHT_OVER, UNANSWERED),
     "llm": (BREAKER, LLM_WAITING, REASONER, BUDGET_NEAR, BUDGET),
     "duckdb": (SNAPSHOT, MATERIALIZER_LAG, PUBLISH, DISK, WAL, RECREATED),
 }

@@ -114,6 +114,21 @@ CONVERSATIONS = (
         [Query(f"sum(sager_waiting_turns{{{OF}}})", "turns")],
     ),
     Panel(
+        "Turns that wait while no chunk is closed",
+        "By process: 0 where one was closed in half an hour. Not affected by the selection above.",
+        COUNT,
+        [Query(alerts.NOT_THOUGHT_OVER.expr, "{{instance}}")],
+        alerts=(alerts.NOT_THOUGHT_OVER,),
+    ),
+    Panel(
+        "Calls about conversations without an answer",
+        "Their share in half an hour, over all workers; of 20 where there were fewer. 0 without an LLM.",
+        SHARE,
+        [Query(alerts.UNANSWERED.expr, "without an answer")],
+        alerts=(alerts.UNANSWERED,),
+        most=1,
+    ),
+    Panel(
         "Lines of cards, by what became of them",
         "`added` and `confirmed` are what conversations are for. Mostly `overtaken`: words are misread.",
         PER_SECOND,

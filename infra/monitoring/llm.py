@@ -129,7 +129,7 @@ ANSWERS = (
         width=6,
     ),
     Panel(
-        "Contrasts without an answer",
+        "Contrasts and chunks without an answer",
         "In 15 minutes, over all workers. SAGER_ON_LLM_FAILURE determines what happens to them.",
         SHARE,
         [Query(alerts.REASONER.expr, "without an answer")],
