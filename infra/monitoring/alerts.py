@@ -228,8 +228,8 @@ NOT_THOUGHT_OVER = Alert(
 UNANSWERED = Alert(
     "SagerConversationsUnanswered",
     WARNING,
-    '(sum(increase(sager_llm_calls_total{prompt=~"listen[.].+",outcome!="ok"}[30m])) or vector(0))'
-    ' / clamp_min(sum(increase(sager_llm_calls_total{prompt=~"listen[.].+"}[30m])) or vector(0), 20)',
+    '(sum(increase(sager_llm_calls_total{prompt=~"listen.v.+",outcome!="ok"}[30m])) or vector(0))'
+    ' / clamp_min(sum(increase(sager_llm_calls_total{prompt=~"listen.v.+"}[30m])) or vector(0), 20)',
     ">=",
     0.5,
     "10m",
