@@ -6,7 +6,8 @@
     python -m benchmarks.capacity --measure --write
 
 Without measuring it takes a second. `--measure` measures the constants anew on this machine, in some minutes, and
-replaces `benchmarks/capacity/constants.json`; `--write` makes the tables of docs/capacity.md anew.
+replaces `benchmarks/capacity/constants.json` and `talks.json`; `--measure-talks` measures those of conversations alone,
+in seconds. `--write` makes the tables of docs/capacity.md anew.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from dataclasses import asdict
 
 import yaml
 
-from benchmarks.capacity import chart, constants, measure, tables
+from benchmarks.capacity import chart, constants, measure, tables, talks
 from benchmarks.capacity.model import Size, needs
 from benchmarks.processes import end_in_order
 
@@ -30,6 +31,7 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=Size.items, help="of the catalogue (default: %(default)s)")
     parser.add_argument("--replication", type=int, default=Size.replication, help="copies (default: %(default)s)")
     parser.add_argument("--measure", action="store_true", help="measure the constants anew first")
+    parser.add_argument("--measure-talks", action="store_true", help="measure those of conversations anew first")
     parser.add_argument("--write", action="store_true", help="make the tables of docs/capacity.md anew")
     parser.add_argument("--values", action="store_true", help="with --users: values of the Helm chart, as YAML")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
@@ -39,6 +41,8 @@ def main() -> None:
         parser.error("--users is at least 1")
     if args.measure:
         constants.save(measure.measured())
+    if args.measure or args.measure_talks:
+        talks.save(talks.measured())
     known = constants.load()
     if args.write:
         tables.DOC.write_text(tables.written(tables.DOC.read_text(encoding="utf-8"), known), encoding="utf-8")

@@ -9,13 +9,16 @@ from typing import Any
 from benchmarks.capacity.constants import Constants
 from benchmarks.capacity.model import Needs, Size, needs
 from benchmarks.capacity.queueing import Result, Scene, simulated
+from benchmarks.capacity.talks import Talks, talk_needs
+from benchmarks.capacity.talks import load as load_talks
 
 DOC = Path(__file__).parents[2] / "docs" / "capacity.md"
 USERS = (10_000, 1_000_000, 100_000_000)
 MILLION = 1_000_000.0
 LLM_SECONDS, LLM_PLACES = 1.0, 64
 USERS_SIMULATED = 50_000
-PLACES = ("million", "daily", "queues", "constants")
+TURNS_EACH = 10
+PLACES = ("million", "daily", "talks", "queues", "constants", "talk-constants")
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -51,6 +54,14 @@ def told(constants: Constants) -> dict[str, Any]:
             {**asdict(scene), "per_second": round(scene.per_second, 1), **asdict(simulated(scene))}
             for scene in scenes(constants)
         ],
+        "talks": [
+            {
+                "people": people,
+                "turns_per_day": TURNS_EACH * people,
+                **asdict(talk_needs(people, TURNS_EACH * people, load_talks(), constants)),
+            }
+            for people in USERS
+        ],
     }
 
 
@@ -62,6 +73,8 @@ def tables(constants: Constants) -> dict[str, str]:
         "million": "\n".join(_needs(million, [needs(size, constants) for size in million])),
         "daily": "\n".join(_needs(daily, [needs(size, constants) for size in daily])),
         "queues": "\n".join(_queues([(scene, simulated(scene)) for scene in scenes(constants)])),
+        "talks": "\n".join(_talks(load_talks(), constants)),
+        "talk-constants": "\n".join(_talk_constants(load_talks())),
     }
 
 
@@ -124,6 +137,34 @@ def _needs(rows: Sequence[Size], found: Sequence[Needs]) -> Iterator[str]:
     yield row("the graph's items, in each worker", (_bytes(each.items_each) for each in found))
     yield row("users in memory, in each API and console", (_bytes(each.api) for each in found))
     yield row("DuckDB file, per year", (_bytes(each.duckdb) for each in found))
+
+
+def _talks(talks: Talks, constants: Constants) -> Iterator[str]:
+    yield from _head("", *(f"{people:,} people" for people in USERS), right=len(USERS))
+    found = [talk_needs(people, TURNS_EACH * people, talks, constants) for people in USERS]
+
+    def row(name: str, values: Iterable[str]) -> str:
+        return f"| {name} | {' | '.join(values)} |"
+
+    yield row("turns a day", (f"{TURNS_EACH * people:,}" for people in USERS))
+    yield row("workers, busy cores on average", (_cores(each.worker_cores) for each in found))
+    yield row("network into brokers, per second", (_bytes(each.network_in) for each in found))
+    yield row("Kafka's disks: turns", (_bytes(each.turns_disk) for each in found))
+    yield row("Kafka's disks: log of cards, per year", (_bytes(each.log_disk) for each in found))
+    yield row("Kafka's disks: states", (_bytes(each.states_disk) for each in found))
+    yield row("cards in workers' tables, in memory", (_bytes(each.tables_memory) for each in found))
+    yield row("cards in memory, in each API and console", (_bytes(each.api) for each in found))
+
+
+def _talk_constants(talks: Talks) -> Iterator[str]:
+    yield from _head("measured", "", right=1)
+    yield f"| day | {talks.measured_on} |"
+    yield f"| people, turns, chunks | {talks.people}, {talks.turns}, {talks.chunks} |"
+    yield f"| worker, CPU ms per turn | {talks.worker_cpu_ms:.2f} |"
+    yield f"| bytes on Kafka per turn: keys and values | {sum(talks.bytes_per_turn.values()):,.0f} |"
+    for base, each in sorted(talks.bytes_per_turn.items(), key=lambda pair: -pair[1]):
+        yield f"| of which {base} | {each:,.0f} |"
+    yield f"| bytes of a card | {talks.card_bytes:,.0f} |"
 
 
 def _queues(found: Sequence[tuple[Scene, Result]]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.capacity import chart, constants, tables
+from benchmarks.capacity import chart, constants, tables, talks
 from benchmarks.capacity.model import Size
 from infra.chart import VALUES
 from schemas import TOPICS
@@ -21,6 +21,15 @@ def test_the_constants_are_of_topics_that_there_are() -> None:
 
     assert set(known) <= set(TOPICS), "measure anew: python -m benchmarks.capacity --measure --write"
     assert {"rankings", "selections", "contrasts", "skills", "skill-diffs", "slim-skills"} <= set(known)
+
+
+def test_the_constants_of_conversations_are_of_every_topic_that_a_turn_writes_to() -> None:
+    known = set(talks.load().bytes_per_turn)
+
+    assert known <= set(TOPICS)
+    assert known == {"utterances", "conversations", "cards", "card-diffs"}, (
+        "measure anew: benchmarks.capacity --measure-talks"
+    )
 
 
 def test_the_charts_own_sizes_are_for_a_hundred_thousand_users_with_a_choice_a_day() -> None:

@@ -8,6 +8,7 @@ from benchmarks.capacity.constants import Constants, TopicSize
 from benchmarks.capacity.model import Size, needs
 from benchmarks.capacity.queueing import Scene, simulated
 from benchmarks.capacity.tables import written
+from benchmarks.capacity.talks import Talks, measured, talk_needs
 
 KNOWN = Constants(
     measured_on="2026-01-01",
@@ -29,6 +30,15 @@ KNOWN = Constants(
         "skill-diffs": TopicSize(bytes_per_choice=2_000, stored_per_choice=1_000, keys=100, bytes_per_key=2_000),
         "item-memories": TopicSize(bytes_per_choice=300, stored_per_choice=200, keys=50, bytes_per_key=750),
     },
+)
+TALKS = Talks(
+    measured_on="2026-01-01",
+    people=2,
+    turns=20,
+    chunks=10,
+    worker_cpu_ms=2.0,
+    bytes_per_turn={"utterances": 300, "conversations": 500, "cards": 1_000, "card-diffs": 200},
+    card_bytes=6_000,
 )
 SIZE = Size(users=1_000_000, choices_per_day=86_400_000, items=1_000, replication=3)
 SCENE = Scene("test", users=10_000, partitions=12, seconds_each=0.01, seconds=60)
@@ -62,6 +72,32 @@ def test_an_api_holds_the_skills_of_all_users() -> None:
     found = needs(SIZE, KNOWN)
 
     assert found.api == pytest.approx(1_000_000 * (4_000 + 200)), "skills; in this run there are no slim skills"
+
+
+def test_a_thousand_turns_a_second_keep_two_cores_busy_whoever_says_them() -> None:
+    few, many = (talk_needs(people, 86.4e6, TALKS, KNOWN) for people in (1_000, 1_000_000))
+
+    assert few.worker_cores == many.worker_cores == pytest.approx(2.0)
+    assert few.network_in == pytest.approx(3 * 1_000 * 2_000), "what is written, three times"
+    assert few.turns_disk == pytest.approx(3 * 86.4e6 * 300 * 7), "a week of turns"
+    assert few.log_disk == pytest.approx(3 * 86.4e6 * 200 * 365)
+
+
+def test_cards_take_memory_by_people_and_not_by_turns() -> None:
+    silent, talking = (talk_needs(1_000_000, turns, TALKS, KNOWN) for turns in (0, 86.4e6))
+
+    assert silent.tables_memory == talking.tables_memory == pytest.approx(1_000_000 * (6_000 + 250))
+    assert silent.api == pytest.approx(1_000_000 * (6_000 + 200))
+    assert silent.states_disk == pytest.approx(3 * 1_000_000 * 6_000)
+    assert talking.states_disk - silent.states_disk == pytest.approx(3 * 86.4e6 * 1_500), "a day of writes"
+
+
+def test_what_is_measured_of_conversations_is_of_the_topics_that_listen_writes() -> None:
+    found = measured(people=1)
+
+    assert set(found.bytes_per_turn) == {"utterances", "conversations", "cards", "card-diffs"}
+    assert found.turns > found.chunks > 0
+    assert found.card_bytes > 0
 
 
 def test_the_same_seed_gives_the_same_waits() -> None:
