@@ -46,6 +46,18 @@ def resolve_command(
     return working.diff(command.event_id, command.user_id, source=source)
 
 
+def is_as_it_was(card: Card | None, diff: CardDiff) -> bool:
+    """Whether all that a command would change is when a line was said last, and by which event: it says nothing new."""
+    known = {} if card is None else {line.line_id: line for line in card.lines}
+    return all(_is_same(known.get(change.line_id), change.line) for change in diff.changes)
+
+
+def _is_same(known: CardLine | None, line: CardLine | None) -> bool:
+    if known is None or line is None:
+        return False
+    return line == known.model_copy(update={"confirmed_at": line.confirmed_at, "evidence": line.evidence})
+
+
 def _set(working: Working, command: CardCommand, stated: CardStated, privacy: Privacy) -> None:
     value, dimension = value_of(stated.value), dimension_of(stated.dimension)
     kind = refused(dimension, value, "", privacy) if value else UNREADABLE

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from operators.cards.commands import resolve_command
+from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.words import why_not
 from schemas import Card, CardCommand, CardDiff
 from streams.http.api import Api
@@ -52,7 +52,7 @@ def would_be(api: Api, card: Card | None, command: CardCommand) -> CardDiff:
         Problem: nothing; it says why.
     """
     diff = resolve_command(card, command, None, privacy_of(api.settings))
-    if diff is not None and diff.changes:
+    if diff is not None and not is_as_it_was(card, diff):
         return diff
     not_kept = [each.kind for each in diff.not_kept] if diff is not None else []
     if not_kept:

@@ -9,7 +9,7 @@ import typer
 from streams.cli.errors import FAILED
 from streams.cli.options import AsJson, Bootstrap, User, examples, reachable, settings
 from streams.cli.output import note, print_json, printable
-from streams.cli.policy.change import WAIT_SECONDS, Actor, Reason, Wait, signed_in
+from streams.cli.policy.change import WAIT_SECONDS, Wait, signed_in
 from streams.cli.policy.confirm import DryRun, Yes, confirm
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from streams.settings import Settings
 
 CardLineId = Annotated[str, typer.Argument(help="The line's id, as `card show` prints it.", metavar="LINE")]
+
+Actor = Annotated[
+    str | None,
+    typer.Option(help="Who changes it; stays in the command. [default: who is signed in]", metavar="NAME"),
+]
+Reason = Annotated[str, typer.Option(help="Why; stays in the command: the card and its log do not tell it.")]
 
 
 def register(group: typer.Typer) -> None:
@@ -140,7 +146,7 @@ def _change(
         yes: do not ask.
         as_json: print JSON.
     """
-    from operators.cards.commands import resolve_command  # noqa: PLC0415
+    from operators.cards.commands import is_as_it_was, resolve_command  # noqa: PLC0415
     from operators.cards.words import why_not  # noqa: PLC0415
     from schemas import CardCommand  # noqa: PLC0415
     from streams.privacy import privacy_of  # noqa: PLC0415
@@ -156,7 +162,7 @@ def _change(
     if command.line_id is not None:
         line_of_card(card, command.line_id)
     would = resolve_command(card, command, None, privacy_of(chosen))
-    if would is None or not would.changes:
+    if would is None or is_as_it_was(card, would):
         kept_out = f": {why_not(would.not_kept[0].kind)} is not kept" if would is not None and would.not_kept else ""
         note(f"nothing would be changed{kept_out or ': it is so already'}")
         raise typer.Exit(FAILED)

@@ -73,19 +73,7 @@ def show(
     with snapshot() as con:
         card = _card(con, user, as_of)
     if text:
-        from operators.cards.text import as_text  # noqa: PLC0415
-        from operators.tokens import count_tokens  # noqa: PLC0415
-
-        told = as_text(
-            card,
-            at,
-            request=request,
-            budget_tokens=budget or TEXT_TOKENS,
-            domain=domain,
-            count_tokens=count_tokens,
-            vouching=gate(),
-        )
-        print(printable(told))
+        _print_text(card, at, request, budget or TEXT_TOKENS, domain)
         return
     shown = card_told(card, at, gate(), request=request, budget_tokens=budget, domain=domain)
     if as_json:
@@ -160,6 +148,24 @@ def export(
         raise
     lines = f"{len(card.lines)} {'line' if len(card.lines) == 1 else 'lines'}"
     note(f"wrote {to / SKILL_FILE}: {lines}, version {card.version}")
+
+
+def _print_text(card: "Card", at: datetime, request: str, budget: int, domain: str | None) -> None:
+    """Print what goes into a prompt; if that is nothing, say why."""
+    from operators.cards.text import as_text  # noqa: PLC0415
+    from operators.tokens import count_tokens  # noqa: PLC0415
+
+    def text(tokens: int) -> str:
+        return as_text(
+            card, at, request=request, budget_tokens=tokens, domain=domain, count_tokens=count_tokens, vouching=gate()
+        )
+
+    if told := text(budget):
+        print(printable(told))
+    elif text(MOST_TOKENS):
+        note(f"no line of the card fits into {budget} tokens beside its heading: give a larger --budget")
+    else:
+        note("the card has no line that a prompt may have here: without --text it shows all, with their marks")
 
 
 def _moment(as_of: datetime | None) -> datetime:

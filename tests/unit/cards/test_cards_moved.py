@@ -1,12 +1,13 @@
 """A card as signals and commands move it: a little, with the reason, and never against what was set."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.cards.commands import resolve_command
+from operators.cards.commands import is_as_it_was, resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.rewards import resolve_reward
 from operators.privacy import DEFAULT as PRIVACY
@@ -96,7 +97,8 @@ def test_a_signal_of_an_unknown_kind_or_heard_twice_changes_nothing() -> None:
 
 def a_command(action: CardAction, **kept: Any) -> CardCommand:
     kept.setdefault("reason", "Anna of 5 Elm Street told me about insulin")
-    return CardCommand(event_id=a_name("k"), occurred_at=LATER, user_id="ann", action=action, actor="ann", **kept)
+    kept.setdefault("occurred_at", LATER)
+    return CardCommand(event_id=a_name("k"), user_id="ann", action=action, actor="ann", **kept)
 
 
 def commanded(card: Card | None, action: CardAction, **kept: Any) -> Card:
@@ -115,6 +117,25 @@ def test_what_is_set_takes_the_place_of_a_line() -> None:
     assert card.past[0].overtaken_by == "prefers:stated:coffee"
     card = commanded(card, CardAction.SET, line=CardStated(value="milk", stance=Stance.AVOIDS))
     assert [line.line_id for line in card.lines] == ["prefers:stated:coffee", "avoids:stated:milk"]
+
+
+def test_what_is_set_again_in_the_same_words_is_as_it_was() -> None:
+    stated = CardStated(value="tea")
+    card = commanded(None, CardAction.SET, line=stated)
+
+    def is_as_before(card: Card, **line: Any) -> bool:
+        command = a_command(CardAction.SET, line=stated.model_copy(update=line), occurred_at=LATER + timedelta(days=1))
+        diff = resolve_command(card, command, None, PRIVACY)
+        assert diff is not None
+        return is_as_it_was(card, diff)
+
+    assert is_as_before(card)
+    assert not is_as_before(card, stance=Stance.AVOIDS)
+    assert not is_as_before(card, domain="films")
+    assert not is_as_before(card, value="Tea"), "it is written otherwise now"
+    assert not is_as_before(a_card(a_line("tea"))), "they said it, and nobody set it"
+    assert not is_as_before(a_card(card.lines[0].model_copy(update={"against": 512}))), "a hint spoke against it"
+    assert not is_as_before(a_card(*card.lines, a_line("tea", stance=Stance.AVOIDS))), "its opposite is there too"
 
 
 def test_a_line_is_pinned_unpinned_and_removed() -> None:

@@ -51,6 +51,21 @@ def test_text_is_what_a_prompt_gets_and_nothing_else() -> None:
     assert sager("show", "ann", "--text", "--json").exit_code == 2
 
 
+def test_a_budget_too_small_for_any_line_prints_nothing_and_says_what_to_do() -> None:
+    done = sager("show", "ann", "--text", "--budget", "5")
+
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "no line of the card fits into 5 tokens" in done.stderr
+    assert "--budget" in done.stderr
+
+
+def test_who_changes_a_card_is_told_that_their_reason_is_in_no_log() -> None:
+    for verb in ("set", "pin", "unpin", "remove"):
+        told = " ".join(sager(verb, "--help", columns=300).stdout.split())
+        assert "for the log" not in told
+        assert "its log do not tell it" in told
+
+
 def test_as_of_a_moment_the_card_is_as_it_was() -> None:
     then = json.loads(sager("show", "ann", "--as-of", f"{FIRST:%Y-%m-%dT%H:%M:%S}", "--json").stdout)
     before = sager("show", "ann", "--as-of", "2001-01-01")
