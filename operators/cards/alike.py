@@ -113,8 +113,13 @@ def may_meet(domain: str | None, dimension: str, line: CardLine) -> bool:
 
 
 def holds_where(domain: str | None, line: CardLine) -> bool:
-    """Whether what is said of this domain holds wherever a line does: what holds in one does not hold elsewhere."""
-    return domain is None or domain == line.domain
+    """Whether what is said of this domain holds wherever a line does: what holds in one does not hold elsewhere.
+
+    A line that names the domain in its words, `horror films`, holds there alone.
+    """
+    if domain is None or domain == line.domain:
+        return True
+    return line.domain is None and words_of(domain) <= words_of(line.value)
 
 
 def about(value: str, *domains: str | None) -> Words:

@@ -86,11 +86,12 @@ def _set(working: Working, command: CardCommand, stated: CardStated, privacy: Pr
     working.put(CardChangeKind.SET, line, BY_COMMAND)
     for each in [other for other in working.live.values() if other.line_id != name]:
         meets = may_meet(line.domain, line.dimension, each)
-        if each is before or (meets and each.stance is not stance and same_subject(value, line.domain, each)):
+        reaches = meets and holds_where(line.domain, each)
+        if each is before or (reaches and each.stance is not stance and same_subject(value, line.domain, each)):
             working.end(CardChangeKind.OVERTAKEN, each, SET_OTHERWISE, by=name)
-        elif not holds_where(line.domain, each) or each.pinned:
+        elif each.pinned:
             continue
-        elif meets and each.stance is stance and near_subject(value, line.domain, each):
+        elif reaches and each.stance is stance and near_subject(value, line.domain, each):
             working.end(CardChangeKind.MERGED, each, NEARLY, by=name)
 
 

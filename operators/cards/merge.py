@@ -7,7 +7,7 @@ from typing import Final
 
 from operators.cards.admitting import UNREADABLE, dimension_of, quoted, refusal_of, value_of
 from operators.cards.ageing import MAX_WEIGHT, WEIGHTS
-from operators.cards.alike import about, covers, may_meet, meant, near_subject, same_subject, to_forget
+from operators.cards.alike import about, covers, holds_where, may_meet, meant, near_subject, same_subject, to_forget
 from operators.cards.identity import line_id
 from operators.cards.working import FORGOTTEN, Working, absorbed
 from operators.listen.finding import Effect, Finding, Heard
@@ -112,9 +112,12 @@ class _Merging:
             return
         line = self._line(finding)
         opposed = self._those(finding, lambda each: each.stance is not line.stance and _opposes(line, each))
-        if later := [each for each in opposed if each.confirmed_at > finding.said_at]:
-            self._come_late(line, later[0])
+        later = [each for each in opposed if each.confirmed_at > finding.said_at]
+        if further := [each for each in later if holds_where(each.domain, line)]:
+            self._come_late(line, further[0])
             return
+        # What is said of one domain stands beside what holds elsewhere too.
+        opposed = [each for each in opposed if each not in later and holds_where(line.domain, each)]
         firm = [each for each in opposed if not _yields(each, finding)]
         for each in firm:
             self._contradict(each, finding)
@@ -132,7 +135,8 @@ class _Merging:
         if known is None and not alike:
             self._card.put(CardChangeKind.ADDED, line)
             return line
-        target = known or max((*alike, line), key=_worth)
+        wide = [each for each in alike if holds_where(each.domain, line)]
+        target = known or max((*wide, line), key=_worth)
         if target is line:
             result = line
         elif line.evidence[-1] in target.evidence:
@@ -140,7 +144,9 @@ class _Merging:
         else:
             result = absorbed(target, line, MAX_WEIGHT)
         others = [
-            each for each in alike if each.line_id != target.line_id and not _is_kept(each) and _near(result, each)
+            each
+            for each in alike
+            if each.line_id != target.line_id and not _is_kept(each) and _near(result, each) and _takes_in(result, each)
         ]
         for each in others:
             result = absorbed(result, each, MAX_WEIGHT)
@@ -190,6 +196,7 @@ class _Merging:
             and each.overtaken_at is not None
             and (each.overtaken_at >= finding.said_at or finding.event_id in each.evidence)
             and _same(line, each)
+            and holds_where(each.domain, line)
             and not self._lives_on(each)
             for each in self._card.past.values()
         )
@@ -251,6 +258,13 @@ def _opposes(line: CardLine, other: CardLine) -> bool:
 
 def _near(line: CardLine, other: CardLine) -> bool:
     return may_meet(line.domain, line.dimension, other) and near_subject(line.value, line.domain, other)
+
+
+def _takes_in(line: CardLine, other: CardLine) -> bool:
+    """Whether a line that says nearly the same may take another's place: nothing that holds elsewhere is lost."""
+    if line.domain == other.domain:
+        return True
+    return holds_where(line.domain, other) and _worth(line) >= _worth(other)
 
 
 def _is_kept(line: CardLine) -> bool:

@@ -1,5 +1,6 @@
 """Properties of a card's log: it folds to the card byte for byte, within bounds, and can lose a line."""
 
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -9,12 +10,14 @@ from hypothesis import strategies as st
 from operators.attributes import normalise
 from operators.cards.commands import resolve_command
 from operators.cards.fold import fold, with_diff
+from operators.cards.history import as_of
 from operators.cards.identity import line_id
-from operators.cards.merge import resolve
+from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, redacted_card, unquoted
+from operators.cards.rewards import resolve_reward
 from operators.listen.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT as PRIVACY
-from schemas import decode, encode
+from schemas import Feedback, decode, encode
 from schemas.cards import (
     MAX_CARD_LINES,
     MAX_PAST_LINES,
@@ -28,7 +31,7 @@ from schemas.cards import (
     Strength,
 )
 from schemas.statements import Stance
-from tests.builders import NOW
+from tests.builders import NOW, a_candidate, item_facts
 from tests.unit.cards.cards_builders import a_line
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
@@ -65,7 +68,7 @@ def history(told: list[Step]) -> list[CardDiff]:
     card: Card | None = None
     diffs: list[CardDiff] = []
     for at, (kind, what) in enumerate(told):
-        diff = _heard(card, at, what) if kind == "hear" else _commanded(card, at, what)
+        diff = {"hear": _heard, "command": _commanded, "set": _set, "signal": _signalled}[kind](card, at, what)
         if diff is not None:
             diff = decode(CardDiff, encode(diff))
             card = with_diff(card, diff)
@@ -95,6 +98,80 @@ def _commanded(card: Card | None, at: int, what: object) -> CardDiff | None:
         reason=f"about {value}",
     )
     return resolve_command(card, command, None, PRIVACY)
+
+
+NAMES = [None, "films", "books"]
+placed = st.builds(
+    lambda told, domain: replace(told, domain=domain, dimension="genre" if domain else "stated"),
+    findings(),
+    st.sampled_from(NAMES),
+)
+set_somewhere = st.builds(
+    lambda value, stance, domain: CardStated(value=value, stance=stance, domain=domain),
+    st.sampled_from(VALUES),
+    st.sampled_from(STANCES),
+    st.sampled_from(NAMES),
+).map(lambda stated: ("set", stated))
+signals = st.tuples(
+    st.sampled_from(["liked", "disliked", "purchased"]), st.sampled_from(VALUES), st.sampled_from(NAMES[1:])
+).map(lambda told: ("signal", told))
+everything = st.lists(
+    st.one_of(
+        st.lists(placed, min_size=1, max_size=4).map(lambda told: ("hear", told)), commands, set_somewhere, signals
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+def _set(card: Card | None, at: int, stated: object) -> CardDiff | None:
+    assert isinstance(stated, CardStated)
+    command = CardCommand(event_id=f"set{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
+                          action=CardAction.SET, line=stated, actor="ann")  # fmt: skip
+    return resolve_command(card, command, None, PRIVACY)
+
+
+def _signalled(card: Card | None, at: int, what: object) -> CardDiff | None:
+    assert isinstance(what, tuple)
+    signal, value, domain = what
+    if card is None:
+        return None
+    item = item_facts("i1", f"genre: {value}", title=value)
+    feedback = Feedback(event_id=f"signal{at}", occurred_at=NOW + timedelta(days=10 * at), user_id="ann",
+                        domain=domain, item=a_candidate(), signal=signal)  # fmt: skip
+    return resolve_reward(card, feedback, item, None)
+
+
+@given(everything)
+@settings(max_examples=60)
+def test_at_any_moment_the_card_is_the_fold_of_its_log_until_then(told: list[Step]) -> None:
+    diffs = history(told)
+    card: Card | None = None
+    seen: list[bytes] = []
+    for diff in diffs:
+        card = with_diff(card, diff)
+        seen.append(encode(card))
+    assert [encode(fold(diffs[: end + 1])["ann"]) for end in range(len(diffs))] == seen
+    for moment in {diff.occurred_at for diff in diffs}:
+        until = next((at for at, diff in enumerate(diffs) if diff.occurred_at > moment), len(diffs))
+        then = as_of(diffs, moment)
+        assert (encode(then) if then else b"") == (seen[until - 1] if until else b"")
+
+
+@given(everything)
+@settings(max_examples=60)
+def test_what_holds_anywhere_is_ended_by_an_opposite_or_the_like_only_if_that_holds_anywhere(told: list[Step]) -> None:
+    card: Card | None = None
+    for diff in history(told):
+        card = with_diff(card, diff)
+        for change in diff.changes:
+            ended = change.line
+            if ended is None or change.kind not in (CardChangeKind.OVERTAKEN, CardChangeKind.MERGED):
+                continue
+            if change.reason == IN_ITS_PLACE or diff.event_id.startswith("command"):
+                continue  # the person, or whoever commands, names the line that is to end
+            heirs = [line for line in (*card.lines, *card.past) if line.line_id == ended.overtaken_by]
+            assert all(heir.domain in (None, ended.domain) for heir in heirs)
 
 
 @given(steps)

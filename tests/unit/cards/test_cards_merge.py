@@ -100,6 +100,32 @@ def test_the_opposite_overtakes_and_names_its_successor() -> None:
     assert (past.overtaken_by, past.overtaken_at) == ("avoids:stated:coriander", day(5))
 
 
+def test_a_narrower_opposite_stands_beside_what_holds_anywhere() -> None:
+    anywhere, in_films = likes("horror"), hates("horror", 5, dimension="genre", domain="films")
+    both = ["prefers:stated:horror", "avoids:films:genre:horror"]
+    assert known(after(anywhere, in_films)) == both
+    assert sorted(known(after(in_films, anywhere))) == sorted(both), "in either order"
+    card = after(anywhere, in_films, hates("horror", 9))
+    assert known(card) == ["avoids:films:genre:horror", "avoids:stated:horror"], "what holds anywhere ends it"
+
+
+def test_a_broader_opposite_overtakes_what_holds_in_one_domain() -> None:
+    in_films, anywhere = likes("horror", dimension="genre", domain="films"), hates("horror", 5)
+    for card in (after(in_films, anywhere), after(anywhere, in_films)):
+        assert known(card) == ["avoids:stated:horror"]
+        assert card.past[0].overtaken_by == "avoids:stated:horror"
+
+
+def test_a_line_that_names_the_domain_holds_there_alone() -> None:
+    card = after(likes("horror films"), hates("horror", 5, dimension="genre", domain="films"))
+    assert known(card) == ["avoids:films:genre:horror"]
+
+
+def test_the_same_of_one_domain_leaves_what_holds_anywhere() -> None:
+    anywhere, in_films = likes("horror"), likes("horror", 5, dimension="genre", domain="films")
+    assert known(after(anywhere, in_films)) == ["prefers:stated:horror", "prefers:films:genre:horror"]
+
+
 def test_late_news_never_overtakes_newer() -> None:
     card = after(hates("coriander", 5), likes("coriander", 1))
     assert known(card) == ["avoids:stated:coriander"]
