@@ -98,9 +98,11 @@ class ClauseReader:
         for at in self._starts():
             if at < read_until or (condition and self._spelt.starts[at] > condition.start()):
                 continue
-            clause = self._clause(self._units, self._spelt, at, self._patterns) or self._second(at)
+            clause = (
+                self._clause(self._units, self._spelt, at, self._patterns) or self._second(at) or self._otherwise(at)
+            )
             while clause is not None:
-                read_until = max(clause.end, at + 1)
+                read_until = max(clause.end + len(self._units) - len(clause.units), at + 1)
                 if not self._is_conditional(clause):
                     yield clause
                 clause = self._elliptic(clause)
@@ -198,6 +200,27 @@ class ClauseReader:
         words = {unit.text for unit in before[1:]}
         others = self._language.not_in_values | self._language.to | self._language.lets | {self._language.me}
         return self._joined(join) if is_mine and words.isdisjoint(others) else None
+
+    def _otherwise(self, at: int) -> Clause | None:
+        """The clause as its pattern has it, of one in other words, as `hate crowds` or `I consider myself a fan`."""
+        place = self._filled(self._spelt, self._spelt.starts[at])
+        units = self._reworded(at, self._spelt.unit_at(place), place)
+        return self._clause(units, Spelt.of(units), at, self._patterns) if units else None
+
+    def _reworded(self, at: int, first: int, place: int) -> Sequence[Unit]:
+        language, units, text = self._language, self._units, self._spelt.text
+        if first >= len(units):
+            return ()
+        unit = units[first]
+        if at == 0 and language.bare.match(text, place):
+            return [*units[:first], replace(unit, text=language.me, end=unit.start), *units[first:]]
+        if (long := language.plainly.match(text, place)) is not None:
+            end = self._spelt.unit_at(long.end())
+            am = [replace(unit, text=word) for word in language.am]
+            return [*units[:first], *am, *units[end:]]
+        if at < first < len(units) - 1 and unit.text in language.inverted and units[first + 1].text == language.me:
+            return [*units[:first], units[first + 1], unit, *units[first + 2 :]]
+        return ()
 
     def _joined(self, at: int) -> Clause | None:
         units = self._units

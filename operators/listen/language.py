@@ -138,6 +138,11 @@ class Language:
         to: the word before a verb.
         verbs: how a verb is called as a thing that one does.
         liked: what somebody likes who is called so, as `vegetarian`.
+        bare: how a sentence begins that leaves out who speaks, as `hate crowds`.
+        am: the words of `I am`.
+        plainly: long ways to say `I am`, as `I consider myself`.
+        inverted: verbs behind which a person may name themselves, as in `neuerdings mag ich`.
+        reminds: questions that ask for something to be kept in mind, and say it.
         others: that somebody else likes something.
         blocks: sentences that are not read.
         takes_back: that what was said before was a joke.
@@ -189,6 +194,11 @@ class Language:
     to: frozenset[str]
     verbs: Mapping[str, str]
     liked: Mapping[str, str]
+    bare: re.Pattern[str]
+    am: Words
+    plainly: re.Pattern[str]
+    inverted: frozenset[str]
+    reminds: re.Pattern[str]
     others: re.Pattern[str]
     blocks: re.Pattern[str]
     takes_back: re.Pattern[str]
@@ -228,13 +238,15 @@ class _Loader(Sections):
         self._verbs = {_spaced(verb.strip()): said.strip() for verb, _, said in verbs}
         verb = expression(self.words["v"], self.words)
         # The longest first: "volunteering at" before "volunteering".
-        doing = "|".join(sorted(filter(None, self._verbs.values()), key=len, reverse=True))
+        doing = "|".join(sorted(filter(None, dict.fromkeys(self._verbs.values())), key=len, reverse=True))
         self.words |= {
             "p": f"(?P<x>{expression(self.words['person'], self.words)})",
             "v": f"(?:{verb})",
             "verb": f"(?P<v>{verb})",
             "ving": f"(?P<v>{expression(doing, self.words)})",
+            "third": f"(?P<v>{expression(self.words.get('vs', ''), self.words)})",
             "implied": f"(?P<v>{expression(self.words['iv'], self.words)})",
+            "first": r"(?:\A)",
             "noun": f"(?P<noun>(?:{WORD}){{1,3}}?)",
             "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
             "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
@@ -279,6 +291,11 @@ class _Loader(Sections):
             to=self.plain("to"),
             verbs=self._verbs,
             liked={called.strip(): said.strip() for called, _, said in pairs},
+            bare=re.compile(self.alternatives("bare")),
+            am=tuple(word for line in self.lines("am") for word in self._tail(line)),
+            plainly=re.compile(self.alternatives("plainly")),
+            inverted=self.plain("inverted"),
+            reminds=re.compile(self.alternatives("reminds")),
             others=self.anywhere("others"),
             blocks=self.anywhere("blocks"),
             takes_back=re.compile(self.alternatives("takes-back")),
@@ -300,7 +317,7 @@ class _Loader(Sections):
             roleplay=self.anywhere("roleplay"),
             roleplay_ends=self.anywhere("roleplay-ends"),
             tags=re.compile(rf", {self.alternatives('tags')}$"),
-            asks=re.compile(rf"(?:(?:, |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
+            asks=re.compile(rf"(?:(?:, |: |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
             corrections=corrections_in(self.name),
         )
 
@@ -315,7 +332,7 @@ class _Loader(Sections):
                 is_open = pattern.endswith("{x}")
                 told = pattern.removesuffix("{x}") if is_open else pattern
                 if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, *FORGETS):
-                    told = told.replace("{v}", "{verb}")
+                    told = told.replace("{v}", "{verb}").replace("{vs}", "{third}")
                 if kind is Kind.IMPLIES:
                     told = told.replace("{iv}", "{implied}")
                 try:

@@ -71,7 +71,7 @@ class SentenceReader:
             return []
         units: Sequence[Unit] = sentence.units
         asked: Sequence[Unit] = ()
-        if sentence.is_question:
+        if sentence.is_question and language.reminds.match(spelt.text) is None:
             units = _before_question(units, spelt, language)
             asked = sentence.units[len(units) :]
         units, scope = _scoped(units, language)

@@ -25,14 +25,20 @@ _OF_ONESELF: Final = {
         r"|kidding|joking|^\W*(?:psych|jk|not)\b"
         # Without a subject, as people write in a hurry.
         r"|^\W*(?:went|gone|done with|over|so over|no longer|stopped|quit|gave up|switched|moved|swapped|traded|ditched"
-        r"|bored|sick of|tired of|fed up|can['\u2019]?t|never)\b|\b(?:is|are) (?:out|history|over)\b",
+        r"|bored|sick of|tired of|fed up|can['\u2019]?t|never)\b"
+        r"|^\W*(?:\w+,? )?(?:love|adore|hate|(?:big|huge|massive|lifelong|proud) fan|obsessed|hooked"
+        r"|addicted|in love|count)\b"
+        r"|all the way\b|you (?:\w+ )?can['\u2019]?t beat\b|hard pass|\b(?:is|are) (?:out|history|over)\b",
         re.IGNORECASE,
     ),
     "de": re.compile(
         r"\b(?:ich|mir|mich|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
         r"|nichts mehr|scherz|spa(?:\u00df|ss)|tilge\w*|radier\w*|verwirf|wirf|nimm|lass|raus|weg|behalt\w*|speicher\w*"
         r"|notier\w*|erw\u00e4hn\w*|denk|dich nichts|dein\w* (?:notizen|ged\u00e4chtnis|akte|kopf)|gespeichert"
-        r"|du (?:brauchst|musst)|tu so|nie wieder|schmei\u00df|nicht mehr)\b",
+        r"|du (?:brauchst|musst)|tu so|nie wieder|schmei\u00df|nicht mehr"
+        r"|geh(?:t|en) (?:\w+ )?(?:immer|gar nicht|\u00fcberhaupt nicht|nichts)|nichts geht"
+        r"|es gibt (?:\w+ ){0,2}nichts|fan (?:von|vom|der|des))\b"
+        r"|^\W*(?:\w+,? )?(?:hasse|mag|esse|trinke|bin|habe?|stehe?|kann)\b",
         re.IGNORECASE,
     ),
 }
