@@ -246,12 +246,10 @@ def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[s
     for memory in memories.values():
         newest = memory.taken[-1]
         [(_, wanted), *_] = takers_of(touches(memory, newest.item_id))
-        found = [
-            replace(taker, neighbour=wanted.neighbour, others=taker.others[: len(wanted.others)])
-            for taker in items[newest.item_id].takers
-        ]
+        takers = items[newest.item_id].takers
         # Behind the newest others stands what the item heard before, if it was taken before.
-        assert found.count(wanted) == 1, (memory.user_id, newest.item_id)
+        found = [replace(t, neighbour=wanted.neighbour, others=t.others[: len(wanted.others)]) for t in takers]
+        assert found.count(wanted) == 1, (memory.user_id, wanted, memory.taken[-3:], takers)
 
 
 def assert_duckdb_has_each_row_once(harness: Harness, outputs: Outputs) -> None:
