@@ -249,7 +249,8 @@ def assert_the_graph_knows_each_choice_once(outputs: Outputs, choices: Counter[s
         takers = items[newest.item_id].takers
         # Behind the newest others stands what the item heard before, if it was taken before.
         found = [replace(t, neighbour=wanted.neighbour, others=t.others[: len(wanted.others)]) for t in takers]
-        assert found.count(wanted) == 1, (memory.user_id, wanted, memory.taken[-3:], takers)
+        versions = [each.takers for each in outputs.values(ItemMemory) if each.item_id == newest.item_id]
+        assert found.count(wanted) == 1, (memory.user_id, wanted, memory.taken[-3:], versions[-5:])
 
 
 def assert_duckdb_has_each_row_once(harness: Harness, outputs: Outputs) -> None:
