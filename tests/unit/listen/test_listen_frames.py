@@ -26,8 +26,8 @@ IN_PASSING = (
     ("Please keep my genuine love for tin toys evident.", "tin toys"),
     ("Could you highlight my new passion for kites a little more?", "kites"),
     ("My love for bare, minimalist rooms reflects that.", "bare, minimalist rooms"),
-    ("I've been spending my free time diving into star maps.", "diving into star maps"),
-    ("I've been dedicating a lot of time to wood carving.", "wood carving"),
+    ("I've been spending my evenings digging into star maps.", "digging into star maps"),
+    ("I've been dedicating a lot of energy to wood carving.", "wood carving"),
     ("Meine Liebe zu alten Uhren soll darin vorkommen.", "alten Uhren"),
 )
 NOT_IN_PASSING = (
@@ -38,7 +38,7 @@ NOT_IN_PASSING = (
     "My love for opera has faded.",
     "Stop mentioning my love for opera.",
     "I am deeply committed to delivering results.",
-    "I remain dedicated to the success of our project.",
+    "I remain dedicated to the good of our club.",
     "Show my dedication to promoting fairness.",
     "I need to change my daily work routine.",
     "I took my usual medication this morning.",
@@ -61,12 +61,12 @@ WHOLE = (
     ("I love pottery, it calms me.", "pottery"),
 )
 NOTHING = (
-    "I really value experiences that are well curated.",
-    "I believe in creating experiences that are bold.",
+    "I really value things that are well made.",
+    "I believe in building things that are bold.",
     "I love future sessions.",
     "I enjoy similar events.",
     "I love working in this field.",
-    "I usually opt for activities that let me rest.",
+    "I usually opt for things that let me rest.",
     "I find myself lost in thought.",
     "I've been spending most of my time at the office.",
     "The small moments I treasure are many.",
