@@ -19,6 +19,7 @@ MAX_CARD_LINES = 40
 MAX_PAST_LINES = 40
 MAX_LINE_EVIDENCE = 5
 MAX_FINDINGS = 64
+MAX_CARD_CHANGES = 2 * MAX_CARD_LINES + MAX_FINDINGS
 MAX_OPEN = 8
 MAX_PENDING = 128
 FREE = "stated"
@@ -118,7 +119,7 @@ class CardDiff(Event):
     user_id: UserIdField
     version: int = Field(ge=1)
     conversation_id: Identifier | None = Field(default=None, exclude_if=is_none)
-    changes: tuple[CardChange, ...] = Field(default=(), max_length=2 * MAX_CARD_LINES + MAX_FINDINGS)
+    changes: tuple[CardChange, ...] = Field(default=(), max_length=MAX_CARD_CHANGES)
     not_kept: tuple[NotKept, ...] = Field(default=(), max_length=32, exclude_if=is_nothing)
     reward: int | None = Field(
         default=None, ge=-1_024, le=1_024, exclude_if=is_none, description="The running mean of rewards from now on."

@@ -40,9 +40,14 @@ def certainty(line: CardLine, at: datetime) -> float:
     days = HALF_LIVES[line.strength]
     if line.pinned or days is None:
         return share
-    age = max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
+    age = days_since(line, at)
     repeats = min(line.times, _MOST_REPEATS).bit_length()
     return float(share * 0.5 ** (age / (days * repeats * (2 if line.stance is Stance.AVOIDS else 1))))
+
+
+def days_since(line: CardLine, at: datetime) -> float:
+    """Days since a line was last confirmed; none where that lies ahead of the moment."""
+    return max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
 
 
 def faded(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:

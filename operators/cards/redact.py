@@ -9,9 +9,8 @@ from operators.cards.alike import quotes
 from operators.cards.fold import OutOfOrder, with_diff
 from operators.redact import is_placeholder, placeholder
 from schemas import line_of
-from schemas.cards import Card, CardChange, CardChangeKind, CardDiff, CardLine
+from schemas.cards import MAX_CARD_CHANGES, Card, CardChange, CardChangeKind, CardDiff, CardLine
 
-_MOST_CHANGES: Final = 144
 _SHORTEST: Final = 3
 
 
@@ -158,7 +157,7 @@ def _dropped(diffs: Sequence[CardDiff], without: list[CardDiff]) -> list[CardDif
         before, after = with_diff(before, diff), with_diff(after, bare)
         known = {line.line_id for line in before.past}
         extra = [line.line_id for line in after.past if line.line_id not in known]
-        if not extra or len(bare.changes) + len(extra) > _MOST_CHANGES:
+        if not extra or len(bare.changes) + len(extra) > MAX_CARD_CHANGES:
             told.append(bare)
             continue
         gone = (CardChange(kind=CardChangeKind.CROWDED_OUT, line_id=name) for name in extra)

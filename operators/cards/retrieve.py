@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from operators.cards.ageing import FLOOR, certainty
+from operators.cards.ageing import FLOOR, certainty, days_since
 from operators.cards.alike import Words, words_of
 from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance
@@ -15,7 +15,6 @@ RECENT_DAYS: Final = 90.0
 """After so many days a line is half as recent."""
 _PREFIX: Final = 4
 """Stems that begin with one another from so many letters on are of one family: `run`, no; `veget`, `vegetarian`."""
-_DAY_SECONDS: Final = 86_400.0
 _SURE: Final = 0.6
 
 
@@ -79,7 +78,7 @@ def _has(asked: Words, word: str) -> bool:
 
 
 def _score(line: CardLine, touched: float, at: datetime) -> float:
-    days = max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
+    days = days_since(line, at)
     kind = 1.0 if line.pinned or line.strength is Strength.SET else 0.5 if line.stance is Stance.AVOIDS else 0.0
     score = RELEVANCE * touched + CERTAINTY * certainty(line, at) + RECENCY / (1.0 + days / RECENT_DAYS) + KIND * kind
     return round(score, 6)

@@ -120,8 +120,8 @@ def _settled(found: Sequence[Finding]) -> list[Finding]:
     kept: list[Finding] = []
     for finding in found:
         if finding.effect is Effect.FORGETS:
-            about = _words(finding.value)
-            kept = [each for each in kept if each.effect is Effect.FORGETS or not _is_near(about, _words(each.value))]
+            about = words_of(finding.value)
+            kept = [each for each in kept if each.effect is Effect.FORGETS or not _is_near(about, words_of(each.value))]
         elif finding.strength is Strength.IMPLIED and _is_unwanted(finding, kept):
             continue
         if finding.effect is Effect.UPDATES:
@@ -134,16 +134,12 @@ def _settled(found: Sequence[Finding]) -> list[Finding]:
 
 def _is_unwanted(finding: Finding, wishes: Sequence[Finding]) -> bool:
     """Whether something was to be forgotten that a text only tells of: what is said plainly is learned anew."""
-    said = _words(finding.value)
-    return any(each.effect is Effect.FORGETS and _is_near(_words(each.value), said) for each in wishes)
+    said = words_of(finding.value)
+    return any(each.effect is Effect.FORGETS and _is_near(words_of(each.value), said) for each in wishes)
 
 
 def _is_near(about: frozenset[str], said: frozenset[str]) -> bool:
     return about <= said or said <= about
-
-
-def _words(value: str) -> frozenset[str]:
-    return words_of(value)
 
 
 def _identity(finding: Finding) -> tuple[object, ...]:

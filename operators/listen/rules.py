@@ -96,8 +96,8 @@ class SentenceReader:
         wish = wish_in(sentence, self._knowledge)
         if wish is None or (found and not wish.known):
             return found
-        named = {(each.stance, normalise(each.value)) for each in found}
-        known = [each for each in wish.known if (each.stance, normalise(each.value)) not in named]
+        named = {_subject(each) for each in found}
+        known = [each for each in wish.known if _subject(each) not in named]
         return [*found, *self.forgotten(known, sentence), *self._guessed(wish, sentence)]
 
     def forgotten(self, known: Sequence[Known], sentence: Sentence) -> list[Finding]:
@@ -238,8 +238,8 @@ class SentenceReader:
                 yield replace(finding, stance=Stance.AVOIDS)
 
 
-def _subject(finding: Finding) -> tuple[Stance, str]:
-    return finding.stance, normalise(finding.value)
+def _subject(about: Finding | Known) -> tuple[Stance, str]:
+    return about.stance, normalise(about.value)
 
 
 def _is_instead(clause: Clause, finding: Finding) -> bool:
