@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from pydantic import BaseModel
 
 from benchmarks.surroundings import reached_as
@@ -19,6 +19,7 @@ from schemas.codec import ModelT
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config
 from streams.kafka.packed import unpack
+from streams.kafka.scanner import int_of
 from streams.local.launch import child
 from streams.materializer import read
 from streams.materializer.exceptions import MaterializerError
@@ -74,19 +75,21 @@ class Harness:
         self.raw = Producer(producer_config(settings))
         self.outputs = Outputs()
         self.processes: list[subprocess.Popen[bytes]] = []
-        self._consumer = Consumer(
-            client_config(
-                settings, **{"group.id": "test", "enable.auto.commit": False, "fetch.message.max.bytes": 4_000_000}
-            )
-        )
+        own = {"group.id": "test", "enable.auto.commit": False, "enable.partition.eof": True}
+        self._consumer = Consumer(client_config(settings, **own, **{"fetch.message.max.bytes": 4_000_000}))
         self._bases = {settings.topic(base): base for base in TOPICS}
-        self._consumer.assign(
-            [
-                TopicPartition(name, partition, OFFSET_BEGINNING)
-                for name, base in self._bases.items()
-                for partition in range(TOPICS[base].partitions(settings.partitions))
-            ]
-        )
+        # Where to read on, and of which partitions the end was not reached since they were assigned.
+        self._next = {
+            (name, partition): OFFSET_BEGINNING
+            for name, base in self._bases.items()
+            for partition in range(TOPICS[base].partitions(settings.partitions))
+        }
+        self._unread: set[tuple[str, int]] = set()
+        self._assign()
+
+    def _assign(self) -> None:
+        self._consumer.assign([TopicPartition(*where, offset) for where, offset in self._next.items()])
+        self._unread = set(self._next)
 
     def send(self, event: Event) -> None:
         """Send an event of the pipeline's own class through the app's client: bytes are what both agree on."""
@@ -126,10 +129,25 @@ class Harness:
         return code
 
     def poll(self, seconds: float = 0.2) -> int:
-        messages = [m for m in self._consumer.consume(2_000, seconds) if m.error() is None]
-        for message in messages:
-            self.outputs.records.setdefault(self._bases[message.topic()], []).append(message)
-        return len(messages)
+        count = 0
+        for message in self._consumer.consume(2_000, seconds):
+            where, error = (str(message.topic()), int_of(message.partition())), message.error()
+            if error is None:
+                self.outputs.records.setdefault(self._bases[where[0]], []).append(message)
+                self._next[where] = int_of(message.offset()) + 1
+                count += 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._unread.discard(where)
+        return count
+
+    def _to_the_end(self) -> int:
+        """Read all that is on the broker by now; how many records that were. A poll brings what has arrived here."""
+        self._assign()  # a client tells an end once, and again after this
+        count, give_up = 0, time.monotonic() + PATIENCE_SECONDS
+        while self._unread:
+            count += self.poll()
+            assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for the ends of {self._unread}"
+        return count
 
     def until(self, done: Callable[[Outputs], bool], what: str, seconds: float = PATIENCE_SECONDS) -> Outputs:
         """Read outputs until `done`; fails with the tail of the logs when it takes too long."""
@@ -161,7 +179,7 @@ class Harness:
             elif time.monotonic() - heard >= seconds:
                 at_work = any("worker" in list(process.args) for process in self.processes)
                 # What came while we asked may be the last but one thing that a worker sends.
-                if not (at_work and any(lag(self.settings, admin).values())) and not self.poll():
+                if not (at_work and any(lag(self.settings, admin).values())) and not self._to_the_end():
                     return self.outputs
             assert time.monotonic() < give_up, f"waited {PATIENCE_SECONDS:.0f} s for quiet\n{self.logs()}"
 

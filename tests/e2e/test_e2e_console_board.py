@@ -110,7 +110,7 @@ def test_an_analyst_goes_through_what_was_learned(page, board):
     expect(page.get_by_role("heading", level=1)).to_have_text("Lines and tiers")
     drawn(page)
     screenshot(page, "lines")
-    page.get_by_label("Moves in").select_option(index=2)
+    page.get_by_label("Moves in", exact=True).select_option(index=2)
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("in the week from 20")).to_be_visible()
     page.locator("#tier-flow-summary").click()
@@ -125,7 +125,7 @@ def test_an_analyst_goes_through_what_was_learned(page, board):
 def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path):
     open_(page, board, "query")
     page.get_by_role("button", name="attribute_adoption").click()
-    box = page.get_by_label("SQL")
+    box = page.get_by_label("SQL", exact=True)
     expect(box).to_have_value("FROM attribute_adoption LIMIT 100")
     box.fill(
         "SELECT week, domain, avg(hit_at_3) AS hits FROM arm_results WHERE arm <> 'prior' GROUP BY ALL ORDER BY ALL"
@@ -154,7 +154,7 @@ def test_a_query_is_put_together_run_drawn_and_taken_home(page, board, tmp_path)
 
 def test_values_that_are_pages_are_text(page, board):
     open_(page, board, "query")
-    page.get_by_label("SQL").fill(
+    page.get_by_label("SQL", exact=True).fill(
         'SELECT \'<img src=x onerror="document.title = 1">\' AS "<b>a</b>", n FROM range(3) t(n)'
     )
     page.get_by_role("button", name="Run").click()
@@ -212,7 +212,7 @@ def test_a_dead_letter_is_looked_at_and_sent_again(world, browser):
     screenshot(page, "letters")
     accessible(page)
     page.locator(".letters tbody a").first.click()
-    expect(page.get_by_label("Value as text")).to_contain_text("<script>alert(1)</script>")
+    expect(page.get_by_label("Value as text", exact=True)).to_contain_text("<script>alert(1)</script>")
     page.get_by_text("As bytes").last.click()
     accessible(page)
     page.get_by_role("button", name="Send it again").click()

@@ -42,7 +42,7 @@ def open_(page: Page, served: Served, path: str) -> None:
 def signed_in(browser: Browser, served: Served) -> Page:
     page = browser.page()
     page.goto(f"http://localhost:{served.port}/console/login")
-    page.get_by_label("Token").fill(served.secret)  # type: ignore[attr-defined]
+    page.get_by_label("Token", exact=True).fill(served.secret)  # type: ignore[attr-defined]
     page.keyboard.press("Enter")
     page.wait_for_url("**/console/people**")
     return page
@@ -78,13 +78,13 @@ def test_a_line_is_corrected_and_another_written(playwright, served, tmp_path, s
         page.goto(f"http://localhost:{served.port}/console/person?user=ann")
         page.get_by_role("link", name="Correct “does not like coriander”").click()
         expect(page.locator("main")).to_contain_text("takes the place of “does not like coriander”")
-        page.get_by_label("What").fill("fresh coriander")
+        page.get_by_label("What", exact=True).fill("fresh coriander")
         page.keyboard.press("Enter")
         expect(page.locator(".said").first).to_contain_text("Written")
         expect(page.locator("#card .card-lines")).to_contain_text("does not like fresh coriander")
 
         page.get_by_role("link", name="Write a line").click()
-        page.get_by_label("What").fill("window seats")
+        page.get_by_label("What", exact=True).fill("window seats")
         page.get_by_role("button", name="Write it").click()
         expect(page.locator("#card .card-lines")).to_contain_text("likes window seats")
         browser.is_content()

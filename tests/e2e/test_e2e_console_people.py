@@ -48,7 +48,7 @@ def line_of(page: Page, world: World, user: str, dimension: str) -> str:
 
 def test_a_person_is_found_and_the_skill_is_there_with_what_apps_are_told(page, world):
     open_(page, world, "/people")
-    page.get_by_label("Id of a person").fill("an")
+    page.get_by_label("Id of a person, or its beginning", exact=True).fill("an")
     page.keyboard.press("Enter")
     expect(page.locator("#found li")).to_have_count(1)
     page.get_by_role("link", name="ann").click()
@@ -85,12 +85,12 @@ def test_a_line_is_pinned_set_reworded_and_removed(page, world):
     expect(page.locator(".said")).to_contain_text("Pinned: it stays")
     expect(page.get_by_role("button", name="Unpin")).to_be_visible()
 
-    page.get_by_label("How sure it is to be").select_option("low")
+    page.get_by_label("How sure it is to be", exact=True).select_option("low")
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.locator(".said")).to_contain_text("Set.")
     expect(page.locator(".stat .sure")).to_contain_text("first sign")
 
-    page.get_by_label("In other words").fill(f"{words} of the old kind")
+    page.get_by_label("In other words", exact=True).fill(f"{words} of the old kind")
     page.get_by_role("button", name="Reword").click()
     expect(page.locator(".said")).to_contain_text("Reworded.")
     expect(page.get_by_role("heading", level=1)).to_have_text(f"{words} of the old kind")
@@ -103,12 +103,12 @@ def test_a_line_is_pinned_set_reworded_and_removed(page, world):
 
 def test_words_are_understood_and_taken_back(page, world):
     open_(page, world, "/person?user=dora")
-    page.get_by_label("Say something about it").fill("no horror, please")
+    page.get_by_label("Say something about it", exact=True).fill("no horror, please")
     page.get_by_role("button", name="Say it").click()
     expect(page.locator(".said")).to_contain_text("Understood: avoids horror (genre)")
     expect(page.locator(".wishes")).to_contain_text("“no horror”")
 
-    page.get_by_label("Say something about it").fill("colourless green ideas sleep furiously")
+    page.get_by_label("Say something about it", exact=True).fill("colourless green ideas sleep furiously")
     page.get_by_role("button", name="Say it").click()
     expect(page.locator(".said.bad")).to_contain_text("not understood")
 
@@ -154,10 +154,10 @@ def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     expect(page.get_by_role("cell", name="topic selections")).to_be_visible()
     screenshot(page, "forget")
 
-    page.get_by_label("Type fay to go on").fill("someone")
+    page.get_by_label("Type fay to go on", exact=True).fill("someone")
     page.get_by_role("button", name="Forget everything").click()
     expect(page.get_by_role("alert")).to_contain_text("Nothing was forgotten")
-    page.get_by_label("Type fay to go on").fill("fay")
+    page.get_by_label("Type fay to go on", exact=True).fill("fay")
     page.get_by_role("button", name="Forget everything").click()
     expect(page.locator(".said")).to_contain_text("Forgotten.")
     until(lambda: world.versions("fay") == 0, "a snapshot without fay")
@@ -169,7 +169,7 @@ def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
     with chromium(playwright, tmp_path / "profile") as fresh:
         page = fresh.page()
         page.goto(f"{world.url}/console/")
-        expect(page.get_by_label("Token")).to_be_focused()
+        expect(page.get_by_label("Token", exact=True)).to_be_focused()
         page.keyboard.type(world.token)
         page.keyboard.press("Enter")
         page.wait_for_url("**/people")
@@ -177,7 +177,7 @@ def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
         expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
         page.keyboard.press("Enter")
         page.keyboard.press("Tab")
-        expect(page.get_by_label("Id of a person")).to_be_focused()
+        expect(page.get_by_label("Id of a person, or its beginning", exact=True)).to_be_focused()
         page.keyboard.type("dora")
         page.keyboard.press("Enter")
         page.wait_for_url("**user=dora")
@@ -196,7 +196,7 @@ def test_all_of_it_by_keyboard_alone(playwright, world, tmp_path):
         page.get_by_role("button", name="Sign out").press("Enter")
         page.wait_for_url("**/login")
         page.go_back()
-        expect(page.get_by_label("Token")).to_be_visible()
+        expect(page.get_by_label("Token", exact=True)).to_be_visible()
         fresh.is_content()
 
 
@@ -251,7 +251,7 @@ def test_the_login_page_is_accessible_too(playwright, world, tmp_path):
         page = fresh.page()
         page.goto(f"{world.url}/console/")
         accessible(page)
-        page.get_by_label("Token").fill("sager_wrong")
+        page.get_by_label("Token", exact=True).fill("sager_wrong")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("not valid")
         accessible(page)

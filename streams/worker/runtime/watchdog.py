@@ -41,8 +41,9 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = WORKED
     partitions = [
         TopicPartition(settings.topic(base), partition) for base in sources for partition in range(settings.partitions)
     ]
-    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
+    # The ends last: what a record led to is on the broker before it is committed, and is not missed in between.
     done = group.committed(settings, partitions)
+    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
     waiting = {}
     for tp, future in ends.items():
         committed = done.get((tp.topic, tp.partition), 0)
