@@ -31,7 +31,8 @@ _SPEAKER: Final = re.compile(rf"^\s*\**({'|'.join(_SPEAKERS)})\**\s*:\**[ \t]*",
 _UNFIT: Final = re.compile(r"[^\w.-]+")
 """What the name of a file may have and an id had better not."""
 _SELF: Final = frozenset({"", "self", "user", "me"})
-_LIKED: Final = ("interests", "hobbies")
+_LIKED: Final = re.compile(r"interest|hobb")
+"""Names of what a person likes: `interests`, `hobbies`, `hobbies_and_interests`."""
 _QUOTED: Final = re.compile(r"'(.+)'", re.DOTALL)
 
 
@@ -200,7 +201,7 @@ def person(user_id: str, document: Mapping[str, Any], beside: int = 0) -> Person
     for talk in talks:
         if talk.secret is not None and talk.secret not in sensitive.values():
             sensitive[f"told-{len(sensitive)}"] = talk.secret
-    described = tuple(text for key in _LIKED for text in _texts(document.get(key)))
+    described = tuple(text for key, told in document.items() if _LIKED.search(key) for text in _texts(told))
     return Person(user_id, in_order(talks), sensitive, described, dict(skipped))
 
 
@@ -302,18 +303,16 @@ def _question(element: Mapping[str, Any]) -> Question | None:
 
 
 def _sensitive(told: object) -> dict[str, str]:
-    if isinstance(told, list):
-        told = {str(place): value for place, value in enumerate(told)}
-    if isinstance(told, str):
-        told = {"": told}
-    if not isinstance(told, dict):
-        return {}
-    found: dict[str, str] = {}
-    for name, value in told.items():
-        for place, each in enumerate(value if isinstance(value, list) else [value]):
-            if text := _text(each):
-                found[f"{name}-{place}" if place else str(name)] = text
-    return found
+    return {name: value for name, told_there in _leaves(told) if (value := _text(told_there))}
+
+
+def _leaves(told: object, name: str = "") -> Iterator[tuple[str, object]]:
+    """Each value by its name, or by those of the objects and the place in the list that it stands in."""
+    if isinstance(told, dict | list):
+        for key, each in told.items() if isinstance(told, dict) else enumerate(told):
+            yield from _leaves(each, f"{name}-{key}" if name else str(key))
+    else:
+        yield name, told
 
 
 def _secret(told: object) -> str | None:

@@ -155,6 +155,23 @@ def test_what_a_conversation_lets_slip_is_read_in_every_form(told, secret):
     assert talk.secret == secret
 
 
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [
+        (
+            {"ssn": "123", "accounts": {"bank": "45", "card": "67"}},
+            {"ssn": "123", "accounts-bank": "45", "accounts-card": "67"},
+        ),
+        ({"phone": ["12", "34"]}, {"phone-0": "12", "phone-1": "34"}),
+        (["12", {"pin": 34}], {"0": "12", "1-pin": "34"}),
+        ("12", {"": "12"}),
+        ({"none": None, "empty": "", "yes": True}, {}),
+    ],
+)
+def test_sensitive_values_are_read_however_deep_they_stand(told, found):
+    assert person("anna", {"conversations": {}, "sensitive_information": told}).sensitive == found
+
+
 @pytest.mark.parametrize(("who", "of_others"), [("self", False), ("User", False), (None, False), ("others", True)])
 def test_whose_a_preference_is(who, of_others):
     assert person_of(element("Likes tea", "Tea.", who=who)).talks[0].of_others is of_others

@@ -65,14 +65,16 @@ def test_what_was_told_last_of_a_thing_is_true():
 
 
 def test_the_contrary_of_what_stands_and_what_only_the_description_has_are_told_apart():
-    who = person_of(TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites")
+    who = person_of(
+        TEA, RUM, interests=["old maps", "green tea sets"], hobbies="kites", hobbies_and_interests=["darts"]
+    )
 
     def verdict(value, stance=Stance.PREFERS):
         return verdict_on(line(value, stance), truths_of(who))[0]
 
     assert verdict("green tea") is Verdict.STANDS, "what a conversation tells comes first"
     assert (verdict("green tea", Stance.AVOIDS), verdict("dark rum")) == (Verdict.OPPOSITE, Verdict.OPPOSITE)
-    assert (verdict("old maps"), verdict("kites")) == (Verdict.DESCRIBED, Verdict.DESCRIBED)
+    assert {verdict("old maps"), verdict("kites"), verdict("darts")} == {Verdict.DESCRIBED}
     assert (verdict("kites", Stance.AVOIDS), verdict("ludo")) == (Verdict.UNTOLD, Verdict.UNTOLD)
 
 
