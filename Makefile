@@ -92,9 +92,9 @@ format: $(VENV)/ready ## put the code into its format
 COMPILE = $(RUN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--custom-compile-command "make lock"
 lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and into the image's locks
-	@$(COMPILE) --extra embedded --extra eval --extra llm --extra mcp --extra notebook --extra rocksdb --group dev \
+	@$(COMPILE) --extra embedded --extra eval --extra mcp --extra notebook --extra rocksdb --group dev \
 		-o requirements.lock pyproject.toml
-	@$(COMPILE) --no-annotate --extra llm --extra mcp --extra rocksdb --constraint requirements.lock \
+	@$(COMPILE) --no-annotate --extra mcp --extra rocksdb --constraint requirements.lock \
 		-o infra/requirements.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 	@$(COMPILE) -o docs/requirements.lock docs/requirements.in

@@ -51,9 +51,15 @@ def deployment(args: argparse.Namespace, folder: Path, **more: Any) -> Iterator[
 
 
 @contextmanager
-def endpoint(delay_seconds: float) -> Iterator[str]:
-    """The base URL of a fake LLM endpoint, in a process of its own, that takes this long for each answer."""
-    command = [sys.executable, "tests/openai_server.py", "--port", "0", "--delay", str(delay_seconds)]
+def endpoint(delay_seconds: float, spread: float = 0.0) -> Iterator[str]:
+    """The base URL of a fake LLM endpoint, in a process of its own, that takes this long for each answer on average.
+
+    Args:
+        delay_seconds: the average.
+        spread: share of it by which an answer may take longer or shorter.
+    """
+    command = [sys.executable, "tests/openai_server.py", "--port", "0"]
+    command += ["--delay", str(delay_seconds), "--spread", str(spread)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
         yield (server.stdout or sys.stdin).readline().split()[-1]

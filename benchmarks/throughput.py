@@ -70,7 +70,7 @@ def llm(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Updates per second with calls of a fixed duration, compared with the ideal of in-flight / duration."""
     users, ideal = 8 * args.in_flight, args.in_flight / args.delay
     total = int(args.seconds * ideal)
-    with endpoint(args.delay) as url:
+    with endpoint(args.delay, args.spread) as url:
         told = settings.model_dump(exclude_unset=True) | {"reasoner": "llm", "llm_base_url": url}
         with Running(Settings(**told, in_flight=args.in_flight)) as running:
             _say(f"{total} choices of {users} users, {args.in_flight} calls of {args.delay:g} s at a time")
@@ -152,7 +152,8 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--users", type=int, default=200, help="rules: of how many users (default: 200)")
     made.add_argument("--seconds", type=float, default=30.0, help="llm: for how long (default: 30)")
     made.add_argument("--in-flight", type=int, default=64, help="llm: calls at a time (default: 64)")
-    made.add_argument("--delay", type=float, default=1.0, help="llm: seconds that a call takes (default: 1)")
+    made.add_argument("--delay", type=float, default=1.0, help="llm: seconds a call takes on average (default: 1)")
+    made.add_argument("--spread", type=float, default=0.2, help="llm: share by which calls differ (default: 0.2)")
     made.add_argument("--rate", type=float, help="choices per second while slim skills are timed; default: half")
     made.add_argument("--paced-seconds", type=float, default=20.0, help="for how long they are timed (default: 20)")
     made.add_argument("--profile", type=Path, help="file for py-spy's raw stacks, if it is installed")

@@ -1,6 +1,6 @@
 """The model client that operators need. `operators.llm.LlmClient` is one.
 
-They are protocols, so that everything here can be imported without the extra `llm`, and used with an app's own client.
+They are protocols, so that operators know no network, and can be used with an app's own client.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, FilePath, SecretStr, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -117,7 +118,9 @@ class RankerName(StrEnum):
 class Settings(BaseSettings):
     """Everything that can be set. `sager config` prints the effective values."""
 
-    model_config = SettingsConfigDict(env_prefix="SAGER_", extra="ignore", frozen=True, populate_by_name=True)
+    model_config = SettingsConfigDict(
+        env_prefix="SAGER_", extra="ignore", frozen=True, populate_by_name=True, hide_input_in_errors=True
+    )
 
     bootstrap: str = Field(default="localhost:9092", description="Kafka's bootstrap servers, comma separated.")
     prefix: str = Field(
@@ -370,6 +373,20 @@ class Settings(BaseSettings):
         if default is not None:
             raise PydanticCustomError("empty", "is empty: give it a value, or unset it to have the default")
         return None
+
+    @field_validator("llm_base_url")
+    @classmethod
+    def _is_an_address(cls, value: str | None) -> str | None:
+        """Not shown in the message: it may hold a password."""
+        if value is not None:
+            try:
+                parts = urlsplit(value)
+                is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+            except ValueError:
+                is_one = False
+            if not is_one:
+                raise PydanticCustomError("address", "is no address of a server, such as http://localhost:8080/v1")
+        return value
 
     @field_validator("kafka_sasl_username", "kafka_sasl_password")
     @classmethod

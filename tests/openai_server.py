@@ -16,6 +16,7 @@ import argparse
 import asyncio
 import json
 import math
+import random
 import re
 import threading
 import time
@@ -24,8 +25,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Self
 
+import orjson
 from aiohttp import web
 
 from tests.patience import PATIENCE_SECONDS
@@ -63,21 +66,28 @@ class Do(StrEnum):
     RATE_LIMIT = "rate-limit"
     FAIL = "fail"
     RESET = "reset"
+    REDIRECT = "redirect"
+    """Send whoever asks to `location`."""
+    FLOOD = "flood"
+    """Bytes without an end."""
     DRIP = "drip"
     """One byte at a time, for ever: no read ever times out."""
 
 
 @dataclass(frozen=True)
 class Act:
-    """One behaviour, its delay in seconds, for failures the status and `Retry-After`, and what to say.
+    """One behaviour, its delay in seconds, for failures the status, `Retry-After` or the location, and what to say.
 
+    With a spread of .2, answers take from .8 to 1.2 of the delay, and the delay on average.
     `says` replaces parts of the answer that fills the schema, by property.
     """
 
     do: Do = Do.ANSWER
     delay: float = 0.0
+    spread: float = 0.0
     status: int = 500
     retry_after: str | None = None
+    location: str = ""
     says: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,6 +98,7 @@ class OpenAiServer:
     always: Act = field(default_factory=Act)
     port: int = 0
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
     in_flight: int = 0
     peak: int = 0
@@ -95,6 +106,7 @@ class OpenAiServer:
 
     def __post_init__(self) -> None:
         self._queue: deque[Act] = deque()
+        self._chance = random.Random(1)
         self._runner: web.AppRunner | None = None
 
     @property
@@ -129,37 +141,44 @@ class OpenAiServer:
         return web.json_response({"object": "list", "data": [{"id": "fake", "object": "model"}]})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
+        began = time.monotonic()
+        body = orjson.loads(await request.read())
         self.times.append(time.monotonic())
         if self.keep:
             self.bodies.append(body)
+            self.headers.append(request.headers)
         act = self._queue.popleft() if self._queue else self.always
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
         try:
+            # What it takes to write an answer is part of the delay: many at once would take longer otherwise.
+            written = None if act.do in _WITHOUT_AN_ANSWER else self._answer(body, act)
             if act.delay:
-                await asyncio.sleep(act.delay)
-            return await self._respond(request, body, act)
+                delay = act.delay * (1 + act.spread * self._chance.uniform(-1, 1))
+                await asyncio.sleep(max(0.0, began + delay - time.monotonic()))
+            return await self._refuse(request, body, act) if written is None else written
         finally:
             self.in_flight -= 1
 
-    async def _respond(self, request: web.Request, body: dict[str, Any], act: Act) -> web.StreamResponse:
+    def _answer(self, body: dict[str, Any], act: Act) -> web.Response:
+        asked = self._stolen(body) if act.do is Do.STEAL else body
+        return web.Response(body=orjson.dumps(completion(asked, act.do, act.says)), content_type="application/json")
+
+    async def _refuse(self, request: web.Request, body: dict[str, Any], act: Act) -> web.StreamResponse:
         if act.do is Do.RESET:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
-        if act.do is Do.DRIP:
-            return await _drip(request)
+        if act.do in _ENDLESS:
+            return await _endless(request, *_ENDLESS[act.do], act.status)
+        if act.do is Do.REDIRECT:
+            return web.Response(status=307, headers={"Location": act.location})
         if act.do is Do.NOT_JSON:
             return web.Response(text="<html>Bad gateway, says the proxy</html>", content_type="text/html")
-        if act.do in (Do.RATE_LIMIT, Do.FAIL):
-            status = 429 if act.do is Do.RATE_LIMIT else act.status
-            headers = {"Retry-After": act.retry_after} if act.retry_after is not None else {}
-            error = {"message": f"you said: {body['messages'][-1]['content']}", "type": "error", "code": "told_to_fail"}
-            return web.json_response({"error": error}, status=status, headers=headers)
-        if act.do is Do.STEAL:
-            body = self._stolen(body)
-        return web.json_response(completion(body, act.do, act.says))
+        status = 429 if act.do is Do.RATE_LIMIT else act.status
+        headers = {"Retry-After": act.retry_after} if act.retry_after is not None else {}
+        error = {"message": f"you said: {body['messages'][-1]['content']}", "type": "error", "code": "told_to_fail"}
+        return web.json_response({"error": error}, status=status, headers=headers)
 
     def _stolen(self, body: dict[str, Any]) -> dict[str, Any]:
         """This request with the schema of the newest one that has another."""
@@ -168,13 +187,20 @@ class OpenAiServer:
         return {**body, "response_format": next((other for other in others if other and other != asked), asked)}
 
 
-async def _drip(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+_ENDLESS = {Do.DRIP: (b" ", 0.02), Do.FLOOD: (b" " * 65_536, 0.0)}
+"""Bytes that come again and again, and the seconds between them."""
+
+
+_WITHOUT_AN_ANSWER = frozenset({Do.RESET, Do.REDIRECT, Do.NOT_JSON, Do.RATE_LIMIT, Do.FAIL, *_ENDLESS})
+
+
+async def _endless(request: web.Request, part: bytes, pause: float, status: int) -> web.StreamResponse:
+    response = web.StreamResponse(status=status, headers={"Content-Type": "application/json"})
     await response.prepare(request)
     try:
         while True:
-            await response.write(b" ")
-            await asyncio.sleep(0.02)
+            await response.write(part)
+            await asyncio.sleep(pause)
     except (ConnectionError, asyncio.CancelledError):
         return response
 
@@ -357,9 +383,14 @@ def _judge(parts: dict[str, Any], root: dict[str, Any], name: str) -> dict[str, 
     while "$ref" in facts:
         facts = root["$defs"][facts["$ref"].removeprefix("#/$defs/")]
     for fact in facts["enum"]:
-        if re.sub(r"[^a-z0-9]+", "_", fact.casefold()).strip("_") == name:
+        if _as_name(fact) == name:
             return {"fact": fact, "verdict": "supports"}
     return {"fact": facts["enum"][-1], "verdict": "unrelated"}
+
+
+@lru_cache(4_096)
+def _as_name(fact: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", fact.casefold()).strip("_")
 
 
 @contextmanager
@@ -388,10 +419,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="An OpenAI-compatible endpoint without a model, for load tests.")
     parser.add_argument("--port", type=int, default=0, help="0: any free one; it is printed")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds per answer")
+    parser.add_argument("--spread", type=float, default=0.0, help="share by which an answer may take longer or shorter")
     parser.add_argument("--do", type=Do, default=Do.ANSWER, choices=list(Do))
     args = parser.parse_args()
     with suppress(KeyboardInterrupt):
-        asyncio.run(_serve(OpenAiServer(Act(args.do, delay=args.delay), port=args.port, keep=False)))
+        act = Act(args.do, delay=args.delay, spread=args.spread)
+        asyncio.run(_serve(OpenAiServer(act, port=args.port, keep=False)))
 
 
 if __name__ == "__main__":

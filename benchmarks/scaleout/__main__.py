@@ -24,7 +24,13 @@ def main() -> None:
     add_broker_arguments(parser)
     parser.add_argument("--workers", type=int, action="append", help="how many; can be given again (default: 1 2 3)")
     parser.add_argument("--in-flight", type=int, default=64, help="calls at a time, each worker (default: 64)")
-    parser.add_argument("--delay", type=float, default=1.0, help="seconds that a call takes (default: 1)")
+    parser.add_argument("--delay", type=float, default=1.0, help="seconds that a call takes on average (default: 1)")
+    parser.add_argument(
+        "--spread",
+        type=float,
+        default=0.2,
+        help="share of it by which a call may take longer or shorter; at 0 calls come in waves (default: 0.2)",
+    )
     parser.add_argument("--seconds", type=float, default=30.0, help="ideal duration of each run (default: 30)")
     parser.add_argument("--graph", choices=("on", "off"), default="on", help="the user-item graph (default: on)")
     parser.add_argument("--store", choices=("memory", "rocksdb"), default="memory", help="of tables (default: memory)")

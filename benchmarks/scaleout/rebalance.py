@@ -116,7 +116,7 @@ def load(settings: Settings, per_second: float, sent: list[Choice]) -> Iterator[
 def measured(args: argparse.Namespace) -> dict[str, Any]:
     """The longest gaps when of two workers a third one joins, one leaves by SIGTERM, and one is killed."""
     with tempfile.TemporaryDirectory(prefix="sager-rebalance-") as held, ExitStack() as stack:
-        url = stack.enter_context(endpoint(args.delay))
+        url = stack.enter_context(endpoint(args.delay, args.spread))
         told = {"reasoner": "llm", "llm_base_url": url, "in_flight": args.in_flight, "partitions": PARTITIONS}
         told |= {"pseudonym_key": SECRET, "store": args.store, "standby_replicas": args.standbys}
         told |= {"propagate": args.graph == "on", "rebalance_seconds": 20}
@@ -144,6 +144,7 @@ def measured(args: argparse.Namespace) -> dict[str, Any]:
         "choices_per_second": args.per_second,
         "in_flight_each": args.in_flight,
         "delay": args.delay,
+        "spread": args.spread,
         "store": args.store,
         "standbys": args.standbys,
         "session_seconds": settings.session_seconds,

@@ -33,7 +33,7 @@ def measured(count: int, args: argparse.Namespace) -> dict[str, Any]:
     ideal = count * args.in_flight / args.delay
     users, total = USERS_PER_PLACE * count * args.in_flight, int(args.seconds * ideal)
     with tempfile.TemporaryDirectory(prefix="sager-scale-") as held, ExitStack() as stack:
-        url = stack.enter_context(endpoint(args.delay))
+        url = stack.enter_context(endpoint(args.delay, args.spread))
         told = {"reasoner": "llm", "llm_base_url": url, "in_flight": args.in_flight, "partitions": PARTITIONS}
         told |= {"pseudonym_key": SECRET, "propagate": args.graph == "on", "store": args.store}
         settings = stack.enter_context(deployment(args, Path(held), **told))
@@ -69,6 +69,7 @@ def measured(count: int, args: argparse.Namespace) -> dict[str, Any]:
         "workers": count,
         "in_flight_each": args.in_flight,
         "delay": args.delay,
+        "spread": args.spread,
         "graph": args.graph,
         "updates": done,
         "updates_per_second": round(done / seconds, 1),

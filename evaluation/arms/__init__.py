@@ -20,11 +20,13 @@ class Entry:
         what: its description, in one line.
         factory: `module:callable` in this package, which takes `ArmOptions`. Imported only when the arm is created.
         needs: an extra of the distribution that it requires besides `eval`.
+        asks: whether it asks an LLM.
     """
 
     what: str
     factory: str
     needs: str = ""
+    asks: bool = False
 
 
 ARMS: Mapping[str, Entry] = MappingProxyType(
@@ -52,9 +54,9 @@ ARMS: Mapping[str, Entry] = MappingProxyType(
         "sager-no-collaborative": Entry("the same, without the community", "ablations:no_collaborative"),
         "sager-no-propagate": Entry("the same, with the user's own memory only", "ablations:no_propagate"),
         "sager-slim": Entry("the same, ranking by the slim skill's lines only", "ablations:slim_only"),
-        "no-skill-llm": Entry("retrieve only; an LLM ranks", "llm:no_skill", "llm"),
-        "statinit-llm": Entry("retrieve and StatInit; an LLM ranks", "llm:with_statinit", "llm"),
-        "sager-llm": Entry("all of SAGER by an LLM, which evolves skills and ranks", "llm:sager", "llm"),
+        "no-skill-llm": Entry("retrieve only; an LLM ranks", "llm:no_skill", asks=True),
+        "statinit-llm": Entry("retrieve and StatInit; an LLM ranks", "llm:with_statinit", asks=True),
+        "sager-llm": Entry("all of SAGER by an LLM, which evolves skills and ranks", "llm:sager", asks=True),
         "vanilla": Entry("a host without memory; hosts have one round of warm-up", "hosting:vanilla"),
         "vanilla+skill": Entry("the same host, given the slim skill", "hosting:vanilla_skill"),
         "static-profile": Entry("a host with a profile made once", "hosting:static_profile"),

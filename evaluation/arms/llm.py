@@ -11,20 +11,15 @@ from evaluation.arms.arm import Cost
 from evaluation.arms.options import ArmOptions
 from evaluation.arms.sager import Parts, Sager, Situation
 from evaluation.exceptions import QualityError
+from evaluation.replies import Desk, Replies
 from operators.evolve import GatedReasoner, Proposal, Reasoner, ReasonerUnavailable
+from operators.evolve.llm import LlmReasoner
+from operators.llm import LlmClient
 from operators.rank import Task
+from operators.rank.llm import Form, LlmRanker
 from operators.tokens import count_tokens
 from schemas import Contrast, ItemFacts, PolicySkill
-from streams.exceptions import MissingExtra
 from streams.settings import RankerName, Settings
-
-try:
-    from evaluation.replies import Desk, Replies
-    from operators.evolve.llm import LlmReasoner
-    from operators.llm import LlmClient
-    from operators.rank.llm import Form, LlmRanker
-except ImportError as error:
-    raise MissingExtra('arms with a model need another extra: pip install "sager-streams[eval,llm]"') from error
 
 OPENAI_URL = "https://api.openai.com/v1"
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id, normalise
@@ -113,6 +114,7 @@ class Draft:
         del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
 
 
+@lru_cache(maxsize=16_384)
 def words(dimension: str, value: str) -> str:
     """A fact or a line in its own words."""
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
@@ -145,6 +147,7 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     return quote
 
 
+@lru_cache(maxsize=16_384)
 def _name(dimension: str, value: str) -> tuple[str, str]:
     return normalise(dimension), normalise(value)
 

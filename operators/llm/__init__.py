@@ -1,8 +1,4 @@
-"""One client for any OpenAI-compatible endpoint: structured answers, bounded retries, a record of every call.
-
-Raises:
-    ImportError: the optional extra `llm` is not installed.
-"""
+"""One client for any OpenAI-compatible endpoint: structured answers, bounded retries, a record of every call."""
 
 from operators.llm.breaker import BreakerState, CircuitBreaker
 from operators.llm.client import LlmClient

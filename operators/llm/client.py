@@ -1,28 +1,24 @@
 """The one place that talks to a model: timeouts, retries, repair and refusal live here and nowhere else."""
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+import aiohttp
 import orjson
+import tenacity
 
 from operators.asks import prompt_hash
 from operators.evolve.proposal import ReasonerUnavailable
+from operators.llm import endpoint
 from operators.llm.bodies import TOP_LOGPROBS, answer, choice_logprobs, usage
 from operators.llm.breaker import BreakerState, CircuitBreaker
 from operators.llm.failures import CallFailed, EndpointAway, status_failure
 from operators.llm.questions import Question, Spent, milliseconds_since
 from operators.llm.records import CallRecord, FirstToken, Outcome, Reply
 from operators.llm.replies import assert_supported, without_sizes
-
-try:
-    import openai
-    import tenacity
-except ImportError as missing:
-    raise ImportError("the LLM client needs an optional extra: pip install 'sager-streams[llm]'") from missing
 
 CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with the JSON object only, free text short."
 """Added to the prompt of the corrective retry; at most 300 characters, so that a prompt's budget can allow for it."""
@@ -78,14 +74,9 @@ class LlmClient:
         self._breaker = breaker or CircuitBreaker(
             failures=0, pause_seconds=0, max_pause_seconds=0, clock=time.monotonic, chance=lambda: 0.0
         )
-        self._openai = openai.AsyncOpenAI(
-            base_url=base_url, api_key=api_key or "none", timeout=timeout_seconds, max_retries=0
-        )
-        # Version 2 of the library logs whole requests at DEBUG: prompts hold people's words and are never logged.
-        logging.getLogger("openai").setLevel(logging.INFO)
-        # The library's HTTP client logs every address at INFO, with the password that a base URL may carry.
-        for http_client in ("httpx", "httpx2"):
-            logging.getLogger(http_client).setLevel(logging.WARNING)
+        self._url = endpoint.address(base_url, "chat/completions")
+        self._headers = endpoint.headers(self._url, api_key)
+        self._session: aiohttp.ClientSession | None = None
         self._backoff = tenacity.wait_exponential(multiplier=0.25, max=max_retry_seconds) + tenacity.wait_random(
             0, 0.25
         )
@@ -151,8 +142,10 @@ class LlmClient:
         return FirstToken(logprobs=logprobs, seen=seen, **self._cost(question, spent))
 
     async def aclose(self) -> None:
-        """Closes the connections. The client cannot be used afterwards."""
-        await self._openai.close()
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
 
     async def _answer_to(self, question: Question[_T], spent: Spent) -> _T:
         """The answer, after one correction if it takes one."""
@@ -264,28 +257,32 @@ class LlmClient:
         return found
 
     async def _post(self, question: Question[Any]) -> object:
+        """The body of the endpoint's answer, as it was sent: any field could be anything."""
+        if self._session is None:
+            self._session = endpoint.new_session()
+        messages = [{"role": "user", "content": question.prompt}]
+        asked = orjson.dumps({"model": self.model, "messages": messages, "temperature": 0, **question.wanted})
         try:
-            # The library's own timeout is per read: an endpoint that drips bytes would never reach it.
+            # One limit for all of it: an endpoint that drips bytes would never exceed one per read.
             async with asyncio.timeout(self.timeout_seconds):
-                response = await self._openai.chat.completions.with_raw_response.create(
-                    model=self.model,
-                    messages=[{"role": "user", "content": question.prompt}],
-                    temperature=0,
-                    **question.wanted,
-                )
-            # Raw, because the library builds its models without checking: any field could be anything.
-            body: object = orjson.loads(response.http_response.content)
-        except (TimeoutError, openai.APITimeoutError):
+                # A redirect is not followed: a prompt goes to the address that was configured, and to no other.
+                async with self._session.post(
+                    self._url, data=asked, headers=self._headers, allow_redirects=False
+                ) as response:
+                    raw = await endpoint.read_body(response)
+        except TimeoutError:
             late = f"no reply within {self.timeout_seconds:g} s"
             raise CallFailed(Outcome.TIMEOUT, late, may_pass=True) from None
-        except openai.APIStatusError as error:
-            failed = status_failure(error.status_code, error.response.headers, (error.code, error.param))
-            # Some endpoints refuse to tell probabilities instead of leaving them out, each in its own words.
-            if failed.outcome is Outcome.CLIENT_ERROR and "logprobs" in question.wanted and "logprobs" in error.message:
-                raise CallFailed(Outcome.NO_LOGPROBS, f"{failed.detail}: no log-probabilities") from None
-            raise failed from None
-        except openai.APIConnectionError:
+        except (aiohttp.ClientError, OSError):
             raise CallFailed(Outcome.CONNECTION, "the connection failed or broke", may_pass=True) from None
-        except (openai.OpenAIError, orjson.JSONDecodeError):
+        if not endpoint.is_success(response.status):
+            failed = status_failure(response.status, response.headers, raw)
+            # Some endpoints refuse to tell probabilities instead of leaving them out, each in its own words.
+            if failed.outcome is Outcome.CLIENT_ERROR and "logprobs" in question.wanted and b"logprobs" in raw:
+                raise CallFailed(Outcome.NO_LOGPROBS, f"{failed.detail}: no log-probabilities")
+            raise failed
+        try:
+            body: object = orjson.loads(raw)
+        except orjson.JSONDecodeError:
             raise CallFailed(Outcome.SERVER_ERROR, "the endpoint did not answer in JSON", may_pass=True) from None
         return body

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isnan
 
+import orjson
+
 from operators.evolve.proposal import ReasonerUnavailable
 from operators.llm.records import Outcome
 
 _RETRIED = {408: Outcome.TIMEOUT, 409: Outcome.SERVER_ERROR, 429: Outcome.RATE_LIMITED}
 _SERVER_ERRORS = 500
+_CLIENT_ERRORS = 400
 _MISCONFIGURED = frozenset({401, 403, 404})
 """No key or a wrong one, a model that the key may not use, a model or an address that does not exist."""
 
@@ -77,15 +80,29 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return None if isnan(seconds) else max(0.0, seconds)
 
 
-def status_failure(status: int, headers: Mapping[str, str], words: tuple[object, ...]) -> CallFailed:
-    """The failure that an HTTP status of 4xx or 5xx means; `words` are what the endpoint calls it."""
+def status_failure(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
+    """The failure that another HTTP status than 200 means; `body` is what the endpoint says of it."""
     outcome = Outcome.SERVER_ERROR if status >= _SERVER_ERRORS else _RETRIED.get(status, Outcome.CLIENT_ERROR)
-    # Words from the endpoint's closed vocabulary help whoever must mend it; its message could quote the prompt.
-    named = [w for w in words if isinstance(w, str) and re.fullmatch(r"[\w.\-\[\]]{1,60}", w)]
     return CallFailed(
         outcome,
-        " ".join([f"HTTP {status}", *named]),
+        " ".join([f"HTTP {status}", *_named(body)]),
         may_pass=outcome is not Outcome.CLIENT_ERROR,
         retry_after_seconds=retry_after(headers.get("retry-after"), datetime.now(UTC)),
-        misconfigured=status in _MISCONFIGURED,
+        # A redirect leads elsewhere: to where the base URL should.
+        misconfigured=status in _MISCONFIGURED or status < _CLIENT_ERRORS,
     )
+
+
+def _named(body: bytes) -> list[str]:
+    """What an endpoint calls the failure and its parameter: words of a closed vocabulary, which help who must mend it.
+
+    Its message could quote the prompt.
+    """
+    try:
+        told = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return []
+    if isinstance(told, dict) and isinstance(told.get("error"), dict):
+        told = told["error"]
+    words = [told.get("code"), told.get("param")] if isinstance(told, dict) else []
+    return [word for word in words if isinstance(word, str) and re.fullmatch(r"[\w.\-\[\]]{1,60}", word)]

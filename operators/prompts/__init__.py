@@ -50,7 +50,7 @@ def visible(text: str) -> str:
     ('ignore', True)
     """
     if text.isascii():
-        return "".join(c if c.isprintable() else " " for c in text)
+        return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
     shown: list[str] = []
     marks = 0
     for c in text:

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from schemas import Injected, Ranking, ReasonedBy, SkillDiff
 from streams.demo.observer import Seen
 from streams.settings import By, RankerName, ReasonerName, Settings
+from streams.worker.reasoning.llm import llm_client
 
 GIVEN_UP = "reasoner-unavailable"
 """The dead letters' reason for a choice that no reasoner has answered."""
@@ -142,14 +143,7 @@ def uses_llm(settings: Settings) -> bool:
 
 
 def patience_seconds(settings: Settings) -> float:
-    """How long one record may keep a worker busy: all its questions, each with all its retries.
-
-    Raises:
-        MissingExtra: the LLM's optional part is not installed.
-    """
-    # The openai client is an optional extra, and slow to import.
-    from streams.worker.reasoning.llm import llm_client  # noqa: PLC0415
-
+    """How long one record may keep a worker busy: all its questions, each with all its retries."""
     ranking = {RankerName.DETERMINISTIC: 0, RankerName.POINTWISE: 1}.get(settings.ranker, settings.rank_orders + 1)
     before = [settings.facets_by, settings.extract_by].count(By.LLM)
     return max(1, ranking + before) * llm_client(settings).worst_case_seconds

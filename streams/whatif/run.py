@@ -24,6 +24,7 @@ from streams.whatif.arms import Knobs, lines_that_rank, side_of
 from streams.whatif.reading import Chosen, History, Reader
 from streams.whatif.report import Report
 from streams.whatif.side_file import SideFile
+from streams.worker.reasoning.llm import close_clients
 
 Tell = Callable[[int, int, str], None]
 """Is told how many choices are done, of how many that are known of, and what they have cost."""
@@ -58,7 +59,6 @@ def replay_all(
         NothingToReplay: there is no such choice.
         NoSuchTopic, BrokerUnreachable, TopicsDiffer: Kafka cannot be read.
         NotAReplay: the file is another one, or has a run of this name.
-        MissingExtra: a model is to reason, and its client is not installed.
     """
     report = Report(name, dict(knobs.changed), out)
     # Slim skills are chosen by it, as in the workers.
@@ -70,7 +70,7 @@ def replay_all(
         reader = Reader(scanner, chosen)
         run = _Run(settings, knobs, shares, usual, popularity, report, tell)
         with SideFile(out, name) as file:
-            asyncio.run(run.all(reader, file, partial(_run_row, settings, chosen, report)))
+            asyncio.run(run.to_the_end(reader, file, partial(_run_row, settings, chosen, report)))
             if not report.tally.choices:
                 raise NothingToReplay(
                     "no choice is as you asked for: is there anything on the topic contrasts, which keeps 30 days, and "
@@ -96,6 +96,13 @@ class _Run:
         self._live_lines: Lines = partial(lines_that_rank, settings, shares.get)
         self._passes_over = evolve_of(settings).passes_over
         self._done = self._known = 0
+
+    async def to_the_end(self, reader: Reader, file: SideFile, run_row: Callable[[], tuple[Any, ...]]) -> None:
+        """All of it; what was opened for models is closed again."""
+        try:
+            await self.all(reader, file, run_row)
+        finally:
+            await close_clients()
 
     async def all(self, reader: Reader, file: SideFile, run_row: Callable[[], tuple[Any, ...]]) -> None:
         """One partition after the other; within it many skills at once, and each in its own order.

@@ -17,6 +17,7 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.app import create, longest_question_seconds
 from streams.worker.pipeline import Pipeline
+from streams.worker.reasoning.llm import close_clients
 from streams.worker.runtime import logs, state
 from streams.worker.runtime.health import WorkerHealth, standing_of
 from streams.worker.runtime.watchdog import Watchdog
@@ -135,6 +136,11 @@ class PunctualWorker(faust.Worker):
         """Let the event loop be watched from its first turn on."""
         self._health.beat(self.loop)
         await super().on_first_start()
+
+    async def on_shutdown(self) -> None:
+        """Close what was opened for models: nothing is asked any more."""
+        await super().on_shutdown()
+        await close_clients()
 
     def _schedule_shutdown(self, signal: Any) -> None:
         self._health.ends()

@@ -106,7 +106,7 @@ def test_an_odd_folder_is_told_with_advice(words) -> None:
 
 
 HEAVY = {
-    *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "openai", "phonenumbers", "stdnum", "bpe_openai"),
+    *("aiokafka", "confluent_kafka", "faust", "pyarrow", "numpy", "aiohttp", "phonenumbers", "stdnum", "bpe_openai"),
     *("operators.privacy", "operators.retrieve", "operators.rank", "streams.materializer.store", "streams.worker"),
 }
 """What takes from a tenth of a second to seconds to import, and no reading command needs."""

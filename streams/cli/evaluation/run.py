@@ -161,7 +161,7 @@ def evaluate(
     split, answers = read(data, candidates, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
-    with_llm = any(ARMS[name].needs == "llm" for name in names)
+    with_llm = any(ARMS[name].asks for name in names)
     replies = _replies(results.with_name(REPLIES), budget_calls, budget_tokens) if with_llm else None
     options = ArmOptions(seed=seed, tau=tau, slim_tokens=slim_tokens, concurrency=concurrency, replies=replies)
     done = []
@@ -185,17 +185,9 @@ def arms() -> None:
 
 
 def _replies(path: Path, calls: int | None, tokens: int | None) -> "Replies":
-    """The kept replies of LLMs.
+    """The kept replies of LLMs."""
+    from evaluation.replies import Replies  # noqa: PLC0415
 
-    Raises:
-        MissingExtra: the packages that an LLM needs are not installed.
-    """
-    from streams.exceptions import MissingExtra  # noqa: PLC0415
-
-    try:
-        from evaluation.replies import Replies  # noqa: PLC0415
-    except ImportError as error:
-        raise MissingExtra('arms with a model need another extra: pip install "sager-streams[eval,llm]"') from error
     return Replies(path, calls, tokens)
 
 
@@ -229,7 +221,7 @@ def _model(name: str) -> dict[str, str]:
     from evaluation.arms import ARMS  # noqa: PLC0415
     from streams.settings import Settings  # noqa: PLC0415
 
-    if ARMS[name].needs != "llm":
+    if not ARMS[name].asks:
         return {}
     settings = Settings()
     return {"model": settings.llm_model, "ranker": settings.ranker.value}

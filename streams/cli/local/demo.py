@@ -174,7 +174,6 @@ def _endpoint(settings: "Settings") -> str:
 
     Raises:
         NoEndpoint: nobody does, or none is configured.
-        MissingExtra: the LLM's optional part is not installed.
     """
     import asyncio  # noqa: PLC0415
 

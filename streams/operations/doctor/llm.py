@@ -1,19 +1,23 @@
 """Checks the LLM endpoint: it answers, accepts the key and has the model."""
 
+import asyncio
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
+import aiohttp
+import orjson
+
+from operators.llm.endpoint import address, headers, is_success, new_session, read_body
+from operators.llm.failures import CallFailed
 from streams.operations.doctor.findings import Finding, error, ok, warning
 from streams.settings import Settings
-
-if TYPE_CHECKING:
-    from openai import OpenAI
 
 ANSWER_SECONDS = 8.0
 OPENAI_URL = "https://api.openai.com/v1"
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _SHOWN = 5
+_REFUSED, _TOO_MANY = (401, 403), 429
 
 
 def endpoint(settings: Settings) -> Iterator[Finding]:
@@ -21,52 +25,63 @@ def endpoint(settings: Settings) -> Iterator[Finding]:
 
     Requests the list of models or, where that is not supported, one token.
     """
-    try:
-        import openai  # noqa: PLC0415 - an optional extra, and slow to import
-    except ImportError:
-        yield error("LLM", "a model is configured, but its extra is missing", "pip install 'sager-streams[llm]'")
-        return
     url = settings.llm_base_url or OPENAI_URL
-    told, model = _CREDENTIALS.sub("***@", url), settings.llm_model
+    told = _CREDENTIALS.sub("***@", url)
     if settings.llm_api_key is None and settings.llm_base_url is None:
         yield error(
             "LLM", f"{told} requires a key", "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own"
         )
         return
-    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else "none"
-    with openai.OpenAI(base_url=url, api_key=key, timeout=ANSWER_SECONDS / 2, max_retries=0) as client:
-        try:
-            names = [each.id for each in client.models.list()]
-        except (openai.AuthenticationError, openai.PermissionDeniedError) as refused:
-            yield error("LLM", f"{told} refuses the key ({refused.status_code})", "check SAGER_LLM_API_KEY")
-        except openai.APIConnectionError as failed:
-            todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
-            yield error("LLM", f"{told} does not answer ({_reason(failed)})", todo)
-        except openai.APIStatusError:
-            yield _one_token(client, told, model)
-        else:
-            if model in names:
-                yield ok("LLM", f"{told}: answers, has {model}")
-            else:
-                shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-                yield error("LLM", f"{told} does not list {model!r}, but {shown or 'nothing'}", "set SAGER_LLM_MODEL")
-
-
-def _one_token(client: "OpenAI", told: str, model: str) -> Finding:
-    import openai  # noqa: PLC0415
-
+    key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     try:
-        client.chat.completions.create(model=model, max_tokens=1, messages=[{"role": "user", "content": "Say ok."}])
-    except openai.RateLimitError:
+        yield asyncio.run(_asked(url, key, told, settings.llm_model))
+    except (aiohttp.ClientError, OSError, ValueError, CallFailed) as failed:
+        # The error in a word; never its message, which may repeat the key.
+        todo = "check that it is up, and SAGER_LLM_BASE_URL, which usually ends in /v1"
+        yield error("LLM", f"{told} does not answer ({type(failed).__name__})", todo)
+
+
+async def _asked(url: str, key: str, told: str, model: str) -> Finding:
+    async with new_session() as session:
+        status, body = await _request(session, "GET", url, "models", key)
+        if status in _REFUSED:
+            return error("LLM", f"{told} refuses the key ({status})", "check SAGER_LLM_API_KEY")
+        names = _names(body) if is_success(status) else None
+        if names is None:
+            return await _one_token(session, url, key, told, model)
+        if model in names:
+            return ok("LLM", f"{told}: answers, has {model}")
+        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        return error("LLM", f"{told} does not list {model!r}, but {shown or 'nothing'}", "set SAGER_LLM_MODEL")
+
+
+def _names(body: bytes) -> list[str] | None:
+    """The models that the endpoint lists; None where it lists none in this protocol's form."""
+    try:
+        found = orjson.loads(body)["data"]
+        return [name for each in found if isinstance(name := each["id"], str)]
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+async def _one_token(session: aiohttp.ClientSession, url: str, key: str, told: str, model: str) -> Finding:
+    asked = {"model": model, "max_tokens": 1, "messages": [{"role": "user", "content": "Say ok."}]}
+    status, _ = await _request(session, "POST", url, "chat/completions", key, data=orjson.dumps(asked))
+    if status == _TOO_MANY:
         return warning(
             "LLM", f"{told}: too many requests, or the quota is used up", "check the account at the endpoint"
         )
-    except openai.APIError as failed:
-        return error("LLM", f"{told} does not answer for {model!r} ({_reason(failed)})", "check SAGER_LLM_MODEL")
+    if not is_success(status):
+        return error("LLM", f"{told} does not answer for {model!r} (status {status})", "check SAGER_LLM_MODEL")
     return ok("LLM", f"{told}: lists no models, but {model} answers")
 
 
-def _reason(failed: Exception) -> str:
-    """The error in a word; never its message, which may repeat the key."""
-    status = getattr(failed, "status_code", None)
-    return f"status {status}" if status else type(failed.__cause__ or failed).__name__
+async def _request(
+    session: aiohttp.ClientSession, method: str, base_url: str, path: str, key: str, **more: Any
+) -> tuple[int, bytes]:
+    url = address(base_url, path)
+    async with (
+        asyncio.timeout(ANSWER_SECONDS / 2),
+        session.request(method, url, headers=headers(url, key), allow_redirects=False, **more) as response,
+    ):
+        return response.status, await read_body(response)

@@ -19,6 +19,7 @@ from schemas import Attribute, Contrast, PolicySkill, ReasonedBy
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.steps import evolve_of, rank_of
 from streams.whatif.arms.knobs import Knobs
+from streams.worker.reasoning.llm import arm_reasoner
 
 Shares = Callable[[str], Mapping[str, float] | None]
 """Which share of a domain's users holds an attribute."""
@@ -42,9 +43,6 @@ def side_of(
         usual: by domain, what is to be expected of anybody.
         popularity: by domain, how many users took an item lately.
         fallback: rules answer in the stead of a model that does not, where `on_llm_failure` says so. Else nobody does.
-
-    Raises:
-        MissingExtra: it needs an optional part that is not installed.
     """
     settings, anew = knobs.settings, knobs.settings.evolve_mode is EvolveMode.REPLACE
     asked = _Asked(knobs, purpose, fallback and settings.on_llm_failure is OnLlmFailure.RULES)
@@ -76,9 +74,6 @@ class _Asked:
         self._reasoner: Reasoner = self._without_model
         self._replacer: Replacer = self._rules_replacer
         if self.knobs.settings.reasoner is ReasonerName.LLM:
-            # The openai client is an optional extra, and slow to import.
-            from streams.worker.reasoning.llm import arm_reasoner  # noqa: PLC0415
-
             self._reasoner, self._replacer = arm_reasoner(self.knobs.settings, self.purpose)
 
     async def reason(self, contrast: Contrast, skill: PolicySkill) -> Proposal:

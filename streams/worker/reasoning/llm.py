@@ -5,11 +5,17 @@ import random
 import time
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
+from operators.evolve.llm import LlmReasoner, LlmReplacer
+from operators.listen.llm import LlmListening
+from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
+from operators.rank.llm import Form, LlmRanker
+from operators.retrieve.llm import LlmFacets
+from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
-from streams.exceptions import MissingExtra
+from operators.understand.llm import LlmUnderstanding
 from streams.settings import By, RankerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
@@ -20,24 +26,11 @@ logger = logging.getLogger("sager.llm")
 OPENAI_URL = "https://api.openai.com/v1"
 CONFIGURATION = (
     "calls will fail until it is mended: see to SAGER_LLM_API_KEY (401, 403), SAGER_LLM_MODEL (403, 404) and "
-    "SAGER_LLM_BASE_URL (404), and start the worker again"
+    "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and start the worker again"
 )
 
-try:
-    from operators.evolve.llm import LlmReasoner, LlmReplacer
-    from operators.listen.llm import LlmListening
-    from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
-    from operators.rank.llm import Form, LlmRanker
-    from operators.retrieve.llm import LlmFacets
-    from operators.slim.llm import LlmExtract
-    from operators.understand.llm import LlmUnderstanding
-except ImportError as error:
-    raise MissingExtra(
-        "a model is configured, which needs an extra: pip install 'sager-streams[llm]'; "
-        "or set SAGER_REASONER=rules, SAGER_RANKER=deterministic, SAGER_FACETS_BY=rules and SAGER_EXTRACT_BY=rules"
-    ) from error
-
 _clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
+_all: WeakSet[LlmClient] = WeakSet()
 
 
 def llm_reasoner(settings: Settings) -> Reasoner:
@@ -87,7 +80,7 @@ def shared_client(settings: Settings) -> LlmClient:
     """The one client of these settings, for as long as somebody holds it.
 
     Who asks the same endpoint learns from each other's failures: reasoner, replacer and ranker share one circuit
-    breaker, and its connections. Nobody may close it.
+    breaker, and its connections. Nobody may close it by itself: `close_clients` does.
     """
     name = tuple(getattr(settings, field) for field in sorted(Settings.model_fields) if field.startswith("llm_"))
     client = _clients.get(name)
@@ -97,7 +90,7 @@ def shared_client(settings: Settings) -> LlmClient:
 
 
 def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
-    """A client of the configured endpoint, for the caller alone, who closes it. Its calls are counted.
+    """A client of the configured endpoint, for the caller alone. Its calls are counted.
 
     Args:
         settings: the endpoint.
@@ -107,7 +100,7 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase
-    return LlmClient(
+    client = LlmClient(
         base_url=settings.llm_base_url or OPENAI_URL,
         api_key=key,
         model=settings.llm_model,
@@ -125,6 +118,14 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
             on_change=(lambda _: None) if purpose else _tell,
         ),
     )
+    _all.add(client)
+    return client
+
+
+async def close_clients() -> None:
+    """Closes the connections of all clients that were made here, in the event loop that they belong to, at its end."""
+    for client in list(_all):
+        await client.aclose()
 
 
 def _count(settings: Settings, purpose: str, call: CallRecord) -> None:

@@ -56,7 +56,6 @@ def shadow_of(pipeline: Pipeline) -> "Shadow | None":
 
     Raises:
         BadKnob: it is to change what is no knob.
-        MissingExtra: it needs an optional part that is not installed.
     """
     settings = pipeline.settings
     if not settings.shadow_share:

@@ -258,7 +258,6 @@ class TestSettings:
         assert not uses_llm(Settings())
 
     def test_patience_is_for_all_questions_of_one_record(self) -> None:
-        pytest.importorskip("openai")
         one = {"llm_timeout_seconds": 10.0, "llm_attempts": 2, "llm_retry_seconds": 5.0}
 
         evolve = patience_seconds(Settings(reasoner=ReasonerName.LLM, **one))

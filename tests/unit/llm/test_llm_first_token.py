@@ -152,7 +152,7 @@ async def test_what_may_pass_is_retried(server: OpenAiServer, act: Act, outcome:
 
 
 async def test_a_slow_endpoint_times_out(server: OpenAiServer) -> None:
-    server.always = Act(Do.DRIP)
+    server.always = Act(Do.DRIP, status=200)
     assert (await failure(client_of(server, timeout_seconds=0.2, attempts=1))).outcome == "timeout"
 
 

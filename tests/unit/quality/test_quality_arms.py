@@ -18,7 +18,7 @@ from tests.unit.quality.quality_builders import data_set, tastes
 
 OPTIONS = ArmOptions()
 SETTING = Setting("uniform", 0)
-FREE = [name for name, entry in ARMS.items() if not entry.needs]
+FREE = [name for name, entry in ARMS.items() if not (entry.needs or entry.asks)]
 
 
 @pytest.fixture(scope="module")
