@@ -33,12 +33,12 @@ class CompliantServer(OpenAiServer):
         shingles = {wanted[n : n + size] for n in range(len(wanted) - size + 1)} if size else set()
         return any(shingle in told and shingle not in known for shingle in shingles)
 
-    async def _respond(self, request: web.Request, body: dict[str, Any], act: Act) -> web.StreamResponse:
+    def _answer(self, body: dict[str, Any], act: Act) -> web.Response:
         prompt = body["messages"][-1]["content"]
         if self.sees_an_attack(prompt):
             self.obeyed.append(prompt)
             act = Act(Do.OBEY if len(self.attack) % 2 else Do.LIE)
-        return await super()._respond(request, body, act)
+        return super()._answer(body, act)
 
 
 def _letters(text: str) -> str:
