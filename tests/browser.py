@@ -68,8 +68,8 @@ class Browser:
         """
         complaints = [each for each in self.complaints if "the server responded with a status of 4" not in each]
         self.complaints.clear()
-        assert complaints == []
-        assert self.foreign == []
+        assert not complaints, complaints
+        assert not self.foreign, self.foreign
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """A person's card as people and models are told it: line by line, as text for a prompt, and as a SKILL.md."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -11,10 +13,10 @@ from operators.cards.history import as_of
 from operators.cards.identity import line_id
 from operators.cards.letting import is_let_out
 from operators.cards.retrieve import chosen
-from operators.cards.words import in_words
+from operators.cards.words import in_words, why_not
 from operators.tokens import count_tokens
 from operators.vouch import Vouching
-from schemas import Card, CardDiff, CardLine, CardStated, Model, Strength
+from schemas import Card, CardChange, CardDiff, CardLine, CardStated, Model, Strength
 from schemas.cards import MAX_CARD_LINES
 from schemas.fields import UtcDatetime
 from schemas.statements import Stance
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_FOR_A_REQUEST = 12
 DIGITS = 3
+GONE = "a line that is forgotten"
 
 
 class UnknownCard(StreamsError, LookupError):
@@ -133,6 +136,53 @@ def line_told(
         overtaken_by=line.overtaken_by,
         overtaken_at=line.overtaken_at,
     )
+
+
+class CameOf(StrEnum):
+    """What a version of a card came of."""
+
+    CONVERSATION = "conversation"
+    COMMAND = "command"
+    SIGNAL = "signal"
+
+
+@dataclass(frozen=True)
+class CardVersion:
+    """One version of a card, as people are told of it.
+
+    Attributes:
+        diff: the version.
+        came_of: what led to it.
+        changes: what it changed, each with what the line says, which of a forgotten one is no word of it.
+        not_kept: what was said and is not kept, by its kind; nothing of it is quoted.
+    """
+
+    diff: CardDiff
+    came_of: CameOf
+    changes: tuple[tuple[CardChange, str], ...]
+    not_kept: tuple[str, ...]
+
+
+def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
+    """The log of a card, version by version; what a line says that is gone is what it said last."""
+    known: dict[str, str] = {}
+    told = []
+    for diff in diffs:
+        known |= {change.line_id: in_words(change.line) for change in diff.changes if change.line is not None}
+        signal = CameOf.COMMAND if diff.reward is None else CameOf.SIGNAL
+        told.append(
+            CardVersion(
+                diff,
+                CameOf.CONVERSATION if diff.conversation_id else signal,
+                tuple((change, known.get(change.line_id, GONE)) for change in diff.changes),
+                tuple(why_not(each.kind) + _times(each.times) for each in diff.not_kept),
+            )
+        )
+    return told
+
+
+def _times(count: int) -> str:
+    return f", {count} times" if count > 1 else ""
 
 
 def logged_card(con: "DuckDBPyConnection", user: str) -> list[CardDiff]:

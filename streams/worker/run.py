@@ -1,6 +1,5 @@
 """`sager worker`: checks, then Faust until a signal comes."""
 
-import asyncio
 import gc
 import logging
 from functools import partial
@@ -8,7 +7,6 @@ from typing import Any
 
 import faust
 
-from operators import listen, understand
 from operators.tokens import count_tokens
 from streams import shutdown
 from streams.kafka import topics
@@ -58,8 +56,6 @@ def run(settings: Settings, health: WorkerHealth) -> None:
     pipeline.learned_weights.start()
     health.starts("reading the items of the graph")
     pipeline.items.start()
-    health.starts("making the patterns of languages ready")
-    understand.warm()
     # The tokenizer reads its table when it is first asked, for half a second: not when a group waits for this worker.
     count_tokens("")
     health.runs(pipeline)
@@ -106,12 +102,7 @@ def _watch(pipeline: Pipeline, health: WorkerHealth) -> None:
         gc.freeze()
         gc.set_threshold(*COLLECT_AFTER)
 
-    async def learn_languages() -> None:
-        # The first person who says something is not to wait for it; nor is the first choice.
-        await asyncio.to_thread(listen.warm)
-
     pipeline.app.task(collect_seldom)
-    pipeline.app.task(learn_languages)
     pipeline.app.task(on_guard)
     pipeline.app.task(measure_state)
     for timer in pipeline.timers:

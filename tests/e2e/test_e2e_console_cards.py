@@ -16,6 +16,7 @@ expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 DESK = {"width": 1200, "height": 760}
 PREVIEW = f"/card/line?user=ann&line={CORIANDER}&action=remove"
 CORRECT = f"/card/write?user=ann&line={CORIANDER}"
+LOG, VERSION = "/card/log?user=ann", "/card/version?user=ann&version=1"
 
 
 @pytest.fixture
@@ -104,12 +105,24 @@ def test_what_was_overtaken_unfolds_with_its_successor_by_keyboard(playwright, s
         browser.is_content()
 
 
+def test_the_card_as_it_was_is_two_links_away(playwright, served, tmp_path):
+    with chromium(playwright, tmp_path / "profile") as browser:
+        page = signed_in(browser, served)
+        open_(page, served, "/person?user=ann")
+        page.get_by_role("link", name="How it came about").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("How the card came about")
+        page.get_by_role("link", name="version 1").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Version 1")
+        expect(page.locator(".card-lines").first).to_contain_text("likes morning runs")
+        browser.is_content()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_each_page_of_a_card_is_accessible_and_fits_a_phone(playwright, served, tmp_path, theme):
     with chromium(playwright, tmp_path / "profile") as browser:
         page = signed_in(browser, served)
         page.emulate_media(color_scheme=theme)
-        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW, CORRECT):
+        for path in ("/person?user=ann", "/person?user=zoe", PREVIEW, CORRECT, LOG, VERSION):
             for size in (PHONE, DESK):
                 page.set_viewport_size(size)
                 open_(page, served, path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from schemas import Card, CardDiff
-    from streams.rights.cards import ToldCard
+    from streams.rights.cards import CameOf, CardVersion, ToldCard
 
 MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S"]
 LAST = 20
@@ -94,7 +94,7 @@ def log(
     Each version says which conversation, command or signal it came of and what that changed.
     What was said and not kept is told by its kind, and never quoted. With --json: a list of card diffs.
     """
-    from streams.rights.cards import logged_card  # noqa: PLC0415
+    from streams.rights.cards import card_versions, logged_card  # noqa: PLC0415
 
     with snapshot() as con:
         diffs = logged_card(con, user)
@@ -103,9 +103,8 @@ def log(
     if as_json:
         print_json([diff.model_dump(mode="json") for diff in shown])
         return
-    known: dict[str, str] = {}
-    for diff in diffs:
-        _show_version(diff, known, silent=diff.version < shown[0].version)
+    for version in card_versions(diffs)[-most:]:
+        _show_version(version)
     if len(shown) < len(diffs):
         note(f"the newest {len(shown)} of {len(diffs)} versions; --last 0 prints all")
 
@@ -206,27 +205,21 @@ def _show(card: "ToldCard", *, with_reason: bool) -> None:
         out.print(printable(f"past: {line.says}{until}{f'; now {then}' if then else ''}"), style="dim", markup=False)
 
 
-def _show_version(diff: "CardDiff", known: dict[str, str], *, silent: bool) -> None:
-    """Print one version; what its lines said before is kept in `known`, for those that it takes away."""
-    from operators.cards.words import in_words, why_not  # noqa: PLC0415
-
-    told = []
-    for change in diff.changes:
-        if change.line is not None:
-            known[change.line_id] = in_words(change.line)
-        why = f" ({change.reason})" if change.reason else ""
-        told.append(f"  {change.kind.value}: {known.get(change.line_id, 'a line that is forgotten')}{why}")
-    refused = [(why_not(each.kind), f", {each.times} times" if each.times > 1 else "") for each in diff.not_kept]
-    told += [f"  not kept: {why}{times}" for why, times in refused]
-    if silent:
-        return
-    print(printable(f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {_came_of(diff)}"))
-    for line in told:
-        print(printable(line))
+def _show_version(version: "CardVersion") -> None:
+    diff = version.diff
+    print(
+        printable(
+            f"version {diff.version} · {diff.occurred_at:%Y-%m-%d %H:%M:%S} UTC · {_came_of(diff, version.came_of)}"
+        )
+    )
+    for change, says in version.changes:
+        print(printable(f"  {change.kind.value}: {says}{f' ({change.reason})' if change.reason else ''}"))
+    for why in version.not_kept:
+        print(printable(f"  not kept: {why}"))
 
 
-def _came_of(diff: "CardDiff") -> str:
+def _came_of(diff: "CardDiff", came_of: "CameOf") -> str:
     """What a version came of; of a conversation, also who understood it."""
     if diff.conversation_id:
         return f"conversation {diff.conversation_id} · {diff.reasoned_by.model or diff.reasoned_by.reasoner}"
-    return "a command" if diff.reward is None else "a signal"
+    return f"a {came_of.value}"

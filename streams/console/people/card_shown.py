@@ -5,7 +5,7 @@ from datetime import datetime
 
 from operators.cards.words import in_words
 from operators.vouch import Vouching
-from schemas import CardLine, Strength
+from schemas import Card, CardLine, Strength
 from streams.console.visit import Visit
 from streams.http.cards import card_of, now
 from streams.rights.cards import card_told, line_told
@@ -58,9 +58,12 @@ async def card_shown(visit: Visit, user: str) -> CardShown | None:
     card = await card_of(visit.api, visit.token, user)
     if card is None or not (card.lines or card.past):
         return None
-    at = now()
+    return shown_at(card, now(), vouching_of(visit.api.settings))
+
+
+def shown_at(card: Card, at: datetime, vouching: Vouching) -> CardShown:
+    """A card, its lines as sure as they are at a moment."""
     lines = {line.line_id: line for line in card.lines}
-    vouching = vouching_of(visit.api.settings)
     told = [lines[each.line_id] for each in card_told(card, at, vouching).lines]
     told += [line for line in card.lines if line not in told]
     said = {line.line_id: in_words(line) for line in (*card.lines, *card.past)}

@@ -34,7 +34,8 @@ async def line(visit: Visit) -> Response:
         return _read(visit, con, user, domain, named)
 
     found = await visit.read(lambda: visit.api.snapshot.ask(reading))
-    template = "people/statement.html" if isinstance(found["told"], ExplainedStatement) else "people/line.html"
+    is_said = isinstance(found["told"], ExplainedStatement) or isinstance(found["stands"], Wish)
+    template = "people/statement.html" if is_said else "people/line.html"
     return visit.page(
         template, user=user, domain=domain, named=named, may=rights(visit, user), most=MOST_STEPS, **found
     )

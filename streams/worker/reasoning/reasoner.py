@@ -21,15 +21,18 @@ from operators.evolve import (
     without_model,
 )
 from operators.listen import understand as understand_chunk
+from operators.listen import warm as warm_conversations
 from operators.listen.both import both
 from operators.listen.finding import Effect, Heard
 from operators.options import EvolveMode
 from operators.understand import Understood, understand, worth_asking
+from operators.understand import warm as warm_corrections
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from schemas.cards import Card, Turn
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.ordered import Abandoned, Stale
+from streams.worker.runtime.warming import Warming
 
 logger = logging.getLogger("sager.reasoning")
 
@@ -113,6 +116,8 @@ class Reasoning:
         self.reader = reader
         self.listener = listener
         self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
+        # The languages' patterns: half a second of CPU, and two.
+        self._corrections, self._conversations = Warming(warm_corrections), Warming(warm_conversations)
         self._places = nullcontext() if places is None else Places(places)
         self._waiting = 0
 
@@ -151,6 +156,7 @@ class Reasoning:
 
         Whoever says something waits for what comes of it: a model that has no answer is not waited for.
         """
+        await self._corrections.wait()
         read = understand(correction, items, skill, vocabulary)
         if self.reader is None or not worth_asking(correction, read):
             return read
@@ -174,6 +180,7 @@ class Reasoning:
             GivenUp: by configuration, a chunk without an answer is dead-lettered.
             Stale, Abandoned: the event's partition has moved or is about to, while it waited for an answer.
         """
+        await self._conversations.wait()
         by_rules = understand_chunk(turns, card, vocabulary)
         if (listener := self.listener) is None:
             return by_rules

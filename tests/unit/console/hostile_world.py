@@ -4,9 +4,14 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+from operators.cards.fold import with_diff
 from operators.merge import merge, start
 from schemas import (
     Attribute,
+    Card,
+    CardChange,
+    CardDiff,
+    CardLine,
     Change,
     ChangeKind,
     Contrast,
@@ -18,6 +23,7 @@ from schemas import (
     encode,
     topic_of,
 )
+from schemas.cards import CardChangeKind, NotKept
 from schemas.skills import Evidence
 from schemas.statements import Said, Stance, Statement, StatementChange
 from streams.materializer.batch import Batch
@@ -92,6 +98,30 @@ def person(user: str, domain: str) -> tuple[PolicySkill, list[SkillDiff], Contra
     return skill, [diff], contrast
 
 
+def card(user: str) -> tuple[Card, CardDiff]:
+    """A card whose every word is hostile, and its log; the first line was overtaken by the second."""
+    known = {"stance": Stance.PREFERS, "weight": 1_024, "since": NOW, "confirmed_at": NOW, "version": 1}
+    lines = [
+        CardLine(line_id=f"prefers:stated:{number}{text[:40]}", value=text[:100], words=text, **known)
+        for number, text in enumerate(HOSTILE)
+    ]
+    lines[0] = lines[0].model_copy(update={"overtaken_by": lines[1].line_id, "overtaken_at": NOW})
+    kinds = [CardChangeKind.OVERTAKEN] + [CardChangeKind.ADDED] * (len(lines) - 1)
+    diff = CardDiff(
+        event_id="chunk",
+        occurred_at=NOW,
+        user_id=user,
+        version=1,
+        conversation_id=HOSTILE[0],
+        changes=tuple(
+            CardChange(kind=kind, line_id=line.line_id, line=line, reason=HOSTILE[1])
+            for kind, line in zip(kinds, lines, strict=True)
+        ),
+        not_kept=(NotKept(kind=HOSTILE[0][:40]),),
+    )
+    return with_diff(None, diff), diff
+
+
 @cache
 def published() -> Path:
     """The snapshot, the same at every call."""
@@ -99,7 +129,7 @@ def published() -> Path:
     batch = Batch()
     for user in USERS:
         skill, diffs, contrast = person(user, DOMAIN)
-        for offset, event in enumerate((contrast, skill, *diffs)):
+        for offset, event in enumerate((contrast, skill, *diffs, *card(user))):
             topic = topic_of(type(event))
             batch.add(read(Record(topic, 0, offset, int(NOW.timestamp() * 1000), topic.key_of(event), encode(event))))
     with Store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", "sager.") as store:

@@ -73,6 +73,47 @@ def test_the_page_of_a_person_has_their_card_in_plain_words(ann: Visitor) -> Non
     assert CORIANDER not in told, "no ids are read"
 
 
+def test_the_log_of_a_card_tells_what_each_version_did(ann: Visitor) -> None:
+    told = words_of(ann.get(page("/card/log", user="ann")).text)
+
+    newest, oldest = told.partition("version 2")[2].split("version 1")
+    assert "likes evening runs: new" in newest
+    assert "likes morning runs: said otherwise since" in newest
+    assert "does not like coriander: new" in oldest
+    assert "Not kept: about somebody else" in told
+    assert CORIANDER not in told, "no ids are read"
+
+
+def test_a_card_is_shown_as_it_was(ann: Visitor) -> None:
+    then = ann.get(page("/card/version", user="ann", version=1)).text
+
+    assert "It is at version 2 now" in words_of(then)
+    assert "likes morning runs" in words_of(then)
+    assert "evening runs" not in words_of(then)
+    assert "Remove" not in words_of(then), "what was is not changed"
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("/card/log", {"user": "zoe"}, 403),
+        ("/card/version", {"user": "zoe", "version": 1}, 403),
+        ("/card/version", {"user": "ann", "version": 3}, 404),
+        ("/card/version", {"user": "ann", "version": 0}, 404),
+        ("/card/version", {"user": "ann", "version": "x"}, 400),
+        ("/card/version", {"user": "ann"}, 400),
+    ],
+)
+def test_a_version_that_is_none_or_somebody_else_s_is_not_shown(ann: Visitor, path, query, status) -> None:
+    assert ann.get(page(path, **query)).status == status
+
+
+def test_nobody_without_a_card_has_its_log(served, file) -> None:
+    fay = signed_in(served, file, "read-user", user="fay")
+
+    assert fay.get(page("/card/log", user="fay")).status == 404
+
+
 def test_somebody_with_a_card_and_no_skill_has_a_page(served, file) -> None:
     zoe = signed_in(served, file, "read-user", user="zoe")
 

@@ -7,10 +7,12 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from schemas import PolicySkill, compound_key, encode
+from streams.http.live import Held
 from streams.http.tokens import Scope
 from streams.settings import Settings
 from tests.unit.console.browserless import Visitor
-from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, published
+from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, person, published
 from tests.unit.http.http_world import Served, Tokens
 
 ALLOWED = {"script": {"src", "defer", "data-charts"}}
@@ -86,7 +88,7 @@ def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
     waiting, seen = [start], set[str]()
     while waiting:
         path = waiting.pop()
-        if path in seen or not re.match(r"/console/(person|line|log|version)\?", path):
+        if path in seen or not re.match(r"/console/(person|line|log|version|card/log|card/version)\?", path):
             continue
         seen.add(path)
         reply = visitor.get(path)
@@ -99,11 +101,27 @@ def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
 def test_whatever_people_and_things_are_called_it_is_text_and_every_link_leads_there(advocate, user):
     pages = dict(visited(advocate, page("/person", user=user)))
 
-    assert {path.partition("?")[0].rpartition("/")[2] for path in pages} == {"person", "line", "log", "version"}
+    kinds = {path.partition("?")[0].removeprefix("/console/") for path in pages}
+    assert kinds == {"person", "line", "log", "version", "card/log", "card/version"}
     for path, text in pages.items():
         assert Parts(text).wrong == [], path
     lines = [text for path, text in pages.items() if "/line?" in path]
     assert len(lines) == len(HOSTILE) + 1
+
+
+def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_its_version(served, advocate):
+    skill, _, _ = person("eve", DOMAIN)
+    [told] = skill.stated
+    said = told.model_copy(update={"statement_id": "avoids:new", "dimension": "genre", "value": "horror"})
+    newer = skill.model_copy(update={"version": skill.version + 1, "stated": (*skill.stated, said)})
+    served.api.live.take(PolicySkill.TOPIC, compound_key("eve", DOMAIN), Held(encode(newer), 0, 0, 0))
+
+    shown = advocate.get(page("/line", user="eve", domain=DOMAIN, line="avoids:new"))
+
+    assert shown.status == 200
+    assert "Avoids horror" in shown.text
+    assert "It is new. The log will tell in some seconds." in shown.text
+    assert "Take it back" in shown.text
 
 
 def test_a_list_of_people_leads_to_each_of_them(advocate):
@@ -120,7 +138,9 @@ def test_what_is_asked_for_is_not_repeated_as_more_than_text(advocate):
         for path in (page("/people", user=text), page("/person", user=f"no {text}"),
                      page("/person", user="ann", domain=f"x{text[:30]}"),
                      page("/line", user="ann", domain=DOMAIN, line=f"no{text[:20]}"),
-                     page("/version", user="ann", domain=DOMAIN, version=text)):  # fmt: skip
+                     page("/version", user="ann", domain=DOMAIN, version=text),
+                     page("/card/log", user=f"no {text}"),
+                     page("/card/version", user="ann", version=text)):  # fmt: skip
             reply = advocate.get(path)
             assert reply.status in (200, 400, 404), path
             assert Parts(reply.text).wrong == [], path
