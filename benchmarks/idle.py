@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.processes import children_of
 from benchmarks.surroundings import ROOT
 
 READY_SECONDS = 120.0
@@ -72,8 +73,8 @@ def ticks(pid: int) -> dict[int, tuple[str, int]]:
     process = Path(f"/proc/{pid}")
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     found = {pid: (_name(process), int(fields[11]) + int(fields[12]))}
-    for child in (process / f"task/{pid}/children").read_text().split():
-        found |= ticks(int(child))
+    for child in children_of(pid):
+        found |= ticks(child)
     return found
 
 

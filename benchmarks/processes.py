@@ -25,6 +25,22 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def children_of(pid: int) -> list[int]:
+    """The processes that a process has started and that have not been waited for yet.
+
+    By their own word: the kernel's list of a process's children leaves some out while others end.
+    """
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it has ended meanwhile
+            continue
+        if parent == pid:
+            found.append(int(stat.parent.name))
+    return sorted(found)
+
+
 def settled(pid: int, is_news: Callable[[], bool]) -> float:
     """A process's CPU seconds when it began to be idle: some work goes on after the last answer is out.
 

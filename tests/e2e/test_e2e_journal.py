@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.processes import children_of
 from operators.contrast import contrast_id
 from sager_client import EventProducer
 from schemas import ForgetRequest, Selection, decode
@@ -39,8 +40,7 @@ def choose(up: Up, count: int, user: str = USER) -> list[str]:
 
 
 def process_tree(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(each for child in children for each in process_tree(int(child)))]
+    return [pid, *(each for child in children_of(pid) for each in process_tree(child))]
 
 
 def kept(up: Up, user: str = USER) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from benchmarks.processes import children_of
 from streams.local.launch import ChildDied, Local, environment
 from streams.settings import ReasonerName, Settings
 from tests.patience import until
@@ -59,7 +60,7 @@ def test_a_local_pipeline_joins_quickly_unless_told_otherwise(alone, tmp_path):
 
 
 def children():
-    return [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    return children_of(os.getpid())
 
 
 def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_path):
