@@ -47,7 +47,7 @@ test-fast: $(VENV)/ready ## only the tests that need no broker
 
 test-kafka: $(VENV)/ready ## the broker's tests, on an Apache Kafka made from its Maven artifacts (Java 17 and Maven)
 	@SAGER_TEST_BROKER=kafka SAGER_TEST_FAULTS=full SAGER_TEST_SPLIT=1 \
-		$(PYTEST) -n 2 --dist worksteal -m "broker$(if $(ONLY), and $(ONLY))" tests/integration tests/faults
+		$(PYTEST) -n 3 --dist worksteal -m "broker$(if $(ONLY), and $(ONLY))" tests/integration tests/faults
 
 faults: $(VENV)/ready ## every fault 50 times, on Apache Kafka, and the table of docs/reliability.md (hours)
 	@$(RUN)/python -m benchmarks.reliability --times 50
