@@ -259,7 +259,7 @@ class LlmClient:
     async def _post(self, question: Question[Any]) -> object:
         """The body of the endpoint's answer, as it was sent: any field could be anything."""
         if self._session is None:
-            self._session = endpoint.new_session()
+            self._session = endpoint.new_session(self._url)
         messages = [{"role": "user", "content": question.prompt}]
         asked = orjson.dumps({"model": self.model, "messages": messages, "temperature": 0, **question.wanted})
         try:

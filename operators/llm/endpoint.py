@@ -1,6 +1,7 @@
 """How an endpoint is reached over HTTP: the connections, who asks, and how much of an answer is read."""
 
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
@@ -13,8 +14,8 @@ _OK, _REDIRECT = 200, 300
 _PART_BYTES = 64 * 1024
 
 
-def new_session() -> aiohttp.ClientSession:
-    """Connections to one endpoint, as many as there are questions, through the proxy that the environment names.
+def new_session(url: str) -> aiohttp.ClientSession:
+    """Connections to one endpoint, as many as there are questions, through the proxy that the environment names for it.
 
     It has no time limit of its own, keeps no cookies, and belongs to the running event loop.
     """
@@ -23,8 +24,17 @@ def new_session() -> aiohttp.ClientSession:
         timeout=aiohttp.ClientTimeout(total=None),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": "sager-streams"},
-        trust_env=True,
+        # Not its `trust_env`: that reads ~/.netrc too, at every request, and refuses whom it finds there beside a key.
+        proxy=_proxy_for(url),
     )
+
+
+def _proxy_for(url: str) -> str | None:
+    parts = urlsplit(url)
+    if proxy_bypass(parts.hostname or ""):
+        return None
+    proxies = getproxies()
+    return proxies.get(parts.scheme) or proxies.get("all")
 
 
 def address(base_url: str, path: str) -> str:

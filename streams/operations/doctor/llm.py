@@ -42,7 +42,7 @@ def endpoint(settings: Settings) -> Iterator[Finding]:
 
 
 async def _asked(url: str, key: str, told: str, model: str) -> Finding:
-    async with new_session() as session:
+    async with new_session(url) as session:
         status, body = await _request(session, "GET", url, "models", key)
         if status in _REFUSED:
             return error("LLM", f"{told} refuses the key ({status})", "check SAGER_LLM_API_KEY")

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from pathlib import Path
 from types import FrameType
 
 import aiohttp
@@ -302,6 +303,30 @@ async def test_who_asks_is_the_key_or_whom_the_address_names(
     settings = {"timeout_seconds": 2.0, "attempts": 1, "max_retry_seconds": 0.1}
     await ask(LlmClient(base_url=base_url.format(port=server.port), api_key="sk-secret", model="fake", **settings))
     assert server.headers[0]["Authorization"] == authorization
+
+
+async def test_an_endpoint_is_reached_through_the_environments_proxy(
+    server: OpenAiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{server.port}")
+    monkeypatch.setenv("no_proxy", "inside.invalid")
+
+    def client(host: str) -> LlmClient:
+        settings = {"timeout_seconds": PATIENCE_SECONDS, "attempts": 1, "max_retry_seconds": 0.1}
+        return LlmClient(base_url=f"http://{host}/v1", api_key="k", model="fake", **settings)
+
+    assert (await ask(client("outside.invalid"))).calls == 1
+    assert server.headers[0]["Host"] == "outside.invalid"
+    assert (await failure(client("inside.invalid"))).outcome == "connection"
+
+
+async def test_no_other_file_says_who_asks(
+    server: OpenAiServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login somebody password else\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    await ask(client_of(server))
+    assert server.headers[0]["Authorization"] == "Bearer sk-secret"
 
 
 async def test_a_closed_client_opens_its_connections_anew(server: OpenAiServer) -> None:
