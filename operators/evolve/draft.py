@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id, normalise
@@ -114,7 +114,6 @@ class Draft:
         del self.facts[max(last_first, key=lambda quoted: places.get(fact_id(self.facts[quoted]), len(places)))]
 
 
-@lru_cache(maxsize=16_384)
 def words(dimension: str, value: str) -> str:
     """A fact or a line in its own words."""
     return as_data(f"{dimension}: {value}", _FACT_CHARS)
@@ -130,15 +129,18 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
         lines: of the skill; the items of their evidence count too.
         vouching: what vouches for a value.
     """
+    # For as long as the question is put together: items of a list have much in common.
+    named = cache(_name)
     items = [contrast.chosen, *contrast.unchosen]
-    having = Counter(name for item in items for name in {_name(fact.dimension, fact.value) for fact in item.facts})
+    having = Counter(name for item in items for name in {named(fact.dimension, fact.value) for fact in item.facts})
     for line in lines:
-        name = _name(line.dimension, line.value)
+        name = named(line.dimension, line.value)
         having[name] = max(having[name], vouching.items_of(line))
     numbers: dict[tuple[str, str], int] = {}
 
+    @cache
     def quote(dimension: str, value: str) -> str:
-        name = _name(dimension, value)
+        name = named(dimension, value)
         if vouching.held(dimension, value, having[name]) is None:
             return words(dimension, value)
         about = dimension if vouching.names(dimension) else "fact"
@@ -147,7 +149,6 @@ def quoting(contrast: Contrast, lines: Iterable[Attribute], vouching: Vouching) 
     return quote
 
 
-@lru_cache(maxsize=16_384)
 def _name(dimension: str, value: str) -> tuple[str, str]:
     return normalise(dimension), normalise(value)
 
