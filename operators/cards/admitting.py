@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from operators.attributes import normalise
+from operators.cards.routines import tells
 from operators.listen.finding import Finding
 from operators.privacy import Privacy, Text, gives_orders, is_suspicious
 from operators.privacy.filter import ORDER
@@ -46,8 +47,9 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
         found = redact(value, frozenset(), of_a_person=True).found
         if found:
             return next(iter(found))
-        if is_suspicious(value) or gives_orders(value, Text.VALUE):
-            return ORDER
+        kind = ORDER if is_suspicious(value) or gives_orders(value, Text.VALUE) else next(tells(value), None)
+        if kind is not None:
+            return kind
     told = strict.redact(words, "")
     if told.found and normalise(value) in normalise(words) and normalise(value) not in normalise(told.text):
         return next(iter(told.found))
@@ -64,4 +66,6 @@ def quoted(words: str, privacy: Privacy) -> str:
     """A person's words as a card keeps them: to the letter, or, where anything in them may not be kept, not at all."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
     strict = replace(privacy, allowed={}, places=frozenset())
-    return shown if strict.told(shown, "", MAX_WORDS) == shown and not (privacy.on and is_suspicious(shown)) else ""
+    if privacy.on and (is_suspicious(shown) or any(tells(shown))):
+        return ""
+    return shown if strict.told(shown, "", MAX_WORDS) == shown else ""

@@ -76,11 +76,12 @@ class _Merging:
             self._forget(finding)
         elif finding.scope is not Scope.ALWAYS:
             return
+        elif finding.effect is Effect.WITHDRAWS:
+            # Whatever is told beside it: "I stopped drinking wine" may go on no card, and the wine goes from it.
+            self._withdraw(finding)
         elif (kind := refusal_of(finding, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replaced(finding, None)  # what it takes the place of holds no more, whatever it is
-        elif finding.effect is Effect.WITHDRAWS:
-            self._withdraw(finding)
         elif self._is_forgotten(finding):
             self._card.not_kept[FORGOTTEN] += 1
         else:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from operators.listen.doing import alone_of
 from operators.listen.language import FORGETS, Kind, Language, Pattern, Tail
 from operators.listen.values import Phrase, phrase_from, trimmed
 from operators.understand.tokens import COLON, INNER_QUOTE, PAUSE, QUOTE, STOP, STOPS
@@ -57,7 +58,7 @@ class Clause:
     @property
     def noun(self) -> str:
         """Of what something is the favourite; or nothing."""
-        return " ".join((self.match.groupdict().get("noun") or "").split())
+        return " ".join((self.match.groupdict().get("noun") or self.pattern.noun).split())
 
     def slot(self, name: str) -> tuple[int, int] | None:
         """The units of a slot, if the pattern has it."""
@@ -98,9 +99,10 @@ class ClauseReader:
         for at in self._starts():
             if at < read_until or (condition and self._spelt.starts[at] > condition.start()):
                 continue
-            clause = (
-                self._clause(self._units, self._spelt, at, self._patterns) or self._second(at) or self._otherwise(at)
-            )
+            clause = self._clause(self._units, self._spelt, at, self._patterns)
+            if clause is None or clause.kind is Kind.INSTEAD:
+                # "Drink coffee" behind "no tea any more" is what is drunk instead; by itself it says the same or less.
+                clause = self._second(at) or self._otherwise(at) or clause
             while clause is not None:
                 read_until = max(clause.end + len(self._units) - len(clause.units), at + 1)
                 if not self._is_conditional(clause):
@@ -137,6 +139,7 @@ class ClauseReader:
 
     def _clause(self, units: Sequence[Unit], spelt: Spelt, at: int, patterns: Sequence[Pattern]) -> Clause | None:
         place = spelt.starts[at]
+        instead: Clause | None = None
         for start in dict.fromkeys((place, self._filled(spelt, place))):
             if patterns is self._patterns and self._language.any_implied.match(spelt.text, start) is None:
                 continue
@@ -145,11 +148,15 @@ class ClauseReader:
                 if match is None or self._says_nothing(pattern, spelt, start):
                     continue
                 clause = self._meant(pattern, match, units, spelt, at)
-                if clause is not None:
-                    led = self._language.leads_now.search(spelt.text, place, start) is not None
-                    led = led or Tail.SINCE in clause.phrase.tails
-                    return replace(clause, led_now=led)
-        return None
+                if clause is None:
+                    continue
+                led = self._language.leads_now.search(spelt.text, place, match.end()) is not None
+                clause = replace(clause, led_now=led or Tail.SINCE in clause.phrase.tails)
+                if pattern.kind is not Kind.INSTEAD:
+                    return clause
+                # "Lately I only watch comedies" says so by itself, too.
+                instead = instead or clause
+        return instead
 
     def _says_nothing(self, pattern: Pattern, spelt: Spelt, start: int) -> bool:
         return pattern.kind is Kind.NEVER and self._language.not_never.match(spelt.text, start) is not None
@@ -204,8 +211,13 @@ class ClauseReader:
     def _otherwise(self, at: int) -> Clause | None:
         """The clause as its pattern has it, of one in other words, as `hate crowds` or `I consider myself a fan`."""
         place = self._filled(self._spelt, self._spelt.starts[at])
-        units = self._reworded(at, self._spelt.unit_at(place), place)
-        return self._clause(units, Spelt.of(units), at, self._patterns) if units else None
+        first = self._spelt.unit_at(place)
+        units = self._reworded(at, first, place)
+        clause = self._clause(units, Spelt.of(units), first, self._patterns) if units else None
+        if clause is None:
+            return None
+        led = self._language.leads_now.search(self._spelt.text, self._spelt.starts[at], place) is not None
+        return replace(clause, begins=at, led_now=clause.led_now or led)
 
     def _reworded(self, at: int, first: int, place: int) -> Sequence[Unit]:
         language, units, text = self._language, self._units, self._spelt.text
@@ -218,7 +230,13 @@ class ClauseReader:
             end = self._spelt.unit_at(long.end())
             am = [replace(unit, text=word) for word in language.am]
             return [*units[:first], *am, *units[end:]]
-        if at < first < len(units) - 1 and unit.text in language.inverted and units[first + 1].text == language.me:
+        if unit.text in language.us:
+            # "We go camping every summer": one of them is the person.
+            verb = units[first + 1 : first + 2]
+            alone = [replace(each, text=language.us.get(each.text, alone_of(each.text, language))) for each in verb]
+            return [*units[:first], replace(unit, text=language.us[unit.text]), *alone, *units[first + 2 :]]
+        is_led = at < first < len(units) - 1 and units[first + 1].text == language.me
+        if is_led and language.inverted.fullmatch(unit.text):
             return [*units[:first], units[first + 1], unit, *units[first + 2 :]]
         return ()
 

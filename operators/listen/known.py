@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from operators.attributes import normalise
-from operators.cards.alike import Words, stem, words_of
+from operators.cards.alike import Words, listed, stem, words_of
 from operators.listen.finding import Effect, Finding
 from operators.understand.patterns import FACT
 from operators.understand.tokens import STOPS
@@ -19,6 +19,7 @@ MAX_BETWEEN: Final = 2
 _KEY: Final = 4
 """Letters by which a word is looked up."""
 _WORDS: Final = re.compile(r"\w+")
+_SHORTEST_HEAD: Final = 3
 _LONG: Final = 6
 _MAX_ENDING: Final = 3
 
@@ -32,6 +33,7 @@ class Known:
         value: what; with `dimension` and `domain` as in a line of a card.
         words: the stems of its words.
         holds: whether it is not past.
+        head: the stem by which it is called in short: `camping` of `going camping in summer`; empty if nothing will do.
     """
 
     stance: Stance
@@ -40,13 +42,15 @@ class Known:
     domain: str | None
     words: Words
     holds: bool = True
+    head: str = ""
 
     @classmethod
     def of(cls, held: CardLine | Finding, *, holds: bool = True) -> Self:
         """A line, or what was found in the same chunk."""
         # What it is the favourite of is no part of the name: "green tea (drink)".
         bare = held.value.rpartition(" (")[0] if held.value.endswith(")") else held.value
-        return cls(held.stance, held.dimension, held.value, held.domain, words_of(bare or held.value), holds)
+        said = bare or held.value
+        return cls(held.stance, held.dimension, held.value, held.domain, words_of(said), holds, _head(said))
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,7 @@ class Knowledge:
 
     def __init__(self, lines: Iterable[CardLine], past: Iterable[CardLine]) -> None:
         self._by_key: dict[str, list[Known]] = {}
+        self._by_head: dict[str, list[Known]] = {}
         for line in lines:
             self._add(Known.of(line))
         for line in past:
@@ -92,7 +97,70 @@ class Knowledge:
                 taken.append(each)
         return sorted(taken, key=lambda each: each.first)
 
+    def holding(self) -> list[Known]:
+        """All that is not past."""
+        return [known for each in self._by_key.values() for known in each if known.holds]
+
+    def like(self, finding: Finding) -> str | None:
+        """The one thing of this stance that holds and shares a word with what was found, if neither has the other's."""
+        said = words_of(finding.value)
+        likes = {
+            known.value
+            for known in self.holding()
+            if known.stance is finding.stance and known.words & said and known.words - said and said - known.words
+        }
+        return likes.pop() if len(likes) == 1 else None
+
+    def one_of(self, values: Iterable[str], finding: Finding) -> str | None:
+        """The one of these values that is liked and holds, if it is another than what was found."""
+        of_these = {normalise(value) for value in values} - {normalise(finding.value)}
+        held = {known.value for known in self.holding() if known.stance is Stance.PREFERS}
+        return next((value for value in sorted(held) if normalise(value) in of_these), None)
+
+    def named_in_short(self, units: Sequence[Unit], around: frozenset[str]) -> list[Naming]:
+        """What a sentence calls by its head alone, where that means one thing that holds, and nothing else is meant.
+
+        `White wine` is not the `red wine` that is known.
+
+        Args:
+            units: of the sentence.
+            around: words that may stand before it and say nothing of it, as `stopped`.
+        """
+        stems = ["" if unit.text in STOPS else stem(normalise(unit.text)) for unit in units]
+        found = []
+        for at, said in enumerate(stems):
+            called = self._called(said)
+            before = units[at - 1].text if at and stems[at - 1] else ""
+            is_other = before and stems[at - 1] not in (called.words if called else ()) and before not in around
+            if called is not None and not (is_other and not _is_light(before)):
+                found.append(Naming(called, at, at + 1))
+        return found
+
+    def named_in_part(self, units: Sequence[Unit]) -> list[Naming]:
+        """What a sentence calls by any word that no other of what is known has: who wants it gone need not say all."""
+        found: list[Naming] = []
+        every = {known for each in self._by_key.values() for known in each}
+        for at, unit in enumerate(units):
+            if unit.text in STOPS or _is_light(unit.text) or len(unit.text) < _SHORTEST_HEAD:
+                continue
+            said = stem(normalise(unit.text))
+            called = [known for known in every if any(_is_same(said, word) for word in known.words)]
+            if len({normalise(known.value) for known in called}) != 1:
+                continue
+            if found and found[-1].known in called and found[-1].end == at:
+                # "the romance novels" is one name of it, and not two.
+                found = [replace(each, end=at + 1) if each.end == at else each for each in found]
+            else:
+                found += [Naming(known, at, at + 1) for known in called]
+        return found
+
+    def _called(self, said: str) -> Known | None:
+        holding = [known for known in self._by_head.get(said[:_KEY], ()) if said and _is_same(said, known.head)]
+        return holding[0] if len({known.value for known in holding}) == 1 else None
+
     def _add(self, known: Known) -> None:
+        if known.head and known.holds:
+            self._by_head.setdefault(known.head[:_KEY], []).append(known)
         if known.words:
             # Any of its words will do: a sentence that names it has them all.
             self._by_key.setdefault(min(known.words)[:_KEY], []).append(known)
@@ -109,6 +177,21 @@ def with_signs(units: Sequence[Unit], namings: Sequence[Naming]) -> tuple[list[U
         meant.append([each.known for each in namings if (each.first, each.end) == (first, end)])
         at = end
     return [*signed, *units[at:]], meant
+
+
+def _head(value: str) -> str:
+    """The stem of the last word before a preposition, without verbs of what one does with a thing."""
+    words = [word for word in normalise(value).split("-") if word]
+    ends = next((at for at, word in enumerate(words) if at and word in listed("prepositions")), len(words))
+    told = [word for word in words[:ends] if not _is_light(word) and word not in listed("doing")]
+    if not told:
+        # "shopping at Walmart" is called by where.
+        told = [word for word in words[ends:] if not _is_light(word) and word not in listed("doing")]
+    return stem(told[-1]) if told and len(told[-1]) >= _SHORTEST_HEAD else ""
+
+
+def _is_light(word: str) -> bool:
+    return normalise(word) in listed("light") | listed("prepositions")
 
 
 def _spans(one: Naming, other: Naming) -> bool:
@@ -136,4 +219,6 @@ def _is_same(said: str, known: str) -> bool:
     if said == known:
         return True
     short, long = sorted((said, known), key=len)
+    if long == f"{short}n" and long.endswith("en"):
+        return True  # German "jogge" and "joggen"
     return len(short) >= _LONG and long.startswith(short) and len(long) - len(short) <= _MAX_ENDING

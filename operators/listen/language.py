@@ -40,6 +40,8 @@ class Kind(StrEnum):
     PREFERS = "prefers"
     IMPLIES = "implies"
     """What people tell of their lives in texts of their own; said to somebody, it would be news and no more."""
+    USES = "uses"
+    """What people do or use, as `I use Linux`: a hint of what they like and no more."""
     WISHES = "wishes"
     INSTEAD = "instead"
     """What says what is liked only behind a clause that says what is not any more, as `blues is`."""
@@ -71,6 +73,7 @@ class Pattern:
         clause: matched where a clause begins.
         is_open: whether what it is about follows the match, up to where the clause ends.
         scope: for how long it holds, if such sentences tell.
+        noun: what it is said of, if such sentences tell, as the language of answers; there is one of each.
     """
 
     name: str
@@ -78,6 +81,7 @@ class Pattern:
     clause: re.Pattern[str]
     is_open: bool
     scope: Scope | None = None
+    noun: str = ""
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,7 @@ class Language:
         am: the words of `I am`.
         plainly: long ways to say `I am`, as `I consider myself`.
         inverted: verbs behind which a person may name themselves, as in `neuerdings mag ich`.
+        us: how several call themselves of whom the person is one, and what each word would be of the person alone.
         reminds: questions that ask for something to be kept in mind, and say it.
         others: that somebody else likes something.
         blocks: sentences that are not read.
@@ -151,9 +156,13 @@ class Language:
         forgets_named: that what the card has, which the sentence names, is to be forgotten.
         asks_to: questions that ask for something to be done.
         not_forgets: sentences with such words that ask for nothing of the kind.
+        rather: words of a choice between two, as `prefer`: what is preferred now takes the place of its like.
         turned: that what the card has, which the sentence names, is not so any more.
+        ends_diets: that who lived by a diet, as `vegetarian`, does so no more.
         reconciled: that what it says is not liked is liked now.
         not_turned: sentences that say that it still is.
+        turning: all words that these patterns have.
+        asking: words with which a question begins.
         unsaying: words of a wish that name nothing that is to be forgotten.
         wishing: all words that the patterns of wishes have.
         roleplay: that somebody else speaks from now on.
@@ -197,7 +206,8 @@ class Language:
     bare: re.Pattern[str]
     am: Words
     plainly: re.Pattern[str]
-    inverted: frozenset[str]
+    inverted: re.Pattern[str]
+    us: Mapping[str, str]
     reminds: re.Pattern[str]
     others: re.Pattern[str]
     blocks: re.Pattern[str]
@@ -207,9 +217,13 @@ class Language:
     forgets_named: re.Pattern[str]
     asks_to: re.Pattern[str]
     not_forgets: re.Pattern[str]
+    rather: re.Pattern[str]
     turned: re.Pattern[str]
+    ends_diets: re.Pattern[str]
     reconciled: re.Pattern[str]
     not_turned: re.Pattern[str]
+    turning: frozenset[str]
+    asking: frozenset[str]
     unsaying: frozenset[str]
     wishing: frozenset[str]
     roleplay: re.Pattern[str]
@@ -236,17 +250,26 @@ class _Loader(Sections):
         self.words = {called.strip(): said.strip() for called, _, said in pairs}
         verbs = (line.partition("=") for line in self.lines("verbs"))
         self._verbs = {_spaced(verb.strip()): said.strip() for verb, _, said in verbs}
-        verb = expression(self.words["v"], self.words)
+        # The longest first: "shop at" before "shop".
+        verb = expression("|".join(sorted(self.words["v"].split("|"), key=len, reverse=True)), self.words)
+        for end in self.lines("dropped-endings"):
+            # "ich les" is "ich lese": what is dropped in speech is dropped in writing.
+            short = {full.removesuffix(end): said for full, said in self._verbs.items() if full.endswith(end)}
+            verb += "".join(f"|{re.escape(word)}{BETWEEN}" for word in short)
+            self._verbs = short | self._verbs
         # The longest first: "volunteering at" before "volunteering".
         doing = "|".join(sorted(filter(None, dict.fromkeys(self._verbs.values())), key=len, reverse=True))
         self.words |= {
             "p": f"(?P<x>{expression(self.words['person'], self.words)})",
             "v": f"(?:{verb})",
             "verb": f"(?P<v>{verb})",
+            "any-verb": f"(?P<v>{self._any_verb()}{BETWEEN})",
             "ving": f"(?P<v>{expression(doing, self.words)})",
             "third": f"(?P<v>{expression(self.words.get('vs', ''), self.words)})",
             "implied": f"(?P<v>{expression(self.words['iv'], self.words)})",
             "first": r"(?:\A)",
+            "nothing": "(?P<x>)",
+            "one": f"(?P<noun>{WORD})",
             "noun": f"(?P<noun>(?:{WORD}){{1,3}}?)",
             "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
             "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
@@ -258,7 +281,6 @@ class _Loader(Sections):
     def load(self) -> Language:
         patterns = tuple(self._patterns())
         implied = tuple(pattern for pattern in patterns if pattern.kind not in FORGETS)
-        pairs = (line.partition(" = ") for line in self.lines("liked"))
         return Language(
             name=self.name,
             statements=tuple(pattern for pattern in patterns if pattern.kind not in (*FORGETS, Kind.IMPLIES)),
@@ -290,11 +312,12 @@ class _Loader(Sections):
             not_never=re.compile(self.alternatives("not-never")),
             to=self.plain("to"),
             verbs=self._verbs,
-            liked={called.strip(): said.strip() for called, _, said in pairs},
+            liked=self._pairs("liked"),
             bare=re.compile(self.alternatives("bare")),
             am=tuple(word for line in self.lines("am") for word in self._tail(line)),
             plainly=re.compile(self.alternatives("plainly")),
-            inverted=self.plain("inverted"),
+            inverted=self._inverted(),
+            us=self._pairs("us"),
             reminds=re.compile(self.alternatives("reminds")),
             others=self.anywhere("others"),
             blocks=self.anywhere("blocks"),
@@ -304,22 +327,38 @@ class _Loader(Sections):
             forgets_named=self.anywhere("forgets-named"),
             asks_to=self.anywhere("asks-to"),
             not_forgets=self.anywhere("not-forgets"),
+            rather=self.anywhere("rather"),
             turned=self.anywhere("turned"),
+            ends_diets=self.anywhere("ends-diets"),
             reconciled=self.anywhere("reconciled"),
             not_turned=self.anywhere("not-turned"),
+            turning=self._literals("turned"),
+            asking=self._literals("asks", "tags"),
             unsaying=self.plain("unsaying"),
-            wishing=frozenset(
-                word
-                for section in ("erases", "memory", "unremembers")
-                for line in self.lines(section)
-                for word in literals(line)
-            ),
+            wishing=self._literals("erases", "memory", "unremembers"),
             roleplay=self.anywhere("roleplay"),
             roleplay_ends=self.anywhere("roleplay-ends"),
             tags=re.compile(rf", {self.alternatives('tags')}$"),
             asks=re.compile(rf"(?:(?:, |: |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
             corrections=corrections_in(self.name),
         )
+
+    def _inverted(self) -> re.Pattern[str]:
+        forms = [*map(re.escape, sorted(self.plain("inverted"))), *self.lines("inverted-forms")]
+        return re.compile("|".join(forms) or "(?!)")
+
+    def _any_verb(self) -> str:
+        """What may be a verb of a habit: any word of this form, but for those that say nothing of what is liked."""
+        no_habits = "|".join(sorted(map(re.escape, self.plain("no-habits"))))
+        return f"(?!(?:{no_habits}){BETWEEN})(?:{'|'.join(self.lines('verb-forms'))})"
+
+    def _literals(self, *names: str) -> frozenset[str]:
+        """All words of the patterns of sections."""
+        return frozenset(word for name in names for line in self.lines(name) for word in literals(line))
+
+    def _pairs(self, section: str) -> dict[str, str]:
+        pairs = (line.partition(" = ") for line in self.lines(section))
+        return {word.strip(): said.strip() for word, _, said in pairs}
 
     def _tail(self, line: str) -> Words:
         return tuple(word.text for word in tokens(line))
@@ -328,10 +367,11 @@ class _Loader(Sections):
         for kind in Kind:
             for line in self.lines(kind.value):
                 head, _, pattern = line.partition(": ")
+                head, _, noun = head.partition(" ~")
                 name, _, scope = head.partition(" @")
                 is_open = pattern.endswith("{x}")
                 told = pattern.removesuffix("{x}") if is_open else pattern
-                if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, *FORGETS):
+                if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, Kind.USES, *FORGETS):
                     told = told.replace("{v}", "{verb}").replace("{vs}", "{third}")
                 if kind is Kind.IMPLIES:
                     told = told.replace("{iv}", "{implied}")
@@ -342,7 +382,7 @@ class _Loader(Sections):
                 if not is_open and "x" not in clause.groupindex:
                     raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
                 whole = f"{self.name}.{kind.value}.{name}"
-                yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None)
+                yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None, noun)
 
 
 def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:

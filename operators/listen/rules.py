@@ -13,6 +13,7 @@ from operators.listen.own import Span
 from operators.listen.sentences import Sentence
 from operators.listen.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
 from operators.listen.wishing import Wish, may_wish, patterned, wish_in
+from operators.understand.tokens import PAUSE
 from operators.understand.units import Spelt, Unit
 from schemas.cards import FREE, Card, CardLine, Strength, Turn
 from schemas.statements import MAX_WORDS, Scope, Stance
@@ -35,7 +36,8 @@ _EFFECT: Final = {
     Kind.SWITCHES: Effect.UPDATES,
 }
 _OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
-_LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER})
+_LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER, Kind.USES})
+_CHOSEN: Final = frozenset({Kind.HABITS, Kind.USES})
 _PRONOUNS: Final = frozenset({"it", "them", "that", "this", "es", "ihn", "sie", "das"})
 
 
@@ -89,7 +91,7 @@ class SentenceReader:
         """What a sentence wants forgotten: by the patterns of plain wishes, else by what it names that is known."""
         language = sentence.language
         # A text that goes to somebody else asks nothing of us.
-        if self._span.strength is Strength.IMPLIED or not may_wish(sentence):
+        if self._span.strength is Strength.IMPLIED or not may_wish(sentence, self._knowledge):
             return []
         clause = ClauseReader(sentence.units, language).forgets()
         found = list(self._found(clause, sentence.text, language, Scope.ALWAYS, "")) if clause else []
@@ -126,11 +128,16 @@ class SentenceReader:
     def _turned(self, sentence: Sentence, units: Sequence[Unit], language: Language) -> list[Finding]:
         """What the sentence names that is known, and says to be over."""
         namings = [each for each in self._knowledge.named(units) if each.known.holds]
-        if not namings:
-            return []
         over = [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
+        if not over:
+            around = language.turning.union(language.verbs, language.verbs.values())
+            shortly = self._knowledge.named_in_short(units, around)
+            over = [each for each in patterned(units, shortly, language.turned) if each.stance is Stance.PREFERS]
         back = [each for each in patterned(units, namings, language.reconciled) if each.stance is Stance.AVOIDS]
         told = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
+        if language.ends_diets.search(Spelt.of(units).text):
+            diets = {normalise(diet) for diet in language.liked.values()}
+            over += [each for each in self._knowledge.holding() if normalise(each.value) in diets and each not in over]
         return [*told, *(self._about(each, sentence, Effect.WITHDRAWS) for each in over)]
 
     def _statements(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
@@ -152,6 +159,8 @@ class SentenceReader:
                 told[0] = replace(told[0], effect=Effect.UPDATES, replaces=before.value, scope=Scope.ALWAYS)
             elif clause.kind is Kind.INSTEAD:
                 continue
+            elif told and (like := self._like_of(clause, told[0], language)):
+                told[0] = replace(told[0], effect=Effect.UPDATES, replaces=like)
             found += [each for each in told if each.effect is Effect.UPDATES or _subject(each) not in over]
             if told and told[-1].effect is Effect.WITHDRAWS:
                 before = told[-1]
@@ -159,6 +168,13 @@ class SentenceReader:
                 before = None
         self._before = before
         return found
+
+    def _like_of(self, clause: Clause, finding: Finding, language: Language) -> str | None:
+        """What holds so far where somebody now prefers or does its like: the window seat, if it is the aisle now."""
+        is_choice = clause.kind in _CHOSEN or language.rather.search(clause.match[0]) is not None
+        if not (clause.led_now and is_choice and finding.effect is Effect.STATES):
+            return None
+        return self._knowledge.like(finding) if finding.stance is Stance.PREFERS else None
 
     def _found(self, clause: Clause, text: str, language: Language, scope: Scope, before: str) -> Iterator[Finding]:
         units, phrase, verb = clause.units, clause.phrase, clause.verb
@@ -169,7 +185,9 @@ class SentenceReader:
         end = max(clause.end, parts[-1][1] if parts else 0)
         words = text[units[clause.begins].start : units[end - 1].end][:MAX_WORDS].rstrip()
         for first, to in parts or [(phrase.first, phrase.end)]:
-            value = spoken(text, units, first, to, verb, language)
+            # What there is one of needs no further test: "longer" says nothing alone, but of answers.
+            of_one = clause.pattern.noun and in_words(text, units, first, to)
+            value = of_one or spoken(text, units, first, to, verb, language)
             if value is None and before and to - first == 1 and units[first].text in _PRONOUNS:
                 value = before
             if value is None:
@@ -180,7 +198,7 @@ class SentenceReader:
                 words=words,
                 event_id=self._turn.event_id,
                 said_at=self._turn.said_at,
-                strength=self._span.strength,
+                strength=Strength.IMPLIED if clause.kind is Kind.USES else self._span.strength,
                 scope=clause.pattern.scope or phrase.scope or scope,
                 effect=effect,
                 replaces=_replaced(clause, text, value) if effect is Effect.UPDATES else None,
@@ -212,6 +230,9 @@ class SentenceReader:
         if (liked := language.liked.get(finding.value.casefold())) is not None:
             replaces = finding.replaces and language.liked.get(finding.replaces.casefold(), finding.replaces)
             finding = replace(finding, value=liked, replaces=replaces)
+            diet = self._knowledge.one_of(language.liked.values(), finding)
+            if diet and finding.effect is Effect.STATES and finding.stance is Stance.PREFERS:
+                finding = replace(finding, effect=Effect.UPDATES, replaces=diet)
         value = f"{finding.value} ({noun})"
         if not noun or len(value) > MAX_VALUE_CHARS or normalise(noun) in normalise(finding.value):
             return replace(finding, domain=domain)
@@ -260,7 +281,12 @@ def _replaced(clause: Clause, text: str, value: str) -> str:
 def _before_question(units: Sequence[Unit], spelt: Spelt, language: Language) -> Sequence[Unit]:
     """What stands before the question of a sentence that ends with one, as in `I love jazz, what is on?`."""
     asks = language.asks.search(spelt.text)
-    return units[: spelt.unit_at(asks.start())] if asks else ()
+    if asks is not None:
+        return units[: spelt.unit_at(asks.start())]
+    if not units or units[0].text in language.asking:
+        return ()
+    last = max((at for at, unit in enumerate(units) if unit.text == PAUSE or unit.text in language.begins), default=0)
+    return units[:last]
 
 
 def _scoped(units: Sequence[Unit], language: Language) -> tuple[Sequence[Unit], Scope]:

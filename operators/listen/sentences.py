@@ -16,7 +16,8 @@ _OF_ONESELF: Final = {
     "en": re.compile(
         r"\b(?:i|im|ive|i['\u2019]\w+|me|my|forget|favou?rites?|recommend\w*|suggest\w*|remember\w*|erase|delete|remove"
         r"|purge|scrub|wipe|disregard|discard|ignore|unremember|unlearn|expunge|redact|blot|shred|get rid"
-        r"|off the record|drop|lose (?:the|that|this|all|any|every|what)|strike|scrap|scratch|ditch|dump|dispose|throw"
+        r"|we(?:['\u2019]\w+)?|off the record|drop|lose (?:the|that|this|all|any|every|what)|strike|scrap|scratch|ditch"
+        r"|dump|dispose|throw"
         r"|retract|withdraw|revoke|pretend|as if|mention\w*|bring(?:ing)? up|on file"
         r"|(?:don['\u2019]?t|do not|stop) (?:store|keep|save|bring|note|record|hold|track|use|log|storing|keeping)"
         r"|your (?:notes|memory|files|records|head|list)"
@@ -28,20 +29,36 @@ _OF_ONESELF: Final = {
         r"|bored|sick of|tired of|fed up|can['\u2019]?t|never)\b"
         r"|^\W*(?:\w+,? )?(?:love|adore|hate|(?:big|huge|massive|lifelong|proud) fan|obsessed|hooked"
         r"|addicted|in love|count)\b"
-        r"|all the way\b|you (?:\w+ )?can['\u2019]?t beat\b|hard pass|\b(?:is|are) (?:out|history|over)\b",
+        r"|all the way\b|you (?:\w+ )?can['\u2019]?t beat\b|hard pass|\b(?:is|are) (?:out|history|over)\b"
+        # What is asked of an assistant for good.
+        r"|\bplease\b|\b(?:from (?:now|here)|going forward|in future|your (?:answers?|repl(?:y|ies)|responses?))\b"
+        r"|^\W*(?:\w+,? )?(?:always|only|never|answer|reply|respond|write|speak|talk|been)\b|\b(?:fan|person|here)\W*$",
         re.IGNORECASE,
     ),
     "de": re.compile(
-        r"\b(?:ich|mir|mich|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
+        r"\b(?:ich|mir|mich|wir|meine?[nmrs]?|vergiss|vergesse\w*|vergessen|merke?|l\u00f6sch\w*|streiche?|entferne"
         r"|nichts mehr|scherz|spa(?:\u00df|ss)|tilge\w*|radier\w*|verwirf|wirf|nimm|lass|raus|weg|behalt\w*|speicher\w*"
         r"|notier\w*|erw\u00e4hn\w*|denk|dich nichts|dein\w* (?:notizen|ged\u00e4chtnis|akte|kopf)|gespeichert"
         r"|du (?:brauchst|musst)|tu so|nie wieder|schmei\u00df|nicht mehr"
         r"|geh(?:t|en) (?:\w+ )?(?:immer|gar nicht|\u00fcberhaupt nicht|nichts)|nichts geht"
         r"|es gibt (?:\w+ ){0,2}nichts|fan (?:von|vom|der|des))\b"
-        r"|^\W*(?:\w+,? )?(?:hasse|mag|esse|trinke|bin|habe?|stehe?|kann)\b",
+        r"|bitte|ab (?:sofort|jetzt)|von nun an|k\u00fcnftig|in zukunft|(?:bei|f\u00fcr) uns|antworte|duze?|sieze?"
+        r"|^\W*(?:\w+,? )?(?:hasse?|mag|ess?e?|trinke?|bin|habe?|stehe?|kann|immer|nur)\b",
         re.IGNORECASE,
     ),
 }
+_FUNCTION_WORDS: Final = {
+    "en": re.compile(
+        r"\b(?:i|i['\u2019]\w+|my|the|an?|is|are|of|to|and|for|with|on|it|that|this|you|your|not|do|don['\u2019]?t|at)\b",
+        re.IGNORECASE,
+    ),
+    "de": re.compile(
+        r"\b(?:ich|mir|mich|mein\w*|der|das|den|dem|des|ein|eine[nmrs]?|und|ist|sind|nicht|kein\w*|mit|auf|f\u00fcr|von"
+        r"|zu[mr]?|im|beim?|vo[mr]|aus|nach|seit|auch|noch|nur|immer|mehr|als|wie|du|dir|dich|dein\w*|bitte|es)\b",
+        re.IGNORECASE,
+    ),
+}
+"""They tell languages apart where a sentence has cues of several: English `im` is `I am`, German `im` is `in the`."""
 _OF_OTHERS: Final = {
     "en": re.compile(r"\b(?:loves?|likes?|hates?|prefers?|enjoys?|adores?|dislikes?|avoids?|stand)\b", re.IGNORECASE),
     "de": re.compile(
@@ -111,6 +128,14 @@ def units_before(text: str, start: int) -> tuple[Unit, ...]:
     return tuple(Unit(token.text, token.start, token.end) for token in tokens(said[-1])) if said else ()
 
 
+def _spoken_in(said: str, cues: Mapping[str, re.Pattern[str]]) -> str | None:
+    """The language of whose cues a sentence has one; of several, the one of which it has the most other words."""
+    names = [name for name, pattern in cues.items() if pattern.search(said)]
+    if len(names) < 2:  # noqa: PLR2004
+        return names[0] if names else None
+    return max(names, key=lambda name: len(_FUNCTION_WORDS[name].findall(said)))
+
+
 def _told(
     text: str,
     budget: int,
@@ -121,7 +146,7 @@ def _told(
         said = match[0]
         if len(said) > MAX_SENTENCE_CHARS:
             continue
-        name = next((name for cue in cues for name, pattern in cue.items() if pattern.search(said)), None)
+        name = next(filter(None, (_spoken_in(said, cue) for cue in cues)), None)
         if name is None and known(said):
             name = "de" if _GERMAN.search(said) else "en"
         if name is None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from operators.attributes import normalise
+from operators.cards.alike import listed as listed_words
+from operators.listen.doing import doing
 from operators.listen.language import Language, Tail
 from operators.understand.names import may_be_named, name_words, stem_of
 from operators.understand.tokens import INNER_QUOTE, PAUSE, QUOTE, STOPS
@@ -165,7 +167,12 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
         language: of the phrase.
     """
     said = "".join(f"{unit.text} " for unit in units[first:end])
-    if language.not_values.match(said) or language.never_in_values.search(said):
+    is_where = verb and end - first > 1 and units[first].text in listed_words("prepositions")
+    # Who reads in bed says so; who reads in this says nothing.
+    is_nothing = language.not_values.match(said) and not (
+        is_where and language.not_values.match(said.partition(" ")[2]) is None
+    )
+    if is_nothing or language.never_in_values.search(said):
         return None
     words = _words(units[first:end])
     if not language.not_in_values.isdisjoint(words) or _is_empty(words, verb, language):
@@ -174,7 +181,7 @@ def spoken(text: str, units: Sequence[Unit], first: int, end: int, verb: str, la
         verb, first = _verb_at(units, first + 1, end, language)
     written = in_words(text, units, first, end)
     if verb:
-        called = language.verbs.get(verb, verb)
+        called = doing(verb, language)
         # "reading the news", but "Zeitung lesen".
         order = (written, called) if language.name == "de" else (called, written)
         written = " ".join(part for part in order if part)[:MAX_VALUE_CHARS].strip()
@@ -185,7 +192,7 @@ def _is_empty(words: tuple[str, ...], verb: str, language: Language) -> bool:
     """Whether the words name nothing by themselves, as `things` or `creating experiences`."""
     if verb:
         # "opting for activities", but also "cooking", of which nothing is said.
-        called = language.verbs.get(verb, verb).partition(" ")[0]
+        called = doing(verb, language).partition(" ")[0]
         return bool(words) and called in language.empty_verbs and _EMPTY.union(language.not_alone).issuperset(words)
     begins = 1 if len(words) > 1 and words[0] in language.empty_verbs else 0
     return language.not_alone.issuperset(words[begins:])

@@ -31,12 +31,21 @@ class Wish:
     guess: str = ""
 
 
-def may_wish(sentence: Sentence) -> bool:
-    """Whether a sentence with words for forgetting may be a wish, and is neither a question nor somebody else's."""
+def may_wish(sentence: Sentence, knowledge: Knowledge) -> bool:
+    """Whether a sentence with words for forgetting may be a wish, and is neither a question nor somebody else's.
+
+    What is known may be called by a word that is none in a wish: `delete the code` is about a text, and `forget that I
+    code in Rust` is not.
+    """
     language, text = sentence.language, sentence.spelt.text
-    if language.not_forgets.search(text):
+    if language.not_forgets.search(text) and language.not_forgets.search(_without_names(sentence, knowledge)):
         return False
     return not sentence.is_question or language.asks_to.search(text) is not None
+
+
+def _without_names(sentence: Sentence, knowledge: Knowledge) -> str:
+    signed, _ = with_signs(sentence.units, knowledge.named(sentence.units))
+    return Spelt.of(signed).text
 
 
 def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
@@ -45,7 +54,7 @@ def wish_in(sentence: Sentence, knowledge: Knowledge) -> Wish | None:
     cues = language.forgets_cues.of(text)
     if not cues and not language.forgets_cues.erases.search(text):
         return None
-    namings = knowledge.named(sentence.units)
+    namings = knowledge.named(sentence.units) or knowledge.named_in_part(sentence.units)
     if not cues:
         signs = patterned(sentence.units, namings, language.forgets_named, begins=True)
         return Wish(tuple(signs)) if signs else None

@@ -37,7 +37,7 @@ _USER: Final = r"\b(?:the )?(?:user|customer|client|reader|viewer|guest|person)"
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    given = "|".join(sorted(_given()))
+    given = "|".join(sorted(given_names()))
     called, unspaced = "|".join(patterns("called")), "|".join(patterns("called-unspaced"))
     present, kin = "|".join(patterns("present")), "|".join(patterns("kin"))
     says = "|".join(word for row in patterns("says") for word in row.split(", "))
@@ -81,7 +81,8 @@ _SAYS: Final = frozenset(word for row in patterns("says") for word in row.split(
 
 
 @cache
-def _given() -> frozenset[str]:
+def given_names() -> frozenset[str]:
+    """Given names as many people have them."""
     return frozenset(name for row in patterns("given") for name in row.split(", "))
 
 
@@ -102,7 +103,7 @@ def names(text: str) -> Iterator[Span]:
         yield from (found.span("name") for found in told.finditer(text))
     for found in here.finditer(text) if not small_words_of(text).isdisjoint(_SAYS) else ():
         yield found.span("name" if found["name"] else "unlisted")
-    if words_of(text).isdisjoint(_given()) and words_of(text).isdisjoint(_CALLED):
+    if words_of(text).isdisjoint(given_names()) and words_of(text).isdisjoint(_CALLED):
         return
     yield from (found.span("name") for found in present.finditer(text))
     for found in kin.finditer(text):

@@ -33,6 +33,8 @@ _LETTERS_A_WORD: Final = 3
 _MOST_LETTERS: Final = 24
 _MOST_BARE, _MOST_MEANT = 4, 3
 _NUMBERS: Final = frozenset({"one", "two", "three", "four", "five"})
+_OF_NO_STEM: Final = frozenset({"listening", "listened", "listener", "listeners"})
+"""English words that begin as `list*` does, which is a list in a dozen languages; before `to`, Polish for `this`."""
 
 
 class Part(NamedTuple):
@@ -166,7 +168,7 @@ def _known(lexicon: _Lexicon, word: str) -> dict[str, int] | None:
 def _stem(lexicon: _Lexicon, word: str) -> dict[str, int] | None:
     if (known := lexicon.exact.get(word)) is not None:
         return known
-    if word[:2] in lexicon.heads:
+    if word[:2] in lexicon.heads and word not in _OF_NO_STEM:
         for end in range(min(len(word), _MOST_LETTERS), 1, -1):
             if (known := lexicon.stems.get(word[:end])) is not None:
                 return known

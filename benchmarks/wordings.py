@@ -1,0 +1,153 @@
+"""How ordinary sentences are understood without a model, and what of private routines a card keeps.
+
+    python -m benchmarks.wordings [--list] [--json]
+
+The sentences are invented, in English and German, a set at a time by writers who did not know the rules. Each set was
+measured before anything was written after it: `FIRST` has those figures. Each case is a person of their own, who says
+one thing, or one and later another:
+
+- `said`: something lasting, which is to stand on the card.
+- `update`: the old is to be gone and the new, if one is told, to stand.
+- `forget`: what was said is to be gone.
+- `none`: nothing that lasts, or nothing of the person; the card stays empty.
+- `private`: a routine that tells of health, belief, politics, love, whereabouts, others or numbers: of its secret
+  nothing may be on the card or in its log.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from evaluation.conversations.layout import About, Person, Said, Talk
+from evaluation.conversations.play import Play, Played
+from schemas import Role
+from schemas.cards import CardLine
+
+SENTENCES: Final = Path(__file__).parent.parent / "tests" / "unit" / "listen" / "wordings.jsonl"
+ROUTINES: Final = Path(__file__).parent.parent / "tests" / "unit" / "privacy" / "routines.jsonl"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What somebody says, and what is to come of it.
+
+    Attributes:
+        kind: as above.
+        turns: what they say, a conversation each.
+        old: words of what is to be gone at the end.
+        new: words of what is to stand.
+        polarity: `likes` or `dislikes`, of the new; None: either will do.
+        secret: what may not be kept.
+    """
+
+    id: str
+    kind: str
+    turns: tuple[str, ...]
+    old: str | None = None
+    new: str | None = None
+    polarity: str | None = None
+    secret: str | None = None
+
+
+def cases(path: Path) -> Iterator[Case]:
+    """The cases of a file, a line each."""
+    for row in path.read_text(encoding="utf-8").splitlines():
+        told: dict[str, Any] = json.loads(row)
+        yield Case(
+            id=told["id"],
+            kind=told["kind"],
+            turns=tuple(told["turns"]),
+            old=told.get("old"),
+            new=told.get("new"),
+            polarity=told.get("polarity"),
+            secret=told.get("secret"),
+        )
+
+
+async def played(case: Case) -> Played:
+    """The person of a case after what they said, each time answered by the assistant."""
+    talks = (
+        Talk("said", About.NOTHING, "", (Said(Role.USER, text), Said(Role.ASSISTANT, "Okay."))) for text in case.turns
+    )
+    return await Play().play(Person(case.id, tuple(talks)))
+
+
+def figures_of(case: Case, person: Played) -> Counter[str]:
+    """What came of a case: counts by name."""
+    lines = person.card.lines if person.card else ()
+    before = person.before[-1] if len(case.turns) > 1 else ()
+    found: Counter[str] = Counter({case.kind: 1})
+    if case.kind == "private":
+        kept = "".join(diff.model_dump_json() for diff in person.log)
+        found["private: kept"] += case.secret is not None and case.secret.casefold() in kept.casefold()
+        return found
+    if case.kind == "none":
+        found["none: empty"] += not lines
+        return found
+    is_right = True
+    if case.old is not None:
+        known = list(_saying(before, case.old))
+        stances = {line.stance for line in known}
+        stays = any(line.stance in stances for line in _saying(lines, case.old))
+        found[f"{case.kind}: old known"] += bool(known)
+        found[f"{case.kind}: old gone"] += bool(known) and not stays
+        is_right = bool(known) and not stays
+    if case.new is not None:
+        stands = any(_is_of(line, case.polarity) for line in _saying(lines, case.new))
+        found[f"{case.kind}: to stand"] += 1
+        found[f"{case.kind}: stands"] += stands
+        is_right = is_right and stands
+    found[f"{case.kind}: right"] += is_right
+    return found
+
+
+def _saying(lines: Iterable[CardLine], words: str) -> Iterator[CardLine]:
+    return (line for line in lines if words.casefold() in line.value.casefold())
+
+
+def _is_of(line: CardLine, polarity: str | None) -> bool:
+    return polarity is None or (line.stance.value == "avoids") is (polarity == "dislikes")
+
+
+async def measure(paths: Iterable[Path], *, is_listing: bool = False) -> Mapping[str, Counter[str]]:
+    """The figures of the cases of these files, by the set that the first letter of their ids names."""
+    found: dict[str, Counter[str]] = {}
+    for path in paths:
+        for case in cases(path):
+            person = await played(case)
+            told = figures_of(case, person)
+            found.setdefault(case.id[0], Counter()).update(told)
+            if is_listing and not _is_well(case, told):
+                card = [f"{line.stance.value} {line.value}" for line in person.card.lines] if person.card else []
+                print(f"{case.id} {case.kind}: {' | '.join(case.turns)} -> {card}", file=sys.stderr)
+    return found
+
+
+def _is_well(case: Case, told: Counter[str]) -> bool:
+    if case.kind == "private":
+        return not told["private: kept"]
+    return bool(told["none: empty"] or told[f"{case.kind}: right"])
+
+
+def main() -> None:
+    """Measure, and print a line per set."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true", help="tell on stderr what was not understood, or kept")
+    parser.add_argument("--json", action="store_true", help="a JSON object per set")
+    args = parser.parse_args()
+    found = asyncio.run(measure((SENTENCES, ROUTINES), is_listing=args.list))
+    for name, counts in found.items():
+        if args.json:
+            print(json.dumps({"set": name, **counts}))
+        else:
+            print(name, ", ".join(f"{what} {count}" for what, count in counts.items() if count or ":" in what))
+
+
+if __name__ == "__main__":
+    main()
