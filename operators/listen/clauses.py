@@ -214,7 +214,9 @@ class ClauseReader:
         first = self._spelt.unit_at(place)
         units = self._reworded(at, first, place)
         clause = self._clause(units, Spelt.of(units), first, self._patterns) if units else None
-        if clause is None:
+        # What several use or do, as a firm does, tells less of one of them than what they like.
+        is_of_us = clause is not None and clause.kind is Kind.USES and self._units[first].text in self._language.us
+        if clause is None or is_of_us:
             return None
         led = self._language.leads_now.search(self._spelt.text, self._spelt.starts[at], place) is not None
         return replace(clause, begins=at, led_now=clause.led_now or led)

@@ -97,25 +97,29 @@ class Knowledge:
                 taken.append(each)
         return sorted(taken, key=lambda each: each.first)
 
-    def holding(self) -> list[Known]:
-        """All that is not past."""
-        return [known for each in self._by_key.values() for known in each if known.holds]
-
     def like(self, finding: Finding) -> str | None:
-        """The one thing of this stance that holds and shares a word with what was found, if neither has the other's."""
-        said = words_of(finding.value)
+        """The one thing of this stance that holds and has the same head as what was found, but another word to it."""
+        said, head = words_of(finding.value), _head(finding.value)
+        if not head:
+            return None
         likes = {
             known.value
-            for known in self.holding()
-            if known.stance is finding.stance and known.words & said and known.words - said and said - known.words
+            for known in self._holding()
+            if known.stance is finding.stance
+            and known.head == head
+            and (_has_place(known.value) or not _has_place(finding.value))
+            and known.words - said
+            and said - known.words
         }
         return likes.pop() if len(likes) == 1 else None
 
-    def one_of(self, values: Iterable[str], finding: Finding) -> str | None:
-        """The one of these values that is liked and holds, if it is another than what was found."""
-        of_these = {normalise(value) for value in values} - {normalise(finding.value)}
-        held = {known.value for known in self.holding() if known.stance is Stance.PREFERS}
-        return next((value for value in sorted(held) if normalise(value) in of_these), None)
+    def those(self, values: Iterable[str]) -> list[Known]:
+        """Those of these values that are liked and hold."""
+        of_these = {normalise(value) for value in values}
+        return [each for each in self._holding() if each.stance is Stance.PREFERS and normalise(each.value) in of_these]
+
+    def _holding(self) -> list[Known]:
+        return [known for each in self._by_key.values() for known in each if known.holds]
 
     def named_in_short(self, units: Sequence[Unit], around: frozenset[str]) -> list[Naming]:
         """What a sentence calls by its head alone, where that means one thing that holds, and nothing else is meant.
@@ -131,8 +135,10 @@ class Knowledge:
         for at, said in enumerate(stems):
             called = self._called(said)
             before = units[at - 1].text if at and stems[at - 1] else ""
-            is_other = before and stems[at - 1] not in (called.words if called else ()) and before not in around
-            if called is not None and not (is_other and not _is_light(before)):
+            if called is None or _goes_on(units, at):
+                continue
+            is_other = before and stems[at - 1] not in called.words and before not in around and not _is_light(before)
+            if not is_other and before not in listed("pointing"):
                 found.append(Naming(called, at, at + 1))
         return found
 
@@ -147,6 +153,9 @@ class Knowledge:
             called = [known for known in every if any(_is_same(said, word) for word in known.words)]
             if len({normalise(known.value) for known in called}) != 1:
                 continue
+            behind = stem(normalise(units[at + 1].text)) if at + 1 < len(units) else ""
+            if _goes_on(units, at) and not any(_is_same(behind, word) for word in called[0].words if behind):
+                continue  # "a black mood" is not the black coffee
             if found and found[-1].known in called and found[-1].end == at:
                 # "the romance novels" is one name of it, and not two.
                 found = [replace(each, end=at + 1) if each.end == at else each for each in found]
@@ -188,6 +197,17 @@ def _head(value: str) -> str:
         # "shopping at Walmart" is called by where.
         told = [word for word in words[ends:] if not _is_light(word) and word not in listed("doing")]
     return stem(told[-1]) if told and len(told[-1]) >= _SHORTEST_HEAD else ""
+
+
+def _has_place(value: str) -> bool:
+    words = [word for word in normalise(value).split("-") if word]
+    return any(at and word in listed("prepositions") for at, word in enumerate(words))
+
+
+def _goes_on(units: Sequence[Unit], at: int) -> bool:
+    """Whether another word of weight stands behind this one: a wine course is no wine."""
+    behind = units[at + 1].text if at + 1 < len(units) else ""
+    return bool(behind) and behind not in STOPS and not (_is_light(behind) or normalise(behind) in listed("behind"))
 
 
 def _is_light(word: str) -> bool:

@@ -263,7 +263,7 @@ class _Loader(Sections):
             "p": f"(?P<x>{expression(self.words['person'], self.words)})",
             "v": f"(?:{verb})",
             "verb": f"(?P<v>{verb})",
-            "any-verb": f"(?P<v>{self._any_verb()}{BETWEEN})",
+            "any-verb": f"(?P<v>(?:{'|'.join(map(re.escape, sorted(self.plain('habit-verbs'))))}){BETWEEN})",
             "ving": f"(?P<v>{expression(doing, self.words)})",
             "third": f"(?P<v>{expression(self.words.get('vs', ''), self.words)})",
             "implied": f"(?P<v>{expression(self.words['iv'], self.words)})",
@@ -275,6 +275,7 @@ class _Loader(Sections):
             "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
             "w": f"(?:{WORD})",
             "k": f"(?:{FACT}{BETWEEN})",
+            "stop": rf"(?:$|[.,]{BETWEEN})",
             "end": rf"(?:$|[.,:?]{BETWEEN})",
         }
 
@@ -346,11 +347,6 @@ class _Loader(Sections):
     def _inverted(self) -> re.Pattern[str]:
         forms = [*map(re.escape, sorted(self.plain("inverted"))), *self.lines("inverted-forms")]
         return re.compile("|".join(forms) or "(?!)")
-
-    def _any_verb(self) -> str:
-        """What may be a verb of a habit: any word of this form, but for those that say nothing of what is liked."""
-        no_habits = "|".join(sorted(map(re.escape, self.plain("no-habits"))))
-        return f"(?!(?:{no_habits}){BETWEEN})(?:{'|'.join(self.lines('verb-forms'))})"
 
     def _literals(self, *names: str) -> frozenset[str]:
         """All words of the patterns of sections."""

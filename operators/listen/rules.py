@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from operators.attributes import normalise
+from operators.cards.alike import listed as listed_words
 from operators.listen.clauses import Clause, ClauseReader
 from operators.listen.finding import Effect, Finding
 from operators.listen.known import Knowledge, Known
@@ -35,6 +36,8 @@ _EFFECT: Final = {
     Kind.GIVEN_UP: Effect.UPDATES,
     Kind.SWITCHES: Effect.UPDATES,
 }
+MOST_USED: Final = 3
+"""Words of what one uses: more tell what comes of it, as `React and the page is blank`."""
 _OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
 _LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER, Kind.USES})
 _CHOSEN: Final = frozenset({Kind.HABITS, Kind.USES})
@@ -136,8 +139,7 @@ class SentenceReader:
         back = [each for each in patterned(units, namings, language.reconciled) if each.stance is Stance.AVOIDS]
         told = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
         if language.ends_diets.search(Spelt.of(units).text):
-            diets = {normalise(diet) for diet in language.liked.values()}
-            over += [each for each in self._knowledge.holding() if normalise(each.value) in diets and each not in over]
+            over += [each for each in self._knowledge.those(language.liked.values()) if each not in over]
         return [*told, *(self._about(each, sentence, Effect.WITHDRAWS) for each in over)]
 
     def _statements(self, sentence: Sentence, units: Sequence[Unit], scope: Scope) -> list[Finding]:
@@ -174,7 +176,10 @@ class SentenceReader:
         is_choice = clause.kind in _CHOSEN or language.rather.search(clause.match[0]) is not None
         if not (clause.led_now and is_choice and finding.effect is Effect.STATES):
             return None
-        return self._knowledge.like(finding) if finding.stance is Stance.PREFERS else None
+        # "On planes I prefer the aisle seat now" says nothing of trains.
+        led = (unit.text for unit in clause.units[clause.begins : clause.spelt.unit_at(clause.match.start())])
+        is_somewhere = not listed_words("prepositions").isdisjoint(led)
+        return None if is_somewhere or finding.stance is not Stance.PREFERS else self._knowledge.like(finding)
 
     def _found(self, clause: Clause, text: str, language: Language, scope: Scope, before: str) -> Iterator[Finding]:
         units, phrase, verb = clause.units, clause.phrase, clause.verb
@@ -190,7 +195,8 @@ class SentenceReader:
             value = of_one or spoken(text, units, first, to, verb, language)
             if value is None and before and to - first == 1 and units[first].text in _PRONOUNS:
                 value = before
-            if value is None:
+            is_long = clause.kind is Kind.USES and to - first > MOST_USED
+            if value is None or is_long:
                 continue
             finding = Finding(
                 stance=stance,
@@ -230,7 +236,8 @@ class SentenceReader:
         if (liked := language.liked.get(finding.value.casefold())) is not None:
             replaces = finding.replaces and language.liked.get(finding.replaces.casefold(), finding.replaces)
             finding = replace(finding, value=liked, replaces=replaces)
-            diet = self._knowledge.one_of(language.liked.values(), finding)
+            others = self._knowledge.those(language.liked.values())
+            diet = next((each.value for each in others if normalise(each.value) != normalise(liked)), None)
             if diet and finding.effect is Effect.STATES and finding.stance is Stance.PREFERS:
                 finding = replace(finding, effect=Effect.UPDATES, replaces=diet)
         value = f"{finding.value} ({noun})"
