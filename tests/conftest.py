@@ -9,7 +9,6 @@ from pathlib import Path
 
 import hypothesis
 import pytest
-from pydantic import SecretStr
 
 from infra.kafka.kafka import Kafka, KafkaUnavailable
 from streams.local.broker import EmbeddedBroker
@@ -114,8 +113,6 @@ def settings(bootstrap: str, tmp_path: Path) -> Settings:
         app_id=name,
         embedded=not APACHE,
         data_dir=tmp_path / "data",
-        # Workers of one deployment give a user one pseudonym, or a choice that two of them send counts twice.
-        pseudonym_key=SecretStr("of this test's deployment"),
         session_seconds=6,
         rebalance_seconds=8,
         publish_seconds=0.5,
