@@ -2,16 +2,16 @@
 
     python -m benchmarks.wordings [--list] [--json]
 
-The sentences are invented, in English and German, a set at a time by writers who did not know the rules. Each set was
-measured before anything was written after it: `FIRST` has those figures. Each case is a person of their own, who says
-one thing, or one and later another:
+The sentences are invented, in English and German, a set at a time, by writers who did not know the rules. What each set
+came to before any rule was mended by it is in docs/quality-conversations.md. Each case is a person of their own, who
+says one thing, or one thing and later another:
 
 - `said`: something lasting, which is to stand on the card.
 - `update`: the old is to be gone and the new, if one is told, to stand.
 - `forget`: what was said is to be gone.
 - `none`: nothing that lasts, or nothing of the person; the card stays empty.
-- `private`: a routine that tells of health, belief, politics, love, whereabouts, others or numbers: of its secret
-  nothing may be on the card or in its log.
+- `private`: a routine that tells of health, belief, politics, love, whereabouts, other people or numbers; its secret
+  may stand neither on the card nor in its log.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,15 +59,8 @@ def cases(path: Path) -> Iterator[Case]:
     """The cases of a file, a line each."""
     for row in path.read_text(encoding="utf-8").splitlines():
         told: dict[str, Any] = json.loads(row)
-        yield Case(
-            id=told["id"],
-            kind=told["kind"],
-            turns=tuple(told["turns"]),
-            old=told.get("old"),
-            new=told.get("new"),
-            polarity=told.get("polarity"),
-            secret=told.get("secret"),
-        )
+        known = {field.name: told[field.name] for field in fields(Case) if field.name in told}
+        yield Case(**known | {"turns": tuple(told["turns"])})
 
 
 async def played(case: Case) -> Played:
@@ -138,7 +131,9 @@ def _is_well(case: Case, told: Counter[str]) -> bool:
 def main() -> None:
     """Measure, and print a line per set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--list", action="store_true", help="tell on stderr what was not understood, or kept")
+    parser.add_argument(
+        "--list", action="store_true", help="print to stderr what was not understood, and what was kept"
+    )
     parser.add_argument("--json", action="store_true", help="a JSON object per set")
     args = parser.parse_args()
     found = asyncio.run(measure((SENTENCES, ROUTINES), is_listing=args.list))

@@ -1,4 +1,4 @@
-"""What the words of a habit tell of a person and those around them, beside what the privacy filter knows.
+"""What the words of a habit tell of a person and those around them, besides what the privacy filter finds.
 
 Who says what they do every week tells where they are and with whom. A taste has neither.
 """
@@ -11,8 +11,9 @@ from operators.attributes import normalise
 from operators.cards.alike import listed
 from operators.privacy.persons import given_names
 
-_NAME, _SECRET, _HEALTH, _ADDRESS, _WHEREABOUTS = "name", "secret", "health", "address", "whereabouts"
-_FINANCES: Final = "finances"
+_NAME, _ADDRESS, _WHEREABOUTS, _SECRET, _HEALTH, _FINANCES = (
+    "name", "address", "whereabouts", "secret", "health", "finances",
+)  # fmt: skip
 _COMPANY: Final = re.compile(r"\b(?:with|mit|bei|zu) ([^\W\d_a-z][\w'\u2019-]+)")
 _OF_WORKS: Final = re.compile(
     r"(?i)\b(?:films?|movies?|series|shows?|songs?|books?|albums?|music|podcasts?|anything|everything|filmen?|serien?"

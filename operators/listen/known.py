@@ -128,7 +128,7 @@ class Knowledge:
 
         Args:
             units: of the sentence.
-            around: words that may stand before it and say nothing of it, as `stopped`.
+            around: words that may stand before it and say nothing of it, as `stopped` and `drinking`.
         """
         stems = ["" if unit.text in STOPS else stem(normalise(unit.text)) for unit in units]
         found = []
@@ -188,20 +188,24 @@ def with_signs(units: Sequence[Unit], namings: Sequence[Naming]) -> tuple[list[U
     return [*signed, *units[at:]], meant
 
 
-def _head(value: str) -> str:
-    """The stem of the last word before a preposition, without verbs of what one does with a thing."""
+def _parted(value: str) -> tuple[list[str], list[str]]:
+    """The words of a value before its first preposition, and those from it on, which say where, when or with what."""
     words = [word for word in normalise(value).split("-") if word]
     ends = next((at for at, word in enumerate(words) if at and word in listed("prepositions")), len(words))
-    told = [word for word in words[:ends] if not _is_light(word) and word not in listed("doing")]
-    if not told:
-        # "shopping at Walmart" is called by where.
-        told = [word for word in words[ends:] if not _is_light(word) and word not in listed("doing")]
-    return stem(told[-1]) if told and len(told[-1]) >= _SHORTEST_HEAD else ""
+    return words[:ends], words[ends:]
+
+
+def _head(value: str) -> str:
+    """The stem of the last word before a preposition, without verbs of what one does with a thing."""
+    for part in _parted(value):  # "shopping at Walmart" is called by where
+        told = [word for word in part if not _is_light(word) and word not in listed("doing")]
+        if told:
+            return stem(told[-1]) if len(told[-1]) >= _SHORTEST_HEAD else ""
+    return ""
 
 
 def _has_place(value: str) -> bool:
-    words = [word for word in normalise(value).split("-") if word]
-    return any(at and word in listed("prepositions") for at, word in enumerate(words))
+    return bool(_parted(value)[1])
 
 
 def _goes_on(units: Sequence[Unit], at: int) -> bool:

@@ -161,7 +161,7 @@ class Language:
         ends_diets: that who lived by a diet, as `vegetarian`, does so no more.
         reconciled: that what it says is not liked is liked now.
         not_turned: sentences that say that it still is.
-        turning: all words that these patterns have.
+        turning: all words that these patterns have, and verbs: they may stand before a name and say nothing of it.
         asking: words with which a question begins.
         unsaying: words of a wish that name nothing that is to be forgotten.
         wishing: all words that the patterns of wishes have.
@@ -333,7 +333,7 @@ class _Loader(Sections):
             ends_diets=self.anywhere("ends-diets"),
             reconciled=self.anywhere("reconciled"),
             not_turned=self.anywhere("not-turned"),
-            turning=self._literals("turned"),
+            turning=self._literals("turned").union(self._verbs, self._verbs.values()),
             asking=self._literals("asks", "tags"),
             unsaying=self.plain("unsaying"),
             wishing=self._literals("erases", "memory", "unremembers"),

@@ -8,7 +8,7 @@ from operators.attributes import normalise
 from operators.cards.alike import listed as listed_words
 from operators.listen.clauses import Clause, ClauseReader
 from operators.listen.finding import Effect, Finding
-from operators.listen.known import Knowledge, Known
+from operators.listen.known import Knowledge, Known, Naming
 from operators.listen.language import FORGETS, Kind, Language, Tail
 from operators.listen.own import Span
 from operators.listen.sentences import Sentence
@@ -131,11 +131,9 @@ class SentenceReader:
     def _turned(self, sentence: Sentence, units: Sequence[Unit], language: Language) -> list[Finding]:
         """What the sentence names that is known, and says to be over."""
         namings = [each for each in self._knowledge.named(units) if each.known.holds]
-        over = [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
+        over = _over(units, namings, language)
         if not over:
-            around = language.turning.union(language.verbs, language.verbs.values())
-            shortly = self._knowledge.named_in_short(units, around)
-            over = [each for each in patterned(units, shortly, language.turned) if each.stance is Stance.PREFERS]
+            over = _over(units, self._knowledge.named_in_short(units, language.turning), language)
         back = [each for each in patterned(units, namings, language.reconciled) if each.stance is Stance.AVOIDS]
         told = [self._about(replace(each, stance=Stance.PREFERS), sentence, Effect.STATES) for each in back]
         if language.ends_diets.search(Spelt.of(units).text):
@@ -264,6 +262,11 @@ class SentenceReader:
             yield finding
             if kind is Kind.FORGETS_ANY:
                 yield replace(finding, stance=Stance.AVOIDS)
+
+
+def _over(units: Sequence[Unit], namings: Sequence[Naming], language: Language) -> list[Known]:
+    """What is liked, of what is named, and said to be over."""
+    return [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
 
 
 def _subject(about: Finding | Known) -> tuple[Stance, str]:

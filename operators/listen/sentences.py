@@ -131,8 +131,8 @@ def units_before(text: str, start: int) -> tuple[Unit, ...]:
 def _spoken_in(said: str, cues: Mapping[str, re.Pattern[str]]) -> str | None:
     """The language of whose cues a sentence has one; of several, the one of which it has the most other words."""
     names = [name for name, pattern in cues.items() if pattern.search(said)]
-    if len(names) < 2:  # noqa: PLR2004
-        return names[0] if names else None
+    if not names[1:]:
+        return next(iter(names), None)
     return max(names, key=lambda name: len(_FUNCTION_WORDS[name].findall(said)))
 
 

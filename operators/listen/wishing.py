@@ -67,6 +67,8 @@ def patterned(
     units: Sequence[Unit], namings: Sequence[Naming], pattern: re.Pattern[str], *, begins: bool = False
 ) -> list[Known]:
     """What is named where a pattern says so; with `begins` only where a clause begins with it."""
+    if not namings:
+        return []
     signed, meant = with_signs(units, namings)
     spelt = Spelt.of(signed)
     text = spelt.text

@@ -12,6 +12,7 @@ from typing import Final
 
 from operators.privacy.digits import Span, plain
 from operators.privacy.glance import stems_of
+from operators.privacy.persons import given_names
 from operators.privacy.words import patterns
 
 _UPPER: Final = r"[A-ZÀ-ÖØ-ÞĀ-ŽŁ\u0410-\u042f\u0401]"
@@ -159,11 +160,6 @@ def _no_names() -> frozenset[str]:
 
 
 @cache
-def _given() -> frozenset[str]:
-    return frozenset(name for row in patterns("given") for name in row.split(", "))
-
-
-@cache
 def _stems() -> frozenset[str]:
     return frozenset(stem for row in patterns("glance-children") for stem in row.split(", "))
 
@@ -201,7 +197,7 @@ def _ours(text: str) -> Iterator[Span]:
             continue
         told = [*_schools_in(text, found.end(), found.end(), end), *_classes_in(text, found.end(), end)]
         ages = list(_ages_in(text, found.end(), min(end, found.end() + _AGED)))
-        if told or (ages and found["name"] in _given()):
+        if told or (ages and found["name"] in given_names()):
             yield found.span("name")
             yield from told
             yield from ages
