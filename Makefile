@@ -9,6 +9,12 @@ RUN    := $(VENV)/bin
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
+# A lock names everything, so nothing is left to resolve. The pip of Python 3.11, left to it, takes the newest release of
+# what another package wants with an extra, and then refuses it for its hash (pypa/pip#9644).
+FROM_LOCK := -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
+# $(call complete,FOLDER): whether what is installed there is all that it needs.
+complete   = missing=$$($(1)/python -m pip --disable-pip-version-check check) || { echo "$$missing"; exit 1; }
+
 setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)
 
 $(VENV)/ready: requirements.lock pyproject.toml
@@ -16,8 +22,9 @@ $(VENV)/ready: requirements.lock pyproject.toml
 		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "making $(VENV): about 1 GB, once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(RUN)/python $(FROM_LOCK) requirements.lock
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable clients/python
+	@$(call complete,$(RUN))
 	@touch $@
 
 demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
@@ -105,7 +112,8 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 DOCS := .venv-docs
 $(DOCS)/ready: docs/requirements.lock
 	@$(PYTHON) -m venv $(DOCS)
-	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(DOCS)/bin/python $(FROM_LOCK) $<
+	@$(call complete,$(DOCS)/bin)
 	@touch $@
 
 docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub workflows
@@ -118,7 +126,8 @@ docs: $(DOCS)/ready ## build the docs into site/, strictly, and lint the GitHub 
 AGENTS := .venv-agents
 $(AGENTS)/ready: docs/examples/agents/requirements.lock
 	@$(PYTHON) -m venv $(AGENTS)
-	@$(AGENTS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(AGENTS)/bin/python $(FROM_LOCK) $<
+	@$(call complete,$(AGENTS)/bin)
 	@touch $@
 
 agents: $(AGENTS)/ready ## install the agent frameworks that docs/examples/agents shows, for its tests
@@ -129,7 +138,8 @@ LOCKS := requirements.lock infra/requirements.lock infra/build.lock infra/audit.
 	docs/examples/agents/requirements.lock
 $(AUDIT)/ready: infra/audit.lock
 	@$(PYTHON) -m venv $(AUDIT)
-	@$(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@$(AUDIT)/bin/python $(FROM_LOCK) $<
+	@$(call complete,$(AUDIT)/bin)
 	@touch $@
 
 audit: $(AUDIT)/ready ## ask PyPI for known vulnerabilities of everything that is locked (needs pypi.org itself)
