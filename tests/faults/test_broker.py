@@ -91,7 +91,7 @@ def test_a_broker_that_is_killed_and_comes_back(on: Callable[[int], tuple[Kafka,
             run.recovery_seconds.append(wait_for_every_partition(harness, max(killed, time.time() - 1)))
             run.recovery_seconds[-1] = time.time() - killed
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
@@ -109,7 +109,7 @@ def test_a_broker_that_is_absent_for_long(on: Callable[[int], tuple[Kafka, Harne
             kafka.start()
             run.recovery_seconds.append(wait_for_every_partition(harness, time.time()))
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
@@ -136,7 +136,7 @@ def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kaf
                 kafka.start()
                 wait_until_in_sync(harness, admin)
 
-    outputs = assert_undisturbed(harness, run, load.rankings, load.selections)
+    outputs = assert_undisturbed(harness, run, load.rankings, load.selections, may_be_resent=True)
     assert_the_graph_knows_each_choice_once(outputs, load.choices)
 
 
