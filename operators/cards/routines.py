@@ -1,6 +1,6 @@
 """What the words of a habit tell of a person and those around them, besides what the privacy filter finds.
 
-Who says what they do every week tells where they are and with whom. A taste has neither.
+Who says what they do every week tells where they are and with whom. A taste has neither, unless it is one for people.
 """
 
 import re
@@ -9,6 +9,7 @@ from typing import Final
 
 from operators.attributes import normalise
 from operators.cards.alike import listed
+from operators.cards.people import whom
 from operators.privacy.persons import given_names
 
 _NAME, _ADDRESS, _WHEREABOUTS, _SECRET, _HEALTH, _FINANCES = (
@@ -64,6 +65,7 @@ def tells(text: str) -> Iterator[str]:
         yield _ADDRESS
     if _is_none_of("places", _GOES.search(text)):
         yield _WHEREABOUTS
+    yield from whom(text)
 
 
 def _is_none_of(name: str, done: re.Match[str] | None) -> bool:

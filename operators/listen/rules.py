@@ -1,5 +1,6 @@
 """Reads what people say of themselves by the patterns of their language. What no pattern tells says nothing."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,7 @@ from operators.listen.own import Span
 from operators.listen.sentences import Sentence
 from operators.listen.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
 from operators.listen.wishing import Wish, may_wish, patterned, wish_in
+from operators.privacy import TAKEN_OUT
 from operators.understand.tokens import PAUSE
 from operators.understand.units import Spelt, Unit
 from schemas.cards import FREE, Card, CardLine, Strength, Turn
@@ -38,6 +40,9 @@ _EFFECT: Final = {
 }
 MOST_USED: Final = 3
 """Words of what one uses: more tell what comes of it, as `React and the page is blank`."""
+_CUT_BEFORE: Final = re.compile(rf"{TAKEN_OUT.pattern}\s*$")
+_CUT_BEHIND: Final = re.compile(rf"\s*{TAKEN_OUT.pattern}")
+"""Where the privacy filter took something out: what is left beside it is a part, as `going to` of a doctor's."""
 _OPPOSITE: Final = {Stance.PREFERS: Stance.AVOIDS, Stance.AVOIDS: Stance.PREFERS}
 _LISTS: Final = frozenset({Kind.PREFERS, Kind.AVOIDS, Kind.FAVOURITE, Kind.HABITS, Kind.NEVER, Kind.USES})
 _CHOSEN: Final = frozenset({Kind.HABITS, Kind.USES})
@@ -194,7 +199,7 @@ class SentenceReader:
             if value is None and before and to - first == 1 and units[first].text in _PRONOUNS:
                 value = before
             is_long = clause.kind is Kind.USES and to - first > MOST_USED
-            if value is None or is_long:
+            if value is None or is_long or _is_cut(text, units[first:to]):
                 continue
             finding = Finding(
                 stance=stance,
@@ -267,6 +272,14 @@ class SentenceReader:
 def _over(units: Sequence[Unit], namings: Sequence[Naming], language: Language) -> list[Known]:
     """What is liked, of what is named, and said to be over."""
     return [each for each in patterned(units, namings, language.turned) if each.stance is Stance.PREFERS]
+
+
+def _is_cut(text: str, units: Sequence[Unit]) -> bool:
+    """Whether a value is only what the privacy filter left of one."""
+    if not units or "[" not in text:
+        return False
+    before, behind = _CUT_BEFORE.search(text, 0, units[0].start), _CUT_BEHIND.match(text, units[-1].end)
+    return before is not None or behind is not None
 
 
 def _subject(about: Finding | Known) -> tuple[Stance, str]:
