@@ -12,7 +12,7 @@ help: ## this list
 # A lock names everything, so nothing is left to resolve. The pip of Python 3.11, left to it, takes the newest release of
 # what another package wants with an extra, and then refuses it for its hash (pypa/pip#9644).
 FROM_LOCK := -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r
-# $(call complete,FOLDER): whether what is installed there is all that it needs.
+# $(call complete,BIN): fails, and says what is missing, unless all that the installed packages need is installed too.
 complete   = missing=$$($(1)/python -m pip --disable-pip-version-check check) || { echo "$$missing"; exit 1; }
 
 setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)

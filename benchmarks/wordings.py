@@ -10,8 +10,8 @@ says one thing, or one thing and later another:
 - `update`: the old is to be gone and the new, if one is told, to stand.
 - `forget`: what was said is to be gone.
 - `none`: nothing that lasts, or nothing of the person; the card stays empty.
-- `private`: a routine that tells of health, belief, politics, love, whereabouts, other people or numbers; its secret
-  may stand neither on the card nor in its log.
+- `private`: a routine that tells of health, belief, politics, love, whereabouts, other people or numbers, or whom
+  somebody likes or rejects for what they are; its secret may stand neither on the card nor in its log.
 """
 
 import argparse
@@ -29,8 +29,10 @@ from evaluation.conversations.play import Play, Played
 from schemas import Role
 from schemas.cards import CardLine
 
-SENTENCES: Final = Path(__file__).parent.parent / "tests" / "unit" / "listen" / "wordings.jsonl"
-ROUTINES: Final = Path(__file__).parent.parent / "tests" / "unit" / "privacy" / "routines.jsonl"
+_TESTS: Final = Path(__file__).parent.parent / "tests" / "unit"
+SENTENCES: Final = _TESTS / "listen" / "wordings.jsonl"
+ROUTINES: Final = _TESTS / "privacy" / "routines.jsonl"
+PEOPLE: Final = _TESTS / "privacy" / "people.jsonl"
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def main() -> None:
     )
     parser.add_argument("--json", action="store_true", help="a JSON object per set")
     args = parser.parse_args()
-    found = asyncio.run(measure((SENTENCES, ROUTINES), is_listing=args.list))
+    found = asyncio.run(measure((SENTENCES, ROUTINES, PEOPLE), is_listing=args.list))
     for name, counts in found.items():
         if args.json:
             print(json.dumps({"set": name, **counts}))

@@ -1,8 +1,8 @@
 """Whom somebody likes or rejects for what they are: it tells whom they love, or what they think of others.
 
-The privacy filter knows "I like men". A line on a card has no such sentence, and any adjective in it: "tall men with
-beards", "Americans", "white people". So it is looked at as a phrase about people. Titles, works, and what only goes on
-with people ("working with women") are none.
+The privacy filter finds "I like men". A line on a card is no sentence, and may have any adjective: "tall men with
+beards", "white people". So it is read as a phrase, and refused if people are what it is about. Titles and works are let
+through, and so is what one does with people ("working with women").
 """
 
 import re
@@ -24,16 +24,17 @@ _OF_WOMEN: Final = "innen"
 
 
 def whom(text: str) -> Iterator[str]:
-    """What is told of a person by whom they like or reject, as categories of the privacy filter.
+    """What it tells of a person whom they like or reject, as categories of the privacy filter.
 
     >>> [list(whom(said)) for said in ("tall men with beards", "Americans", "Mad Men", "working with women")]
     [['sexuality'], ['origin'], [], []]
     """
-    if _has_any(text, "intimate") and not _has_any(text, "titles"):
+    said = normalise(text)
+    if _has_any(said, "intimate") and not _has_any(said, "titles"):
         yield Category.SEXUALITY.value
     for words in _parts(text):
         folded = [normalise(word) for word in words]
-        if not _words("works").isdisjoint(folded):
+        if not _words("works").isdisjoint(folded) or _has_any("-".join(folded), "titles"):
             continue
         if _ADJECTIVAL.match(" ".join(words)):
             yield Category.ORIGIN.value
@@ -60,10 +61,9 @@ def _words(name: str) -> frozenset[str]:
     return listed(f"people/{name}")
 
 
-def _has_any(text: str, name: str) -> bool:
-    """Whether a text has one of the phrases of a list."""
-    said = f"-{normalise(text)}-"
-    return any(f"-{phrase}-" in said for phrase in _words(name))
+def _has_any(said: str, name: str) -> bool:
+    """Whether a text in normal form has one of the phrases of a list."""
+    return any(f"-{phrase}-" in f"-{said}-" for phrase in _words(name))
 
 
 def _kind(folded: Sequence[str], place: int) -> Category | None:
@@ -80,21 +80,19 @@ def _kind(folded: Sequence[str], place: int) -> Category | None:
 
 
 def _men_of(word: str) -> Iterator[str]:
-    """What the men of a people may be called, of which a German word tells the women."""
+    """What the men of a people may be called, if this is the German word for its women."""
     if word.endswith(_OF_WOMEN):
         yield from (word.removesuffix(_OF_WOMEN) + ending for ending in ("", "en", "n"))
 
 
 def _is_meant_otherwise(words: Sequence[str], folded: Sequence[str], place: int) -> bool:
-    """Whether a title, a thing, or something else that one does with people or has of them."""
+    """Whether it is part of a title or a thing, or something that one does with people or that is theirs."""
     word, before = words[place], folded[:place]
     if not _words("own").isdisjoint(before[-2:]):
         return True
     if folded[place] in _words("also-things") and (place + 1 < len(words) or (place > 0 and not word[0].isupper())):
         return True
     if place + 1 < len(words) and folded[place + 1] in _words("theirs"):
-        return True
-    if _has_any(" ".join(words), "titles"):
         return True
     if word[0].isupper() and not "".join(words).isupper() and _is_in_a_title(words, folded, place):
         return True
