@@ -2,7 +2,7 @@
 
     python -m benchmarks.reliability --times 50              # on Apache Kafka; an hour or so
     python -m benchmarks.reliability --times 5 -k kill       # some of them
-    python -m benchmarks.reliability --embedded --times 5
+    python -m benchmarks.reliability --embedded --times 5 --json
 
 The scenarios are the tests in tests/faults; each compares the output with an offline fold of the input. It prints a row
 for every reported run, including failed ones: then `lost` or `doubled` is not 0.
@@ -27,6 +27,7 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50, help="how often each fault strikes (default: 50)")
     parser.add_argument("--embedded", action="store_true", help="on the embedded broker instead of Apache Kafka")
     parser.add_argument("-k", default="", help="only the tests that match, as in pytest")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON per run instead of a table")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="reliability-") as folder:
         report = Path(folder, "report.jsonl")
@@ -39,22 +40,22 @@ def main() -> int:
         command = [sys.executable, "-m", "pytest", "-o", "timeout=7200", "tests/faults", "-k", args.k]
         code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         runs = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
-    print(table(runs))
+    print("\n".join(map(json.dumps, runs)) if args.json else table(runs))
     return code
 
 
 def table(runs: list[dict[str, Any]]) -> str:
     """The Markdown table, with one row per run."""
     rows = [
-        "| scenario | broker | faults | events in | lost | doubled | s to the next diff, median (most) |",
-        "|---|---|---|---|---|---|---|",
+        "| scenario | broker | struck | events in | lost | silent | doubled | s to the next diff, median (most) |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for run in runs:
-        waits = run["recovery_seconds"]
-        told = f"{statistics.median(waits):.1f} ({max(waits):.1f})" if waits else ""
+        seconds = run["recovery_seconds"]
+        waits = f"{statistics.median(seconds):.1f} ({max(seconds):.1f})" if seconds else ""
         rows.append(
             f"| {run['scenario']} | {run['broker']} | {run['times']} | {run['events']:,} | {run['lost']} "
-            f"| {run['doubled']} | {told} |"
+            f"| {run['silent']} | {run['doubled']} | {waits} |"
         )
     return "\n".join(rows)
 
