@@ -1,13 +1,14 @@
 """Audits one skill: the seals of its log, the skill that it folds to, and the slim skill made of it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from operators.chain import breaks
 from operators.findings import Kind
 from operators.merge import merge
 from operators.seals import Seal, seal_of
-from schemas import PolicySkill, SkillDiff, SlimSkill, Stance, encode
+from operators.slim import JOINT, sayable
+from schemas import PolicySkill, SkillDiff, SlimSkill, encode
 
 
 @dataclass(frozen=True)
@@ -91,33 +92,19 @@ def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | Non
 
 
 def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
-    """What a slim skill says that its skill does not hold: a worker made it of a skill that was not the log's.
+    """The phrases of a slim skill that its skill does not have: a worker made it from a skill that is not the log's.
 
-    Signs and case do not count, because releases differ in how they write a value.
+    Order, budget and the domain's shares decide which phrases are chosen. A verifier has none of them, so each phrase
+    is looked for among all that this version allows.
     """
-    lines = [_letters(line.value) for line in skill.attributes]
-    wanted = [_letters(said.value) for said in skill.stated if said.stance is not Stance.AVOIDS]
-    unwanted = [_letters(said.value) for said in skill.stated if said.stance is Stance.AVOIDS]
-    held = next((each for each in skill.sessions if each.session_id == slim.session_id), None)
-    within = [_letters(line.value) for line in held.lines] if held is not None else []
-    said = (
-        ((*slim.likes, slim.style.removeprefix("prefers ")), (*lines, *wanted)),
-        (slim.avoids, unwanted),
-        (slim.now, within),
-    )
-    strange = [each for phrases, known in said for each in phrases if each and not _is_of(_letters(each), known)]
-    version = slim.skill_version
+    version, known = slim.skill_version, sayable(skill)
+    styles = slim.style.split(JOINT) if slim.style else ()
+    parts = ((slim.likes, known.likes), (styles, known.styles), (slim.avoids, known.avoids), (slim.now, known.now))
+    strange = [phrase for phrases, allowed in parts for phrase in phrases if phrase not in allowed]
     if strange:
         return [Fault(Kind.SLIM_DIFFERS, f"the slim skill says {strange[0]!r}, which version {version} does not")]
+    held = next((each for each in skill.sessions if each.session_id == slim.session_id), None)
     if slim.session_id is not None and (held is None or held.until != slim.session_until):
         what = f"the slim skill is of the session {slim.session_id!r}, which version {version} does not have so"
         return [Fault(Kind.SLIM_DIFFERS, what)]
     return []
-
-
-def _is_of(said: str, lines: Iterable[str]) -> bool:
-    return any(said in line for line in lines)
-
-
-def _letters(text: str) -> str:
-    return "".join(character for character in text.casefold() if character.isalnum())

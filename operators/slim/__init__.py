@@ -6,8 +6,10 @@ paper's LLM_Ext, for when a model is to choose.
 
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import (
+    JOINT,
     MAX_LIKE_CHARS,
     MAX_LIKES,
+    Sayable,
     Slimmed,
     compose,
     composed,
@@ -16,14 +18,17 @@ from operators.slim.rules import (
     max_likes,
     phrases,
     plain,
+    sayable,
     slim,
     slimmed,
     text_of,
 )
 
 __all__ = [
+    "JOINT",
     "MAX_LIKES",
     "MAX_LIKE_CHARS",
+    "Sayable",
     "Slimmed",
     "compose",
     "composed",
@@ -33,6 +38,7 @@ __all__ = [
     "phrases",
     "plain",
     "relevant_to",
+    "sayable",
     "slim",
     "slimmed",
     "text_of",

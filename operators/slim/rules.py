@@ -2,7 +2,7 @@
 
 import math
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -138,6 +138,34 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
         said.attribute_id for said in skill.stated if said.stance is Stance.AVOIDS and said.scope is Scope.ALWAYS
     }
     return [*stated.values(), *(line for line in lines if line.attribute_id not in stated.keys() | unwanted)]
+
+
+@dataclass(frozen=True)
+class Sayable:
+    """All phrases that a slim skill of one version may contain, whatever its order, budget and vouching chose."""
+
+    likes: frozenset[str]
+    styles: frozenset[str]
+    avoids: frozenset[str]
+    now: frozenset[str]
+
+
+def sayable(skill: PolicySkill) -> Sayable:
+    """All phrases that any slim skill of this version may contain."""
+    likes, styles = phrases(skill, vouching=_EVERYTHING)
+    avoids = avoided(skill, _EVERYTHING, plain, most=None)
+    now = of_session(skill, {}, _EVERYTHING, plain, most=None)
+    return Sayable(frozenset(likes), frozenset(styles), frozenset(avoids), frozenset(now))
+
+
+class _Everything(Vouching):
+    """Lets out every line. A verifier does not know the vouching that a worker had at an older version."""
+
+    def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
+        return list(lines)
+
+
+_EVERYTHING = _Everything()
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:

@@ -23,21 +23,35 @@ def preferred(skill: PolicySkill) -> list[Attribute]:
     ]
 
 
-def avoided(skill: PolicySkill, vouching: Vouching, plain: Callable[[str], str]) -> tuple[str, ...]:
-    """What the person said that they do not want, for good, the newest first, as phrases."""
+def avoided(
+    skill: PolicySkill, vouching: Vouching, plain: Callable[[str], str], most: int | None = MAX_AVOIDS
+) -> tuple[str, ...]:
+    """The person's lasting avoidances as phrases, the newest first; `most`: how many, or None for all."""
     said = [
         _as_line(each.attribute_id, each.dimension, each.value, Tier.HIGH, skill.contrasts)
         for each in reversed(skill.stated)
         if _is_of_a_fact(each) and each.stance is Stance.AVOIDS and not is_doubtful(skill, each)
     ]
     phrases = (plain(line.value) for line in vouching.let_out(said))
-    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))[:MAX_AVOIDS]
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))[:most]
 
 
 def of_session(
-    skill: PolicySkill, known: Mapping[str, object], vouching: Vouching, plain: Callable[[str], str]
+    skill: PolicySkill,
+    known: Mapping[str, object],
+    vouching: Vouching,
+    plain: Callable[[str], str],
+    most: int | None = MAX_NOW,
 ) -> tuple[str, ...]:
-    """What the newest session adds, the clearest first, as phrases; `known`: phrases that are said anyway."""
+    """The phrases that the newest session adds, the clearest first.
+
+    Args:
+        skill: any version of a policy skill.
+        known: phrases that the slim skill has already.
+        vouching: which lines may leave the skill.
+        plain: makes a phrase of a value.
+        most: how many phrases; None for all.
+    """
     if not skill.sessions:
         return ()
     clear = sorted(
@@ -46,7 +60,7 @@ def of_session(
     )
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
     phrases = (plain(line.value) for line in vouching.let_out(lines))
-    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase and phrase not in known))[:MAX_NOW]
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase and phrase not in known))[:most]
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:

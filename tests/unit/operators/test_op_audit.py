@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 from operators.audit import audit
 from operators.chain import seal
 from operators.findings import Kind
+from operators.habits.axes import POLES
 from operators.merge import merge, resolve_command, start
 from operators.seals import sealed
 from operators.slim import slim
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
 from operators.tokens import count_tokens
-from schemas import Action, PolicySkill, SkillDiff
+from schemas import Action, Attribute, PolicySkill, SkillDiff, Tier
+from schemas import Kind as LineKind
 from tests.builders import DOMAIN, USER, a_command, a_proposal, an_attribute, evolve
 
 KEY = b"hush"
@@ -146,3 +150,28 @@ def test_a_version_that_breaks_the_fold_in_any_way_ends_nothing(field: str) -> N
     strange = log[1].model_copy(update={field: None})
 
     assert audit([log[0], strange, log[2]], skill, key=KEY)
+
+
+def a_pole(value: str) -> Attribute:
+    pole = next(each for each in POLES if each.value == value)
+    return an_attribute(f"{pole.dimension}: {value}", kind=pole.kind, tier=Tier.HIGH)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (a_pole("picks cheaper than average"), a_pole("explores many genres")),
+        (an_attribute("genre: noir", Tier.HIGH), an_attribute("era: 1990s", Tier.HIGH, kind=LineKind.CRITERION)),
+        (an_attribute("author: Flann O'Brien", tier=Tier.HIGH),),
+    ],
+    ids=["two habits", "a criterion", "signs"],
+)  # fmt: skip
+def test_a_slim_skill_as_the_worker_makes_it_is_no_finding(lines: tuple[Attribute, ...]) -> None:
+    step = Evolve(slim_tokens=30, chain_key=KEY)
+    skill = start(USER, DOMAIN, lines, a_command())
+    version = step.version(State(skill), evolve(skill, a_proposal())[1], always=True)
+    assert version.diff is not None
+    assert version.slim is not None
+    assert version.slim.text
+
+    assert audit([version.diff], version.skill, version.slim, KEY) == []
