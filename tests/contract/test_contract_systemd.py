@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,41 @@ def test_secrets_come_as_credentials(unit: Path) -> None:
     read = {value.removeprefix("%d/") for value in environment(unit).values() if value.startswith("%d/")}
 
     assert given == read
+
+
+SECRETS = {
+    "worker": {"chain_key", "pseudonym_key", "llm_api_key"},
+    "materializer": {"chain_key"},
+    "serve": {"chain_key", "http_confirmation_key"},
+    "console": {"chain_key", "http_confirmation_key", "console_metrics_token"},
+}
+"""The secrets that each process uses beside those of its Kafka user. The API and the console need the chain key to find
+events that were forgotten."""
+OF_KAFKA = {"kafka_sasl_password", "kafka_ssl_key_password"}
+
+
+@every_unit
+def test_a_unit_has_a_file_of_secrets_of_its_own(unit: Path) -> None:
+    name = unit.stem.removeprefix("sager-").removesuffix("@")
+    sources = dict(line.split(":") for line in told(unit)["LoadCredential"])
+    others = [source for each in UNITS if each != unit for source in told(each)["LoadCredential"]]
+
+    assert sources["sager.toml"] == f"/etc/sager/{name}.toml"
+    assert f"sager.toml:{sources['sager.toml']}" not in others
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_a_file_of_secrets_names_those_of_its_process_and_no_other(name: str) -> None:
+    text = (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+    filled_in = tomllib.loads(re.sub(r"^#(?=\w+ = )", "", text, flags=re.MULTILINE))
+    known = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
+
+    assert tomllib.loads(text) == {}, "none has a value, and an empty one would overrule a default"
+    assert set(filled_in) == SECRETS[name] | OF_KAFKA
+    assert set(filled_in) <= known
+
+
+def test_every_secret_setting_is_in_a_file_of_a_unit() -> None:
+    known = {field for field, about in Settings.model_fields.items() if "SecretStr" in str(about.annotation)}
+
+    assert known == set().union(*SECRETS.values(), OF_KAFKA)
