@@ -45,7 +45,8 @@ class Console:
         signs = signing.Signs(api, self.sessions)
         routes: list[Route | Mount] = [
             Mount("/static", Files(), name="static"),
-            Route("/enter", self._open(signs.enter), methods=["GET"]),
+            Route("/enter", self._open(signs.offer), methods=["GET"]),
+            Route("/enter", self._open(signs.enter), methods=["POST"]),
             Route("/login", self._open(signs.ask), methods=["GET"]),
             Route("/login", self._open(signs.sign_in), methods=["POST"]),
             Route("/logout", self._open(signs.sign_out), methods=["POST"]),
@@ -61,7 +62,7 @@ class Console:
         self.app.router.redirect_slashes = False
 
     def code(self, token_sha256: str) -> str:
-        """The path of a link that signs in with a token once, for an hour."""
+        """The path of a link whose page offers to sign in with a token, once, for an hour."""
         return address("/enter", code=self.sessions.code(token_sha256))
 
     async def _home(self, visit: Visit) -> Response:

@@ -106,6 +106,17 @@ class Sessions:
             self._codes[_hash(code)] = (token_sha256, now)
         return code
 
+    def peek(self, code: str) -> Token | None:
+        """The token of a code, which stays good; None if it is not good.
+
+        Raises:
+            TokensUnusable: the tokens file cannot be used.
+        """
+        with self._lock:
+            self._tidy(self._clock())
+            found = self._codes.get(_hash(code))
+        return self._gate.current(found[0]) if found else None
+
     def redeem(self, code: str) -> Token | None:
         """The token of a code, which is good no more; None if it was not good.
 

@@ -48,21 +48,35 @@ class Signs:
             return _form(f"Too many attempts: try again in {error.retry_after} s.", HTTPStatus.TOO_MANY_REQUESTS)
         return self._begun(request, token)
 
-    async def enter(self, request: Request) -> Response:
-        """Begins a session by the code of a link, which is good once."""
-        if request.method != "GET":  # a scanner of links: it must not use up what is good once
+    async def offer(self, request: Request) -> Response:
+        """Show whose token a link signs in with, and ask for consent; the code stays good.
+
+        A link alone signs nobody in: an attacker's link would put the victim's browser into the attacker's session,
+        where the victim then states preferences and looks up people.
+        """
+        if request.method != "GET":
             return Response(status_code=405, headers={"Allow": "GET"})
         code = request.query_params.get("code", "")
-        token = self._sessions.redeem(code)
+        token = self._sessions.peek(code)
         if token is None:
-            # A wrong code counts like a wrong token, for the same reason.
-            try:
-                self._api.gate.enter(None, _address_of(request))
-            except Unauthorized:
-                return _form(CODE_GONE, HTTPStatus.UNAUTHORIZED)
-        if token is None:
-            raise Problem(401, CODE_GONE)
-        return self._begun(request, token)
+            return self._refused(request)
+        found = self._sessions.find(request.cookies.get(COOKIE, ""), used=False)
+        context = {"visit": None, "code": code, "name": token.name, "now": found[1].name if found else ""}
+        return HTMLResponse(rendering.render("enter.html", context))
+
+    async def enter(self, request: Request) -> Response:
+        """Begin a session by the code of a link, once, from the page that asked for consent."""
+        check_origin(request)
+        token = self._sessions.redeem((await form_of(request)).get("code", ""))
+        return self._refused(request) if token is None else self._begun(request, token)
+
+    def _refused(self, request: Request) -> Response:
+        """The answer to a wrong code, which counts like a wrong token."""
+        try:
+            self._api.gate.enter(None, _address_of(request))
+        except Unauthorized:
+            return _form(CODE_GONE, HTTPStatus.UNAUTHORIZED)
+        raise Problem(401, CODE_GONE)
 
     async def sign_out(self, request: Request) -> Response:
         """Ends the session."""

@@ -56,7 +56,9 @@ def board(browser, tmp_path_factory) -> Iterator[Board]:
         with Served(settings, console=True) as served:
             # Another name than the shared deployment's: cookies do not tell ports apart.
             url = f"http://127.0.0.1:{served.port}"
-            browser.page().goto(f"{url}{served.console.code(token.sha256)}")
+            page = browser.page()
+            page.goto(f"{url}{served.console.code(token.sha256)}")
+            page.get_by_role("button", name="Sign in").click()
             yield Board(f"{url}/console", browser, processes)
 
 

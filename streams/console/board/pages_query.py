@@ -21,7 +21,6 @@ from streams.materializer.asking import QueryFailed
 
 QUERY = "/query"
 FIRST = "FROM learning_curve ORDER BY domain, nth"
-MOST_COLUMNS = 60
 EMPTY = "the query is empty: choose a name from the list, or write one"
 _PLACES: WeakKeyDictionary[Api, Places] = WeakKeyDictionary()
 
@@ -99,17 +98,18 @@ async def _page(visit: Visit, query: str, result: Result | None = None, wrong: s
     return visit.page(
         "board/query.html", status, query=query, names=known, wrong=wrong, shown=_figure(result) if result else None,
         rows_=len(result.rows) if result else 0, more=result.more if result else False,
-        hidden_columns=max(0, len(result.columns) - MOST_COLUMNS) if result else 0,
+        is_cut=result.is_cut if result else False, megabytes=asking.SHOWN_BYTES // 1_000_000,
+        hidden_columns=max(0, len(result.columns) - asking.SHOWN_COLUMNS) if result else 0,
         seconds=asking.SECONDS, most=asking.SHOWN_ROWS,
     )  # fmt: skip
 
 
 def _figure(result: Result) -> Figure:
     """A result's chart, if there is one, and its table."""
-    shown = result.columns[:MOST_COLUMNS]
+    shown = result.columns[: asking.SHOWN_COLUMNS]
     columns = [Column(words.cut(name, 80), kind.partition("(")[0].upper() in NUMBERS) for name, kind in shown]
-    found = table("Result", columns, (row[:MOST_COLUMNS] for row in result.rows))
-    drawn = chart(result.columns, result.rows)
+    found = table("Result", columns, result.rows)
+    drawn = chart(shown, result.rows)
     note, option = drawn or ("", {})
     return Figure("result", "Chart", note, found, option)
 

@@ -204,6 +204,20 @@ def test_what_a_query_gives_is_shown_so_that_it_does_nothing(visitor):
     assert (empty.status, "the query is empty" in empty.text) == (400, True)
 
 
+@pytest.mark.parametrize("sign", ["<", "\U0001f600", "\u0007"], ids=["escaped", "four bytes", "not printable"])
+def test_a_page_of_a_large_result_is_bounded_and_says_what_it_leaves_out(visitor, sign):
+    signed_in = visitor("read-all")
+    csrf = signed_in.csrf("/console/query")
+    columns = ", ".join(f"repeat('{sign}', 100) AS c{place}" for place in range(60))
+
+    reply = signed_in.post("/console/query", {"csrf": csrf, "query": f"SELECT n, {columns} FROM range(2000) t(n)"})
+
+    assert reply.status == 200
+    assert len(reply.text.encode()) < 1_500_000
+    assert "and there are more: a page holds 1 MB, the CSV file has them" in reply.text
+    assert "1 more columns are in the file" in reply.text
+
+
 def test_a_query_comes_as_a_file_and_a_failed_one_as_a_page(visitor):
     signed_in = visitor("read-all")
     csrf = signed_in.csrf("/console/query")

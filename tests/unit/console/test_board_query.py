@@ -48,6 +48,18 @@ async def test_rows_are_bounded_and_it_is_told_that_there_are_more(settings):
     assert not (await answer(settings, f"FROM range({asking.SHOWN_ROWS})")).more
 
 
+async def test_a_result_is_bounded_in_bytes_too(settings):
+    few = await answer(settings, "SELECT repeat('<', 200) AS a, repeat('<', 100) AS b FROM range(2000)")
+    assert (few.is_cut, few.more) == (True, True)
+    assert asking.SHOWN_BYTES // 1_300 < len(few.rows) < asking.SHOWN_BYTES // 1_200
+
+    wide = await answer(
+        settings, "SELECT " + ", ".join(f"n AS c{place}" for place in range(99)) + " FROM range(9) t(n)"
+    )
+    assert (len(wide.columns), {len(row) for row in wide.rows}) == (99, {asking.SHOWN_COLUMNS})
+    assert not wide.is_cut
+
+
 @pytest.mark.parametrize(
     ("query", "said"),
     [

@@ -121,15 +121,46 @@ def test_a_session_ends_with_signing_out_for_whoever_has_its_cookie(visitor, ser
     assert at(stolen.get("/console/people")) == (303, "/console/login")
 
 
+def a_link(served, file):
+    """A link of `read-all`'s token, and the code in it."""
+    path = served.ask("/v1/console/links", file.make("read-all", name="mallory"), "POST").body["path"]
+    return path, path.partition("code=")[2]
+
+
 def test_a_link_signs_in_once(visitor, served, file):
-    link = served.ask("/v1/console/links", file.make("read-all"), "POST").body["path"]
+    link, code = a_link(served, file)
 
     assert served.ask(link, method="HEAD").status == 405, "a scanner of links uses none up"
-    assert at(visitor.get(link)) == (303, "/console/")
+    assert [visitor.get(link).status for _ in range(2)] == [200, 200], "so does a scanner that gets it"
+    assert at(visitor.post("/console/enter", {"code": code})) == (303, "/console/")
     assert visitor.get("/console/people").status == 200
     again = Visitor(served)
     assert again.get(link).status == 401
+    assert again.post("/console/enter", {"code": code}).status == 401
     assert again.cookie == ""
+
+
+def test_another_sites_link_signs_no_browser_in(visitor, served, file):
+    """Login CSRF: what the victim then does would be done in the attacker's session."""
+    visitor.sign_in(file.make("read-all", name="ann"))
+    own = visitor.cookie
+    link, code = a_link(served, file)
+
+    followed = visitor.get(link, **{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"})
+    posted = visitor.post("/console/enter", {"code": code}, Origin="https://attacker.example")
+    framed = visitor.post("/console/enter", {"code": code}, **{"Sec-Fetch-Site": "cross-site"})
+
+    assert (followed.status, posted.status, framed.status) == (200, 403, 403)
+    assert "set-cookie" not in {**followed.headers, **posted.headers, **framed.headers}
+    assert visitor.cookie == own
+    assert "You are signed in as “ann”. That session ends." in followed.text
+
+
+def test_a_page_of_a_link_names_its_token(visitor, served, file):
+    link, _ = a_link(served, file)
+
+    assert "Sign in as mallory?" in visitor.get(link).text
+    assert "frame-ancestors 'none'" in visitor.get(link).headers["content-security-policy"]
 
 
 def test_sessions_and_links_end_by_themselves(settings, file):

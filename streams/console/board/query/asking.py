@@ -6,9 +6,11 @@ import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 
+from streams.console.board import words
 from streams.console.board.query.child import HERE
 from streams.console.board.query.frames import LINE_BYTES, Frame, Question, Row
 from streams.http.problems import Problem
@@ -20,12 +22,14 @@ SECONDS, MEMORY_BYTES = 20.0, 512 * 1024**2
 START_SECONDS = 20.0
 """For starting the process and opening the snapshot, beside that."""
 DYING_SECONDS = 2.0
-SHOWN_ROWS, SHOWN_LETTERS = 1_000, 300
-"""What a page shows of a result."""
+SHOWN_ROWS, SHOWN_LETTERS, SHOWN_COLUMNS = 1_000, 300, 60
+SHOWN_BYTES = 1_000_000
+"""Limits of a page's table. Without one in bytes, long values in many columns made a page of 15 MB."""
 FILE_ROWS, FILE_LETTERS, FILE_SECONDS = 1_000_000, 32_000, 120.0
 """What a file has of it. A spreadsheet's cell holds 32,767 letters."""
 AT_ONCE, OF_ONE = 2, 1
 """Queries at once: of all, and of one token. Each may take a CPU and its memory."""
+_TAGS_BYTES = len('<td class="num"></td>')
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH")
 _ROOT = Path(__file__).resolve().parents[4]
 
@@ -36,13 +40,15 @@ class Result:
 
     Attributes:
         columns: names and DuckDB's types.
-        rows: at most SHOWN_ROWS.
-        more: whether there are more.
+        rows: at most SHOWN_ROWS, with SHOWN_COLUMNS cells each, of SHOWN_BYTES as a page's table in all.
+        more: whether there are more rows.
+        is_cut: whether rows were left out because of SHOWN_BYTES.
     """
 
     columns: list[tuple[str, str]]
     rows: list[Row] = field(default_factory=list)
     more: bool = False
+    is_cut: bool = False
 
 
 class Places:
@@ -79,15 +85,25 @@ async def answer(settings: Settings, query: str) -> Result:
         QueryFailed: it was refused, failed or was stopped; the message says why and what to try.
     """
     async with asked(settings, query, rows=SHOWN_ROWS, letters=SHOWN_LETTERS, seconds=SECONDS) as frames:
-        result = Result([])
+        result, size = Result([]), 0
         async for frame in frames:
             if frame.kind == "columns":
                 result = Result([(name, kind) for name, kind in frame.content])
             elif frame.kind == "rows":
-                result.rows.extend(frame.content)
+                for row in frame.content:
+                    shown = row[:SHOWN_COLUMNS]
+                    size += _page_bytes(shown)
+                    if size > SHOWN_BYTES:
+                        return replace(result, more=True, is_cut=True)
+                    result.rows.append(shown)
             elif frame.kind == "end":
-                result = Result(result.columns, result.rows, bool(frame.content))
+                result = replace(result, more=bool(frame.content))
         return result
+
+
+def _page_bytes(row: Row) -> int:
+    """How much a row adds to a page: its text with signs escaped, and the tags around each cell."""
+    return _TAGS_BYTES * (1 + len(row)) + sum(len(escape(words.cell(value)).encode()) for value in row)
 
 
 @asynccontextmanager
