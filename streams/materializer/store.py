@@ -144,7 +144,8 @@ class Store:
             is_stained = bool(forgotten) or dropped > 0
             if is_stained:
                 self._db.execute("UPDATE meta SET is_stained = true")
-            self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(_users(batch) | forgotten)])
+            stale = _users(batch, with_dropped=dropped > 0) | forgotten
+            self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(stale)])
             self._delete(ddl.SINK_OFFSETS, list(offsets))
             self._insert(ddl.SINK_OFFSETS, [_offset(*partition, progress) for partition, progress in offsets.items()])
             self._db.execute("COMMIT")
@@ -192,7 +193,8 @@ class Store:
             duckdb.Error: the new file could not be written; MaterializerError: the old one could not be closed whole;
                 OSError: the new one could not take its place. The file is as before.
         """
-        changes, self.changes = self.changes or Changes(), None
+        # Not `or`: changes without keys are falsy, and may hold receipts.
+        changes, self.changes = Changes() if self.changes is None else self.changes, None
         self._all(attach(fresh, "fresh"))
         try:
             self._db.execute("BEGIN")
@@ -222,9 +224,10 @@ class Store:
             if keys := changes.keys[table.name]:
                 self._register(table, [dict(zip(table.key, key, strict=True)) for key in keys], table.key)
                 same = _same_key(table)
+                if table.name in derived.SOURCES:
+                    users |= self._users_of_batch(table)
                 for each in (table, *table.children):
                     self._move(each, f"SEMI JOIN batch b ON {same}", f"USING batch b WHERE {same}")
-                users |= {key[0] for key in keys} if table.name in derived.SOURCES else set()
         for each in (*ddl.OWN_TABLES, derived.STALE_USERS):
             self._move(each)
         self._all("USE fresh")
@@ -234,6 +237,14 @@ class Store:
             self._db.execute("UPDATE meta SET is_stained = ?", [changes.is_stained])
         finally:
             self._all("USE live")
+
+    def _users_of_batch(self, table: Table) -> set[str]:
+        """The users with rows of these keys before or now; a tombstone may come after its person is erased."""
+        query = " UNION ".join(
+            f"SELECT user_id FROM {file}.{table.name} t SEMI JOIN batch b ON {_same_key(table)}"  # noqa: S608 - our own names; values are bound  # nosec B608
+            for file in ("live", "fresh")
+        )
+        return {user for (user,) in self._all(query)}
 
     def _move(self, table: Table, which: str = "", old: str = "") -> None:
         """Replaces rows of the new file by those of the live one."""
@@ -364,10 +375,18 @@ class Store:
             self._all(statement)
 
 
-def _users(batch: Batch) -> set[str]:
-    """The users whose derived rows the batch makes stale."""
+def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
+    """The users whose derived rows the batch makes stale.
+
+    A tombstone that drops nothing makes none stale. It may be of an erased person: DuckDB keeps eight bytes of the
+    least and the greatest value of a column, also after the row is gone, until the file is rewritten.
+
+    Args:
+        batch: the changes.
+        with_dropped: whether any row was dropped; the file is then rewritten soon.
+    """
     pending = [batch.pending(table) for table in TABLES if table.name in derived.SOURCES]
-    return {key[0] for changes in pending for key in changes}
+    return {key[0] for changes in pending for key, wanted in changes.items() if wanted.put is not None or with_dropped}
 
 
 def _offset(topic: str, partition: int, progress: Progress) -> Row:

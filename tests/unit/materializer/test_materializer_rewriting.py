@@ -99,6 +99,46 @@ def test_the_new_file_has_what_came_meanwhile_and_nothing_of_what_was_deleted_be
     assert b"x-bob" in found
 
 
+def test_a_request_to_forget_alone_is_kept_while_the_file_is_rewritten(tmp_path):
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        before(store)
+        store.checkpoint(MOMENT, None)
+        rewriting = store.rewrite()
+        forget(store, "ann")
+        store.adopt(rewriting.result())
+        rewriting.stop()
+        assert store.is_stained()
+        assert rows(store, "SELECT count(*) FROM interactions WHERE user_id = 'ann'") == [(0,)]
+
+
+@pytest.mark.parametrize("when", ["before", "after", "while"])
+@pytest.mark.parametrize("user", ["!AAAAAAA-first", "~zzzzzzz-last"])
+def test_no_eight_bytes_of_an_erased_id_stay_in_a_columns_statistics(tmp_path, user, when):
+    """DuckDB keeps the beginning of each column's least and greatest value."""
+    tombstones = [tombstone(skill(1, user=user)), tombstone(diff(1, "c-1", user))]
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        before(store)
+        write(store, interaction("x-1", user), ranking("r-1", user), selection("r-1", user=user))
+        write(store, diff(1, "c-1", user), skill(1, user=user), rated("f9", user_id=user))
+        publisher = Publisher(store, tmp_path / "sager.duckdb", 0.0)
+        publisher.publish()
+        assert user[:8].encode() in (tmp_path / "sager.duckdb").read_bytes()
+        if when == "before":
+            write(store, *tombstones)
+        forget(store, user)
+        publisher.note()
+        if when == "while":
+            publisher.publish_if_due()
+            write(store, *tombstones)
+        publisher.publish()
+        if when == "after":
+            write(store, *tombstones)
+            publisher.publish()
+        publisher.close()
+    found = {path.name for path in tmp_path.iterdir() if user[:8].encode() in path.read_bytes()}
+    assert found == set()
+
+
 def test_rows_go_on_while_the_file_is_written_anew_and_then_no_file_holds_the_person(tmp_path):
     with Store(tmp_path / "live.duckdb", "sager.") as store:
         before(store)
