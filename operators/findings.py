@@ -44,6 +44,8 @@ class Kind(StrEnum):
     ROW_EDITED = "row-edited"
     ROW_FILTERED = "row-filtered"
     """A row that differs only in words that the privacy filter may withhold: another release may have."""
+    ROW_LOST = "row-lost"
+    """A row in DuckDB of a record that the log had, and has lost: the broker crashed, or went back to a backup."""
     ROW_MISSING = "row-missing"
     DERIVED_DIFFERS = "derived-differs"
     SNAPSHOT_BEHIND = "snapshot-behind"

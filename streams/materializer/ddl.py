@@ -19,6 +19,7 @@ SINK_OFFSETS = Table(
         Column("kafka_partition", "INTEGER", "The partition"),
         number("next_offset", "The first offset that is not in this file"),
         text("topic_id", "Kafka's id of the topic: when it changes, the topic was recreated and is read again"),
+        number("furthest", "The highest next_offset so far: above next_offset if the log has lost records since"),
     ),
 )
 META = Table(

@@ -36,5 +36,7 @@ FROM_6: Final = (
     CREATE TABLE card_receipts (
         user_id VARCHAR, version BIGINT, kind VARCHAR, times BIGINT, event_id VARCHAR, occurred_at TIMESTAMP)
     """,
+    "ALTER TABLE sink_offsets ADD COLUMN furthest BIGINT",
+    "UPDATE sink_offsets SET furthest = next_offset",
 )
-"""What people said of themselves in conversations."""
+"""What people said of themselves in conversations, and how far a log was read that may be shorter now."""

@@ -153,7 +153,7 @@ class _Loop:
 
     def _forget(self, recreated: set[str]) -> None:
         if recreated:
-            self._store.forget_offsets(recreated)
+            self._store.forget_offsets({name: self._source.topic_id(name) for name in recreated})
             self._done = self._store.offsets()
 
     def _check(self) -> None:

@@ -73,7 +73,7 @@ def starts(states: Mapping[str, TopicState], done: Mapping[tuple[str, int], Prog
         for partition in range(state.partitions):
             progress = done.get((name, partition))
             known = progress is not None and progress.topic_id == state.topic_id
-            found[name, partition] = progress.next_offset if progress and known else OFFSET_BEGINNING
+            found[name, partition] = (progress.next_offset if progress and known else 0) or OFFSET_BEGINNING
     return found
 
 

@@ -86,17 +86,14 @@ class Store:
         rows = self._all("SELECT topic, kafka_partition, next_offset, topic_id FROM sink_offsets")
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
 
-    def forget_offsets(self, topics: Iterable[str]) -> None:
-        """Deletes the offsets of topics that were recreated."""
-        for name in topics:
-            self._db.execute("DELETE FROM sink_offsets WHERE topic = ?", [name])
+    def forget_offsets(self, topics: Mapping[str, str]) -> None:
+        """Begin topics that were recreated at their first offset, by the new id of each."""
+        for name, topic_id in topics.items():
+            self._db.execute("UPDATE sink_offsets SET next_offset = 0, topic_id = ? WHERE topic = ?", [topic_id, name])
 
     def move_offsets(self, offsets: Offsets) -> None:
         """Has partitions go on at these offsets: the topics were made anew with the same records at known places."""
-        self._db.execute("BEGIN")
-        self._delete(ddl.SINK_OFFSETS, list(offsets))
-        self._insert(ddl.SINK_OFFSETS, [_offset(*partition, progress) for partition, progress in offsets.items()])
-        self._db.execute("COMMIT")
+        self._note_offsets(offsets)
 
     def use_cluster(self, cluster_id: str) -> None:
         """Records which Kafka cluster the rows come from."""
@@ -146,8 +143,7 @@ class Store:
                 self._db.execute("UPDATE meta SET is_stained = true")
             stale = _users(batch, with_dropped=dropped > 0) | forgotten
             self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(stale)])
-            self._delete(ddl.SINK_OFFSETS, list(offsets))
-            self._insert(ddl.SINK_OFFSETS, [_offset(*partition, progress) for partition, progress in offsets.items()])
+            self._note_offsets(offsets)
             self._db.execute("COMMIT")
         except BaseException:
             self._roll_back()
@@ -305,6 +301,18 @@ class Store:
             self._all(f"INSERT INTO {table.name} BY NAME SELECT * FROM batch")  # noqa: S608 - our own names; values are bound  # nosec B608
         return len(rows)
 
+    def _note_offsets(self, offsets: Offsets) -> None:
+        """Write how far partitions were read; the furthest offset stays where a log has become shorter."""
+        if not offsets:
+            return
+        rows = [_offset(*partition, progress) for partition, progress in offsets.items()]
+        self._register(ddl.SINK_OFFSETS, rows, ddl.SINK_OFFSETS.names)
+        self._all(
+            "INSERT INTO sink_offsets BY NAME SELECT * FROM batch ON CONFLICT DO UPDATE SET "
+            "next_offset = excluded.next_offset, topic_id = excluded.topic_id, "
+            "furthest = greatest(furthest, excluded.furthest)"
+        )
+
     def _register(self, table: Table, rows: Sequence[Row], columns: Sequence[str]) -> None:
         """Makes these columns of the rows readable as `batch`."""
         arrays = [pa.array([row[name] for row in rows], type=table.schema.field(name).type) for name in columns]
@@ -396,6 +404,7 @@ def _offset(topic: str, partition: int, progress: Progress) -> Row:
         "kafka_partition": partition,
         "next_offset": progress.next_offset,
         "topic_id": progress.topic_id,
+        "furthest": progress.next_offset,
     }
 
 

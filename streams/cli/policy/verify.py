@@ -59,6 +59,12 @@ def verify(
             note("SAGER_CHAIN_KEY is not set: whoever may write to the topics can make seals without a key anew")
         if done.users and len({each.user_id for each in done.findings if each.kind == "log-forged"}) == done.users:
             note("no log has the right seal: is SAGER_CHAIN_KEY the one that the workers had when they wrote them?")
+        if any(each.kind == "row-lost" for each in done.findings):
+            note(
+                "the log is shorter than what DuckDB has read of it: the broker lost records that it had acknowledged "
+                "(a crash, a backup that was restored, a topic that was recreated). That is no forgery, unless none of "
+                "this happened. The rows are the last copy: keep the DuckDB file before you repair anything"
+            )
         if any(each.kind.startswith("slim-") for each in done.findings):
             note(
                 "apps keep a forged slim skill until its key gets a tombstone: stop the workers and run "

@@ -58,11 +58,15 @@ class _Read:
 
     Attributes:
         first: the first offset and Kafka time of each topic that Kafka still has.
+        ends: the first offset after the last record of each topic.
         ahead: by table, the keys of records that the snapshot has not read yet.
+        lost: by table, the keys of rows whose records the log has lost.
     """
 
     first: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    ends: dict[str, int] = field(default_factory=dict)
     ahead: defaultdict[str, set[RowKey]] = field(default_factory=lambda: defaultdict(set))
+    lost: defaultdict[str, set[RowKey]] = field(default_factory=lambda: defaultdict(set))
 
 
 class Tables:
@@ -101,6 +105,7 @@ class Tables:
         self._topics: dict[str, Topic] = {}
         self._partitions: dict[str, set[int]] = {}
         self._next: dict[tuple[str, int], int] = {}
+        self._furthest: dict[tuple[str, int], int] = {}
         self._late = 0
 
     def close(self) -> None:
@@ -123,8 +128,9 @@ class Tables:
             self._topics[self._settings.topic(topic.base)] = topic
             self._partitions[topic.base] = {each.partition for each in found}
         if "sink_offsets" not in self._unusable:
-            query = "SELECT topic, kafka_partition, next_offset FROM snapshot.main.sink_offsets"
-            self._next = {(name, partition): offset for name, partition, offset in self._scratch.rows(query)}
+            query = "SELECT topic, kafka_partition, next_offset, furthest FROM snapshot.main.sink_offsets"
+            for name, partition, offset, furthest in self._scratch.rows(query):
+                self._next[name, partition], self._furthest[name, partition] = offset, furthest
         if "receipts" not in self._unusable:
             for subject, document in self._scratch.rows("SELECT subject, document FROM snapshot.main.receipts"):
                 try:
@@ -206,6 +212,7 @@ class Tables:
             record = self._record(message)
             name = str(message.topic())
             found.first.setdefault(name, (record.offset, from_ms(record.timestamp_ms)))
+            found.ends[name] = record.offset + 1
             is_ahead = record.offset >= self._next.get((name, number), 0)
             self._done.behind += is_ahead
             self._late += is_ahead and record.timestamp_ms < 1_000 * (time.time() - BEHIND_SECONDS)
@@ -274,7 +281,7 @@ class Tables:
             if made[table.key[0]] is None:
                 self._without_record(name, topic, table, row, found)
             else:
-                self._edited(topic, table, row, made, found.first[name])
+                self._edited(name, topic, table, row, made, found)
         query = (
             f"SELECT {names} FROM live.{table.name} made "  # noqa: S608 - our own names; values are bound  # nosec B608
             f"ANTI JOIN snapshot.main.{table.name} USING ({', '.join(table.key)})"
@@ -306,16 +313,45 @@ class Tables:
         applied = self._applied.get(_subject(row))
         if applied is not None and moment is not None and applied.covers(row.get("domain"), moment):
             moment = None  # DuckDB has the receipt, and should not have the row any more
+        if self._is_lost(name, table, row, found):
+            self._lost(topic, table, row, moment, found)
+            return
         self._pend_row(Kind.ROW_FORGED, row, f"{_place(table, row)} in DuckDB has no record on {topic.base}", moment)
 
+    def _is_lost(self, name: str, table: Table, row: dict[str, Any], found: _Read) -> bool:
+        """True if the snapshot read a record where the log now ends, or has a later record in its place."""
+        number, offset = row["kafka_partition"], row["kafka_offset"]
+        if offset is None or offset >= self._furthest.get((name, number), 0):
+            return False  # the materializer never came so far
+        if offset >= found.ends.get(name, 0):
+            return True
+        query = f"SELECT logged_at FROM live.{table.name} WHERE kafka_partition = $1 AND kafka_offset = $2"  # noqa: S608 - our own names; values are bound  # nosec B608
+        written_since = [logged_at for (logged_at,) in self._scratch.rows(query, [number, offset])]
+        return any(row["logged_at"] and logged_at and row["logged_at"] < logged_at for logged_at in written_since)
+
+    def _lost(self, topic: Topic, table: Table, row: dict[str, Any], moment: datetime | None, found: _Read) -> None:
+        found.lost[table.name].add(self._key(table, row))
+        place = f"offset {row['kafka_offset']:,} of {topic.base}[{row['kafka_partition']}]"
+        what = f"{_place(table, row)} in DuckDB was read at {place}, and the log has lost that record since"
+        self._pend_row(Kind.ROW_LOST, row, what, moment)
+
     def _edited(
-        self, topic: Topic, table: Table, row: dict[str, Any], made: dict[str, Any], first: tuple[int, datetime]
+        self, name: str, topic: Topic, table: Table, row: dict[str, Any], made: dict[str, Any], found: _Read
     ) -> None:
         differing = {each for each in table.names if row[each] != made[each]}
         said = differing - _PROVENANCE
-        if "logged_at" in differing and not _is_earlier_copy(topic, table, row, made, first):
+        is_lost = row["kafka_offset"] != made["kafka_offset"] and self._is_lost(name, table, row, found)
+        # A record that was lost and sent again differs in its place and time alone.
+        if (
+            "logged_at" in differing
+            and not is_lost
+            and not _is_earlier_copy(topic, table, row, made, found.first[name])
+        ):
             said.add("logged_at")
         if not said:
+            return
+        if is_lost:
+            self._lost(topic, table, row, _moment(row), found)
             return
         columns = f"{_place(table, row)} in DuckDB differs from its record in {', '.join(sorted(said))}"
         if said <= _FILTERED.get(table.name, frozenset()):
@@ -338,7 +374,7 @@ class Tables:
         )
         for values in self._scratch.rows(query):
             row = dict(zip(table.key, values, strict=True))
-            if values not in found.ahead[table.name]:
+            if values not in found.ahead[table.name] | found.lost[table.name]:
                 what = f"the rows of {child.name} in DuckDB for {_named(table, row)} are not those of its record"
                 self._pend_row(Kind.ROW_EDITED, row, what)
 

@@ -134,16 +134,22 @@ def test_rows_and_offsets_survive_reopening(path):
         assert rows(store, "SELECT version FROM skills") == [(2,)]
 
 
+def test_the_furthest_offset_stays_where_a_log_has_become_shorter(store):
+    write(store, skill(1), skills=10)
+    write(store, skill(2), skills=4)
+    assert rows(store, "SELECT next_offset, furthest FROM sink_offsets") == [(4, 10)]
+    store.forget_offsets({"sager.skills": "id-2"})
+    assert store.offsets() == {("sager.skills", 0): Progress(0, "id-2")}
+    assert rows(store, "SELECT furthest FROM sink_offsets") == [(10,)]
+
+
 def test_a_failure_on_the_way_leaves_neither_rows_nor_offsets(store, monkeypatch):
     write(store, skill(1), skills=1)
-    insert = store._insert
 
-    def fail(table, found):
-        if table.name == "sink_offsets":
-            raise duckdb.IOException("disk full")
-        return insert(table, found)
+    def fail(offsets):
+        raise duckdb.IOException("disk full")
 
-    monkeypatch.setattr(store, "_insert", fail)
+    monkeypatch.setattr(store, "_note_offsets", fail)
     with pytest.raises(duckdb.IOException):
         write(store, skill(2), diff(2), skills=2)
     monkeypatch.undo()
