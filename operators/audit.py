@@ -1,14 +1,15 @@
-"""Audits one skill: the seals of its log, the skill that it folds to, and the slim skill made of it."""
+"""Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill made of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from operators.chain import breaks
+from operators.cards.fold import fold as fold_card
+from operators.chain import Diff, breaks
 from operators.findings import Kind
 from operators.merge import merge
 from operators.seals import Seal, seal_of
 from operators.slim import JOINT, sayable
-from schemas import PolicySkill, SkillDiff, SlimSkill, encode
+from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,34 @@ def audit(
     return [*found, *_folds(diffs, skill, slim)]
 
 
-def _broken(diffs: Sequence[SkillDiff], key: bytes) -> list[Fault]:
+def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
+    """The faults of one card: broken seals of its log, and a card that does not follow from the log.
+
+    Args:
+        diffs: the newest record of each version, by version. There may be newer ones than the card knows.
+        card: the record on the topic of cards; None if there is none.
+        key: the secret that versions were sealed with.
+    """
+    found = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
+    newest = diffs[-1].version if diffs else 0
+    if card is None:
+        missing = Fault(Kind.CARD_MISSING, f"the log has {newest} versions of a card, and the topic of cards nothing")
+        return [*found, missing] if diffs else found
+    if newest < card.version:
+        short = Fault(Kind.LOG_CUT, f"the card's log ends at version {newest}, and the card is at {card.version}")
+        return [*found, short]
+    try:
+        folded = fold_card(diff for diff in diffs if diff.version <= card.version).get(card.user_id)
+    except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
+        what = f"the card's log does not fold: {error or type(error).__name__}"
+        return [*found, Fault(Kind.LOG_DOES_NOT_FOLD, what)]
+    if folded is None or encode(folded) != encode(card):
+        what = f"the log folds to another card than the topic of cards has at version {card.version}"
+        found.append(Fault(Kind.CARD_DIFFERS, what))
+    return found
+
+
+def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
     """The breaks of the chain; consecutive versions with the same reason are reported once."""
     runs: list[tuple[int, int, str, Kind]] = []
     for each in breaks(diffs, key):

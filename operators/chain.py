@@ -1,4 +1,4 @@
-"""The chain of a skill's versions: each seal includes the seal before it, so that edits are detected.
+"""The chain of a log's versions, of a skill or a card: each seal includes the seal before, so edits are detected.
 
 A seal is an HMAC-SHA256 over the seal before and the diff's canonical JSON. With a secret key, access to the topics or
 the files is not enough to make one; without a key, seals detect edits that were not carried on to the newest version.
@@ -7,12 +7,17 @@ the files is not enough to make one; without a key, seals detect edits that were
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import orjson
 
 from operators.findings import Kind
 from operators.mac import hmac_sha256
-from schemas import PolicySkill, SkillDiff
+from operators.seals import derived_key
+from schemas import CardDiff, PolicySkill, SkillDiff
+
+DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
+Diff = SkillDiff | CardDiff
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Break:
     kind: Kind
 
 
-def seal(diff: SkillDiff, before: str | None, key: bytes = b"") -> SkillDiff:
+def seal(diff: DiffT, before: str | None, key: bytes = b"") -> DiffT:
     """The diff with its seal.
 
     Args:
@@ -48,19 +53,28 @@ def unsealed(skill: PolicySkill) -> PolicySkill:
     return skill.model_copy(update={"chain": None, "last_diff": bare})
 
 
-def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
-    """The breaks in the log of one skill: versions that are missing, unsealed or changed since they were sealed.
+def seal_all(diffs: Sequence[DiffT], key: bytes = b"") -> list[DiffT]:
+    """A whole log with new seals, in the order of its versions; for one that was rewritten to remove a line."""
+    sealed: list[DiffT] = []
+    for diff in diffs:
+        sealed.append(seal(diff, sealed[-1].chain if sealed else None, key))
+    return sealed
+
+
+def breaks(diffs: Sequence[Diff], key: bytes = b"") -> list[Break]:
+    """The breaks in one log: versions that are missing, unsealed or changed since they were sealed.
 
     Args:
-        diffs: the whole log of one skill, in the order of its versions.
+        diffs: the whole log of one skill or card, in the order of its versions.
         key: the key that they were sealed with.
     """
     found: list[Break] = []
-    before: SkillDiff | None = None
+    before: Diff | None = None
     for diff in diffs:
         follows = before.version if before is not None else 0
-        if diff.base_version != follows or diff.version != follows + 1:
-            why = f"it follows version {diff.base_version}, before it is {follows}"
+        base = diff.base_version if isinstance(diff, SkillDiff) else diff.version - 1
+        if base != follows or diff.version != follows + 1:
+            why = f"it follows version {base}, before it is {follows}"
             found.append(Break(diff.version, why, Kind.LOG_GAP))
         if diff.chain is None:
             found.append(Break(diff.version, "it is not sealed", Kind.LOG_UNSEALED))
@@ -71,7 +85,7 @@ def breaks(diffs: Sequence[SkillDiff], key: bytes = b"") -> list[Break]:
     return found
 
 
-def is_sealed(diff: SkillDiff, before: str | None, key: bytes = b"") -> bool:
+def is_sealed(diff: Diff, before: str | None, key: bytes = b"") -> bool:
     """Whether a version bears its seal.
 
     Args:
@@ -82,7 +96,9 @@ def is_sealed(diff: SkillDiff, before: str | None, key: bytes = b"") -> bool:
     return diff.chain is not None and hmac.compare_digest(diff.chain, _seal(diff, before, key))
 
 
-def _seal(diff: SkillDiff, before: str | None, key: bytes) -> str:
+def _seal(diff: Diff, before: str | None, key: bytes) -> str:
+    if isinstance(diff, CardDiff):
+        key = derived_key(key, diff.TOPIC)  # the seal of a skill's version is never one of a card's
     # Without defaults: a field added by a later release does not break existing seals.
     told = orjson.dumps(
         diff.model_dump(mode="json", exclude={"chain"}, exclude_defaults=True), option=orjson.OPT_SORT_KEYS

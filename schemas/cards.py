@@ -126,6 +126,11 @@ class CardDiff(Event):
     )
     reasoned_by: ReasonedBy = Field(default_factory=ReasonedBy)
     source: Position | None = None
+    chain: Digest | None = Field(
+        default=None,
+        exclude_if=is_none,
+        description="Seals this version and, through the seal before, all versions before it.",
+    )
 
 
 class Card(Event):
@@ -144,6 +149,7 @@ class Card(Event):
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)
     applied: tuple[Position, ...] = Field(default=(), max_length=4)
     last_diff: CardDiff | None = None
+    chain: Digest | None = Field(default=None, exclude_if=is_none, description="The last diff's seal.")
 
 
 class CardAction(StrEnum):

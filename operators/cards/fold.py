@@ -62,4 +62,5 @@ def with_diff(card: Card | None, diff: CardDiff) -> Card:
         recent=remember(() if card is None else card.recent, diff.event_id, MAX_RECENT),
         applied=with_applied(() if card is None else card.applied, diff.source, diff.occurred_at),
         last_diff=diff,
+        chain=diff.chain,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from operators.cards.fold import OutOfOrder, fold
 from operators.cards.redact import redacted, unquoted
+from operators.chain import seal, seal_all
 from operators.forget import with_lines
 from operators.seals import resealed
 from operators.steps.listen import erasures, newer
@@ -75,6 +76,7 @@ class Cards:
         if forgets:
             card, diff = await self._rewrite(event, card, diff, gone)
         else:
+            diff = seal(diff, None if card is None else card.chain, self._pipeline.settings.chain_key_bytes)
             card = newer(card, diff)
         await self._pipeline.write(self._pipeline.cards, event, diff.user_id.encode(), card)
         await self._send(event, diff)
@@ -137,6 +139,7 @@ class Cards:
         told = [*log, diff] if gone else unquoted([*log, diff])
         for line_id in gone:
             told = redacted(told, line_id)
+        told = seal_all(told, self._pipeline.settings.chain_key_bytes)
         try:
             after = fold(told).get(diff.user_id)
         except OutOfOrder as error:

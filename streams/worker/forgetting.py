@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from operators.chain import seal
+from operators.chain import seal_all
 from operators.contrast import SLOTS
 from operators.forget import (
     Held,
@@ -301,11 +301,8 @@ class Forgetting:
         self, event: Any, request: ForgetRequest, position: Position, skill: PolicySkill, log: Sequence[SkillDiff]
     ) -> None:
         """Write the log anew without the line, and then the version in which the line is gone."""
-        pipeline, sealed = self._pipeline, [*log]
-        before = None
-        for place, diff in enumerate(log):
-            sealed[place] = seal(diff, before, pipeline.settings.chain_key_bytes)
-            before = sealed[place].chain
+        pipeline = self._pipeline
+        sealed = seal_all(log, pipeline.settings.chain_key_bytes)
         try:
             again = fold(sealed).get((skill.user_id, skill.domain))
         except OutOfOrder as error:

@@ -13,7 +13,7 @@ import pytest
 
 from operators.cards.fold import fold as fold_cards
 from operators.cards.identity import line_id
-from operators.chain import is_sealed, seal
+from operators.chain import breaks, is_sealed, seal
 from operators.evolve import Proposal, validate
 from operators.merge import fold, merge, resolve_counts
 from operators.slim import slim
@@ -171,6 +171,7 @@ class TestStory:
 
         assert encode(fold_cards(log[:1])["ann-17"]) == wire("cards")
         assert encode(fold_cards(log)["ann-17"]) == wire("after/cards")
+        assert breaks(log) == [], "each version bears its seal"
         assert {name for line in decode(Card, wire("cards")).lines for name in line.evidence} == {
             read("utterances").event_id
         }

@@ -982,6 +982,8 @@ export interface components {
             reward?: number | null;
             reasoned_by?: components["schemas"]["ReasonedBy"];
             source?: components["schemas"]["Position"] | null;
+            /** @description Seals this version and, through the seal before, all versions before it. */
+            chain?: string | null;
         };
         /**
          * @description How a card is answered.

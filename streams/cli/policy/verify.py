@@ -38,10 +38,10 @@ def verify(
 ) -> None:
     """Verify that nothing was edited or left out.
 
-    Every version, slim skill and receipt is checked by its seal, every skill by folding its log. The rows of the newest
-    DuckDB snapshot are compared with what the materializer makes of the topics, as far back as Kafka keeps them. With
-    --anchor, what was there at that time has to be there still, or to have a receipt. SAGER_CHAIN_KEY has to be the
-    workers' and the privacy settings the materializer's; both may go on meanwhile.
+    Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log. The rows of
+    the newest DuckDB snapshot are compared with what the materializer makes of the topics, as far back as Kafka keeps
+    them. With --anchor, what was there at that time has to be there still, or to have a receipt. SAGER_CHAIN_KEY has to
+    be the workers' and the privacy settings the materializer's; both may go on meanwhile.
 
     Exit code 1: something is not as it was written.
     """
@@ -110,6 +110,7 @@ def _as_json(done: "Verified") -> dict[str, Any]:
         "users": done.users,
         "skills": done.skills,
         "versions": done.versions,
+        "cards": done.cards,
         "receipts": done.receipts,
         "compared_in_duckdb": done.copies,
         "expired_in_duckdb": done.expired,
@@ -129,6 +130,7 @@ def _show(done: "Verified") -> None:
         console().print(made)
     copies = "no rows of DuckDB compared" if done.copies is None else f"{done.copies:,} rows of DuckDB compared"
     told = [
+        (done.cards, "cards"),
         (done.expired, "older than what Kafka keeps"),
         (done.behind, "records not in the snapshot yet"),
         (done.forgotten, "forgotten"),

@@ -33,6 +33,7 @@ class Verified:
 
     Attributes:
         users, skills, versions: how many were verified on the topics.
+        cards: how many cards were verified.
         receipts: how many receipts were verified.
         copies: rows of DuckDB that were compared with the topics; None if there is no snapshot.
         expired: rows of events that Kafka does not keep any more: nothing can be said of them.
@@ -46,6 +47,7 @@ class Verified:
     users: int = 0
     skills: int = 0
     versions: int = 0
+    cards: int = 0
     receipts: int = 0
     copies: int | None = None
     expired: int = 0

@@ -1,4 +1,4 @@
-"""One partition's logs, skills and slim skills: the newest record of each key, and records that do not belong."""
+"""One partition's logs, skills, slim skills and cards: the newest record of each key, and misplaced records."""
 
 import time
 from collections import defaultdict
@@ -11,7 +11,17 @@ from confluent_kafka import Message, TopicPartition
 
 from operators.findings import Kind
 from operators.seals import is_plain
-from schemas import BadRecord, Model, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, diff_key
+from schemas import (
+    BadRecord,
+    Card,
+    CardDiff,
+    Model,
+    PolicySkill,
+    SkillDiff,
+    SlimSkill,
+    decode,
+    topic_of,
+)
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner
@@ -30,12 +40,16 @@ class Held:
     Attributes:
         skills, slims: by user and domain.
         log: versions by user and domain, as bytes: decoded they take five times the memory.
+        cards: by user.
+        card_log: versions of cards by user, as bytes.
         strange: findings of records that do not belong.
     """
 
     skills: dict[Name, PolicySkill] = field(default_factory=dict)
     slims: dict[Name, SlimSkill] = field(default_factory=dict)
     log: defaultdict[Name, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
+    cards: dict[str, Card] = field(default_factory=dict)
+    card_log: defaultdict[str, dict[int, bytes]] = field(default_factory=lambda: defaultdict(dict))
     strange: list[Finding] = field(default_factory=list)
 
     @property
@@ -51,6 +65,15 @@ class Held:
         """The log of one skill, by version."""
         records = self.log.get(name, {})
         return [decode(SkillDiff, records[version]) for version in sorted(records)]
+
+    def card_diffs(self, user: str) -> list[CardDiff]:
+        """The log of one card, by version."""
+        records = self.card_log.get(user, {})
+        return [decode(CardDiff, records[version]) for version in sorted(records)]
+
+    def is_card_ahead(self) -> bool:
+        """True if a card is of a version that its log does not have yet."""
+        return any(card.version > max(self.card_log.get(user, {}), default=0) for user, card in self.cards.items())
 
     def is_ahead(self) -> bool:
         """Whether a skill or a slim skill is of a version that the log does not have yet."""
@@ -85,6 +108,35 @@ class Reader:
         held.strange[:0] = odd
         return held
 
+    def read_cards(self, log: TopicPartition, cards: TopicPartition, held: Held) -> None:
+        """Add one partition of cards and their log. What follows from the log is read before it."""
+        found: dict[Name, Card] = {}
+        self._current(cards, Card, found, held.strange)
+        held.cards = {user: card for (user, _), card in found.items()}
+        strange = self._card_log(log, held)
+        if held.is_card_ahead():
+            time.sleep(LATE_SECONDS)
+            strange = self._card_log(log, held)
+        held.strange += strange
+
+    def _card_log(self, where: TopicPartition, held: Held) -> list[Finding]:
+        held.card_log.clear()
+        strange: list[Finding] = []
+        for message in self._scanner.read([where]):
+            if message.value() is None:
+                key = _parts(message.key(), _KEY_PARTS)
+                if key is not None and isinstance(key[1], int):
+                    held.card_log[str(key[0])].pop(key[1], None)
+                continue
+            diff, finding = self._record(message, CardDiff, topic_of(CardDiff).key_of)
+            if finding is not None:
+                strange.append(finding)
+            if diff is not None:
+                held.card_log[diff.user_id][diff.version] = message.value() or b""
+        for user in [user for user, versions in held.card_log.items() if not versions]:
+            del held.card_log[user]
+        return strange
+
     def _current(self, where: TopicPartition, model: type[Any], into: dict[Name, Any], odd: list[Finding]) -> None:
         """The newest record per key of a compacted topic."""
         newest: dict[bytes, Message] = {}
@@ -99,12 +151,12 @@ class Reader:
                 if model is SlimSkill:
                     highest[key] = max(highest.get(key, 0), version_in(message.value()))
         for key, message in newest.items():
-            record, finding = self._record(message, model, lambda event: compound_key(event.user_id, event.domain))
+            record, finding = self._record(message, model, topic_of(model).key_of)
             if finding is not None:
                 odd.append(finding)
-            if record is None or not self._is_meant(record.user_id, record.domain):
+            if record is None or not self._is_meant(*_name(record)):
                 continue
-            name = (record.user_id, record.domain)
+            name = _name(record)
             into[name] = record
             if model is SlimSkill and highest[key] > record.skill_version:
                 what = (
@@ -120,7 +172,7 @@ class Reader:
                 if key is not None and isinstance(key[2], int):
                     held.log[str(key[0]), str(key[1])].pop(key[2], None)
                 continue
-            diff, finding = self._record(message, SkillDiff, _key_of_diff)
+            diff, finding = self._record(message, SkillDiff, topic_of(SkillDiff).key_of)
             if finding is not None:
                 held.strange.append(finding)
             if diff is not None and self._is_meant(diff.user_id, diff.domain):
@@ -136,24 +188,24 @@ class Reader:
         try:
             record = decode(model, value)
         except BadRecord as error:
-            user, domain = _named(message.key())
+            user, domain = _named(message.key(), model)
             if user and not self._is_meant(user, domain):
                 return None, None
             return None, Finding(Kind.UNREADABLE, user, domain, f"{_place(message)} cannot be read: {error}")
-        if not self._is_meant(record.user_id, record.domain):
+        if not self._is_meant(*_name(record)):
             return None, None
         return self._in_place(message, record, value, key_of(record))
 
     def _in_place(self, message: Message, record: Any, value: bytes, key: bytes) -> tuple[Any | None, Finding | None]:
-        name = (record.user_id, record.domain)
+        name = _name(record)
         if message.key() != key:
             what = f"{_place(message)} has this key, and is another's"
             # Keys of older releases are the user's id alone; any other record must not stand for this user.
             counts = model_is_log(record) and _parts(message.key(), _DIFF_KEY_PARTS) is None
             if counts:
                 return record, None
-            user, domain = _named(message.key())
-            return None, Finding(Kind.MISPLACED, user or record.user_id, domain or record.domain, what)
+            user, domain = _named(message.key(), type(record))
+            return None, Finding(Kind.MISPLACED, user or name[0], domain or name[1], what)
         if partition_of(record.user_id, self._partitions) != message.partition():
             return None, Finding(Kind.MISPLACED, *name, f"{_place(message)} is on the partition of others")
         if not is_plain(value, record):
@@ -174,8 +226,9 @@ def version_in(value: bytes | None) -> int:
         return 0
 
 
-def _key_of_diff(diff: SkillDiff) -> bytes:
-    return diff_key(diff.user_id, diff.domain, diff.version)
+def _name(record: Any) -> Name:
+    """The user and the domain of a record; a card is of no domain."""
+    return record.user_id, "" if isinstance(record, Card | CardDiff) else record.domain
 
 
 def _parts(key: bytes | None, count: int) -> list[Any] | None:
@@ -187,8 +240,13 @@ def _parts(key: bytes | None, count: int) -> list[Any] | None:
     return parts if isinstance(parts, list) and len(parts) == count else None
 
 
-def _named(key: bytes | None) -> Name:
-    """The user and domain in a key, as far as it names them."""
+def _named(key: bytes | None, model: type[Model]) -> Name:
+    """The user and domain in a key of this kind of record, as far as it names them."""
+    if model is Card:
+        return (key or b"").decode(errors="replace"), ""
+    if model is CardDiff:
+        parts = _parts(key, _KEY_PARTS)
+        return (str(parts[0]), "") if parts else ("", "")
     parts = _parts(key, _DIFF_KEY_PARTS) or _parts(key, _KEY_PARTS)
     return (str(parts[0]), str(parts[1])) if parts else ("", "")
 

@@ -8,9 +8,9 @@ import duckdb
 from confluent_kafka import KafkaException, TopicPartition
 
 from operators.anchor import Pseudonyms, SkillMark, is_excused, receipt_fault, receipt_mark, skill_faults, skill_mark
-from operators.audit import audit
+from operators.audit import audit, audit_card
 from operators.findings import Kind
-from schemas import Contrast, PolicySkill, SkillDiff, SlimSkill, subject_of
+from schemas import Card, CardDiff, Contrast, PolicySkill, SkillDiff, SlimSkill, subject_of
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import committed
@@ -25,6 +25,7 @@ from streams.settings import Settings
 
 Tell = Callable[[str, int, int], None]
 """Receives progress: the stage's name, how much is done, and about how much there is."""
+_BY_USER = (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC, CardDiff.TOPIC, Card.TOPIC)
 CLOCKS = timedelta(minutes=5)
 """How far the clocks of a worker and of whoever verifies may differ."""
 
@@ -102,7 +103,7 @@ class _Verification:
         self._receipts = Receipts(scanner, self._key)
 
     def run(self) -> Verified:
-        logs, skills, slims = self._partitions()
+        logs, skills, slims, card_logs, cards = self._partitions()
         self._count = len(logs)
         tables = self._tables()
         try:
@@ -113,7 +114,9 @@ class _Verification:
             for count, number in enumerate(numbers):
                 self._tell("partitions", count, total)
                 held = reader.read(logs[number], skills[number], slims[number])
+                reader.read_cards(card_logs[number], cards[number], held)
                 self._audit(held)
+                self._audit_cards(held)
                 if tables is not None:
                     self._compare(tables, number, held)
             for count, number in enumerate(beyond, len(numbers)):
@@ -128,16 +131,15 @@ class _Verification:
         self._conclude()
         return self._done
 
-    def _partitions(self) -> tuple[list[TopicPartition], list[TopicPartition], list[TopicPartition]]:
-        logs, skills, slims = (
-            self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
-        )
-        if not len(logs) == len(skills) == len(slims):
+    def _partitions(self) -> list[list[TopicPartition]]:
+        """The partitions of each topic that is verified by users, in the order of `_BY_USER`."""
+        found = [self._scanner.partitions(base) for base in _BY_USER]
+        if len(set(map(len, found))) > 1:
             raise TopicsDiffer(
-                f"skill-diffs, skills and slim-skills have {len(logs)}, {len(skills)} and {len(slims)} partitions, but "
-                "they must have the same number. Run `sager topics` to see what is wrong"
+                f"{', '.join(_BY_USER)} have {', '.join(str(len(each)) for each in found)} partitions, but they must "
+                "have the same number. Run `sager topics` to see what is wrong"
             )
-        return logs, skills, slims
+        return found
 
     def _tables(self) -> Tables | None:
         """The comparison with DuckDB; None where there is no snapshot, and for an anchor, which says nothing of it."""
@@ -173,9 +175,8 @@ class _Verification:
             diffs, slim = held.diffs(name), held.slims.get(name)
             for fault in audit(diffs, held.skills.get(name), slim, self._key):
                 finding = Finding(fault.kind, *name, fault.what)
-                # A slim skill whose log went meanwhile was forgotten meanwhile.
-                moment = slim.occurred_at if slim is not None and fault.kind is Kind.SLIM_WITHOUT_LOG else None
-                self._pend(finding, moment)
+                # A slim skill or a skill whose log went meanwhile was forgotten meanwhile.
+                self._pend(finding, _erased_at(fault.kind, held.skills.get(name), slim))
             self._check_forgotten(name, [*diffs, held.skills.get(name), slim])
             if diffs:
                 self._mark(name, diffs, slim)
@@ -184,7 +185,20 @@ class _Verification:
         self._done.skills += len(of_log)
         self._done.versions += sum(map(len, held.log.values()))
 
-    def _check_forgotten(self, name: Name, records: Sequence[SkillDiff | PolicySkill | SlimSkill | None]) -> None:
+    def _audit_cards(self, held: Held) -> None:
+        """Verify the cards of one partition."""
+        for user in sorted({*held.cards, *held.card_log}):
+            diffs, card = held.card_diffs(user), held.cards.get(user)
+            for fault in audit_card(diffs, card, self._key):
+                moment = card.occurred_at if card is not None and fault.kind is Kind.LOG_CUT else None
+                self._pend(Finding(fault.kind, user, "", fault.what), moment)
+            self._check_forgotten((user, ""), [*diffs, card])
+            self._done.cards += 1
+        self._is_known = self._is_known or bool(held.cards)
+
+    def _check_forgotten(
+        self, name: Name, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
+    ) -> None:
         """Notes what a receipt says was removed. It bears the seal that it always had."""
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
@@ -297,6 +311,13 @@ class _Verification:
             fault = receipt_fault(known, by_person.get(known.person), self._names)
             if fault is not None:
                 self._done.note(Finding(fault.kind, self._user or "", "", fault.what))
+
+
+def _erased_at(kind: Kind, skill: PolicySkill | None, slim: SlimSkill | None) -> datetime | None:
+    """The moment that a receipt has to cover, if a log that went meanwhile can be why; None if it cannot."""
+    if kind is Kind.SLIM_WITHOUT_LOG and slim is not None:
+        return slim.occurred_at
+    return skill.occurred_at if kind is Kind.LOG_CUT and skill is not None else None
 
 
 def _is_excused(finding: Finding, moment: datetime, receipts: Receipts) -> bool:
