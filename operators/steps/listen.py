@@ -18,6 +18,7 @@ from operators.cards.fold import with_diff
 from operators.cards.identity import line_id
 from operators.cards.merge import resolve
 from operators.cards.rewards import resolve_reward
+from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
 from operators.listen import understand
@@ -339,9 +340,15 @@ def unlearned(card: Card, request: ForgetRequest, lines: Sequence[str], source: 
     )
 
 
-def newer(card: Card | None, diff: CardDiff) -> Card:
-    """The card after a diff."""
-    return with_diff(card, diff)
+def newer(card: Card | None, diff: CardDiff, key: bytes = b"") -> Card:
+    """The card after a diff; its `last_diff` is the diff with its seal.
+
+    Args:
+        card: the card before; None if there is none.
+        diff: the next version.
+        key: the secret that versions are sealed with; empty for none.
+    """
+    return with_diff(card, seal(diff, None if card is None else card.chain, key))
 
 
 def _newest(listening: Listening | None) -> Position | None:

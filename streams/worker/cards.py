@@ -8,7 +8,7 @@ from typing import Any
 
 from operators.cards.fold import OutOfOrder, fold
 from operators.cards.redact import redacted, unquoted
-from operators.chain import seal, seal_all
+from operators.chain import seal_all
 from operators.forget import with_lines
 from operators.seals import resealed
 from operators.steps.listen import erasures, newer
@@ -76,8 +76,8 @@ class Cards:
         if forgets:
             card, diff = await self._rewrite(event, card, diff, gone)
         else:
-            diff = seal(diff, None if card is None else card.chain, self._pipeline.settings.chain_key_bytes)
-            card = newer(card, diff)
+            card = newer(card, diff, self._pipeline.settings.chain_key_bytes)
+            diff = card.last_diff or diff
         await self._pipeline.write(self._pipeline.cards, event, diff.user_id.encode(), card)
         await self._send(event, diff)
         if forgets:

@@ -11,6 +11,7 @@ STEPS = {
     "operators.cards.merge.resolve",
     "operators.cards.rewards.resolve_reward",
     "operators.chain.seal",
+    "operators.chain.seal_all",
     "operators.contrast.on_ranking",
     "operators.contrast.on_selection",
     "operators.evolve.validate",
@@ -42,8 +43,9 @@ STEPS = {
 """Operators of which the order is a rule, by the name under which they are imported."""
 
 ALLOWED = {
-    # A log is written anew, version by version: that is no event's step.
-    "streams/worker/forgetting.py": {"operators.chain.seal"},
+    # A log is rewritten, version by version: that is no event's step.
+    "streams/worker/forgetting.py": {"operators.chain.seal_all"},
+    "streams/worker/cards.py": {"operators.chain.seal_all"},
     # Everybody's visits at once, and everybody has heard the newest: no stream is.
     "evaluation/world.py": {
         "operators.propagate.touches",
