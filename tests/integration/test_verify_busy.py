@@ -163,6 +163,7 @@ def test_nothing_is_found_in_what_a_busy_deployment_has_written(harness: Harness
     done = verify(harness.settings, anchor=tmp_path / "anchor")
 
     assert made.findings == done.findings == []
+    assert done.cards == 4
     assert done.skills == done.anchored == made.skills
     assert (tmp_path / "anchor").exists()
 
