@@ -135,8 +135,11 @@ DEFAULT: Final = Vouching()
 
 
 def without_count(line: Attribute) -> Attribute:
-    """A line that somebody brings along: it keeps evidence only where that cannot vouch for it.
+    """Keep the events behind a line that a person brings along or rewords, without items where those would vouch.
 
-    Who may write an import's evidence, or put new words over an old line's, would else vouch for himself.
+    The author of an import or of new words for an old line would otherwise vouch for their own words.
     """
-    return line if DEFAULT.held(line.dimension, line.value) is None else line.model_copy(update={"evidence": ()})
+    if DEFAULT.held(line.dimension, line.value) is None:
+        return line
+    events = tuple(each.model_copy(update={"item_id": None}) for each in line.evidence)
+    return line.model_copy(update={"evidence": events})
