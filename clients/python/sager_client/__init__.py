@@ -53,6 +53,7 @@ from .schemas import (
 )
 from .sender import Undelivered
 from .slim_skills import SlimSkills
+from .understood import Understood
 
 __all__ = [
     "Action",
@@ -98,6 +99,7 @@ __all__ = [
     "Stated",
     "Tier",
     "Undelivered",
+    "Understood",
     "Utterance",
     "question_of",
 ]

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
 from . import making
 from .connection import Connection
@@ -22,10 +22,11 @@ from .events import (
 )
 from .exceptions import NotDelivered
 from .making import CandidateLike
-from .schemas import Event, Ranking, SlimSkill
+from .schemas import Correction, Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
-from .telling import Telling
+from .telling import CorrectionFields, Telling, made_correction
+from .understood import Understood
 
 LOOK_SECONDS = 0.01
 """How often a waiting task looks. A thread of its own for each that waits would outlive a task that is cancelled."""
@@ -106,7 +107,6 @@ class AsyncEventProducer:
     selection = _awaited(EventProducer.selection)
     none_of_these = _awaited(EventProducer.none_of_these)
     feedback = _awaited(EventProducer.feedback)
-    correct = _awaited(EventProducer.correct)
     utterance = _awaited(EventProducer.utterance)
     answer = _awaited(EventProducer.answer)
     forget = _awaited(EventProducer.forget)
@@ -143,13 +143,54 @@ class AsyncEventProducer:
         follower = self._events.answers.follow()
         if not await _until(lambda: follower.ready, seconds):
             raise follower.too_late(seconds)
-        with self._events.answers.to(request) as answer:
+        with self._events.answers.to(user_id, request.request_id) as answer:
             await self.send(request)
             try:
                 async with asyncio.timeout(seconds):
                     return await asyncio.wrap_future(answer)
             except TimeoutError:
                 raise self._events.no_answer(seconds) from None
+
+    @overload
+    async def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: None = None, **more: Unpack[CorrectionFields]
+    ) -> Correction: ...
+
+    @overload
+    async def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: float, **more: Unpack[CorrectionFields]
+    ) -> Understood: ...
+
+    async def correct(
+        self,
+        user_id: str,
+        domain: str,
+        text: str = "",
+        *,
+        wait: float | None = None,
+        **more: Unpack[CorrectionFields],
+    ) -> Correction | Understood:
+        """Send what a person says of their taste; with `wait`, return what was understood. See `EventProducer`.
+
+        Raises:
+            NoAnswer: there was none within `wait` seconds.
+            BrokerUnreachable: the topic `skill-diffs` cannot be read.
+            NotShown: it names an item that is not among what they see.
+            NotDelivered: see `EventProducer.send`.
+        """
+        correction = made_correction(user_id, domain, text, **more)
+        if wait is None:
+            return await self.send(correction)
+        follower = self._events.understood.follow()
+        if not await _until(lambda: follower.ready, wait):
+            raise follower.too_late(wait)
+        with self._events.understood.to(user_id, correction.event_id) as answer:
+            await self.send(correction)
+            try:
+                async with asyncio.timeout(wait):
+                    return Understood.of(correction, await asyncio.wrap_future(answer))
+            except TimeoutError:
+                raise self._events.no_answer(wait, "correction") from None
 
     async def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and give it back; see `EventProducer.send`.

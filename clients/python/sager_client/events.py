@@ -4,16 +4,17 @@ import concurrent.futures
 import logging
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self, TypeVar, Unpack, overload
 
 from . import making
 from .answers import Answers
 from .connection import Connection
 from .exceptions import NoAnswer, NotDelivered
 from .making import CandidateLike
-from .schemas import Event, Key, Ranking, encode, topic_of
+from .schemas import Correction, Event, Key, Ranking, SkillDiff, encode, topic_of
 from .sender import OnError, Sender
-from .telling import Telling
+from .telling import CorrectionFields, Telling, made_correction
+from .understood import Understood, user_of_diff
 
 FLUSH_SECONDS = 30.0
 RANK_SECONDS = 10.0
@@ -65,7 +66,8 @@ class EventProducer(Telling):
     ) -> None:
         self._connection = reached_by(bootstrap, connection)
         self.sender = Sender(self._connection, on_error, max_events, max_bytes, give_up_seconds)
-        self.answers = Answers(self._connection)
+        self.answers = Answers(self._connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
+        self.understood = Answers(self._connection, SkillDiff, user_of_diff, lambda diff: diff.event_id)
         self._wait_seconds = wait_seconds
 
     def rank(
@@ -109,12 +111,63 @@ class EventProducer(Telling):
             user_id, domain, candidates, instruction, request_id, None, clarify=clarify, session_id=session_id
         )
         self.answers.start(seconds)
-        with self.answers.to(request) as answer:
+        with self.answers.to(user_id, request.request_id) as answer:
             self.send(request)
             try:
                 return answer.result(seconds)
             except concurrent.futures.TimeoutError:
                 raise self.no_answer(seconds) from None
+
+    @overload
+    def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: None = None, **more: Unpack[CorrectionFields]
+    ) -> Correction: ...
+
+    @overload
+    def correct(
+        self, user_id: str, domain: str, text: str = "", *, wait: float, **more: Unpack[CorrectionFields]
+    ) -> Understood: ...
+
+    def correct(
+        self,
+        user_id: str,
+        domain: str,
+        text: str = "",
+        *,
+        wait: float | None = None,
+        **more: Unpack[CorrectionFields],
+    ) -> Correction | Understood:
+        """Send what a person says of their taste; with `wait`, return what a worker understood.
+
+            answer = events.correct("ann", "films", "no horror, please", wait=10)
+            answer.understood, answer.explanation
+
+        The first call with `wait` starts a thread that reads the topic `skill-diffs` from then on: the Kafka user must
+        be allowed to read it. Other arguments are described at `Telling.correct`.
+
+        Args:
+            user_id: who says it.
+            domain: what it is about.
+            text: the person's own words.
+            wait: how long to wait for the answer, in seconds; None: only send.
+            more: see `Telling.correct`.
+
+        Raises:
+            NoAnswer: there was none in time. Words that ask not to be remembered get none.
+            BrokerUnreachable: the topic `skill-diffs` cannot be read.
+            NotShown: it names an item that is not among what they see.
+            NotDelivered: see `send`.
+        """
+        if wait is None:
+            return super().correct(user_id, domain, text, **more)
+        correction = made_correction(user_id, domain, text, **more)
+        self.understood.start(wait)
+        with self.understood.to(user_id, correction.event_id) as answer:
+            self.send(correction)
+            try:
+                return Understood.of(correction, answer.result(wait))
+            except concurrent.futures.TimeoutError:
+                raise self.no_answer(wait, "correction") from None
 
     def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and give it back. It waits only where too many are waiting already.
@@ -160,12 +213,13 @@ class EventProducer(Telling):
         """Close at once, without flushing."""
         self.sender.close()
         self.answers.close()
+        self.understood.close()
 
-    def no_answer(self, seconds: float) -> NoAnswer:
-        """The error of who has waited too long for a ranking."""
+    def no_answer(self, seconds: float, request: str = "rank request") -> NoAnswer:
+        """The error of a caller that has waited too long."""
         waiting = self.pending
         why = f"{waiting:,} events are not delivered" if waiting else "is a `sager worker` running?"
-        return NoAnswer(f"the rank request was not answered within {seconds:g} s: {why}")
+        return NoAnswer(f"the {request} was not answered within {seconds:g} s: {why}")
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 
 from . import made_feedback, making
 from .made_feedback import Says
@@ -33,6 +33,32 @@ from .schemas import (
 )
 
 EventT = TypeVar("EventT", bound=Event)
+
+
+class CorrectionFields(TypedDict, total=False):
+    """The arguments of `Telling.correct` beside the person, the domain and the words."""
+
+    ranking: Ranking | RankRequest | None
+    items: Iterable[CandidateLike]
+    item_id: str | None
+    says: Iterable[Says]
+    suits: Iterable[str]
+    scope: Scope | str | None
+    language: str | None
+    answers: str | None
+    ranking_id: str | None
+    session_id: str | None
+    at: datetime | None
+    event_id: str | None
+
+
+def made_correction(user_id: str, domain: str, text: str, **fields: Unpack[CorrectionFields]) -> Correction:
+    """Make the event that `Telling.correct` sends."""
+    more: dict[str, Any] = dict(fields)
+    ranking, at, event_id = (more.pop(name, None) for name in ("ranking", "at", "event_id"))
+    if more.get("ranking_id") is None:
+        more.pop("ranking_id", None)
+    return made_feedback.correction(user_id, domain, text, ranking, at, event_id, **more)
 
 
 class Telling:
@@ -274,24 +300,25 @@ class Telling:
         Raises:
             NotShown: it names an item that is not among what they see.
         """
-        made = made_feedback.correction(
-            user_id,
-            domain,
-            text,
-            ranking,
-            at,
-            event_id,
-            items=items,
-            item_id=item_id,
-            says=says,
-            suits=suits,
-            scope=scope,
-            language=language,
-            answers=answers,
-            session_id=session_id,
-            **({} if ranking_id is None else {"ranking_id": ranking_id}),
+        return self.send(
+            made_correction(
+                user_id,
+                domain,
+                text,
+                ranking=ranking,
+                items=items,
+                item_id=item_id,
+                says=says,
+                suits=suits,
+                scope=scope,
+                language=language,
+                answers=answers,
+                ranking_id=ranking_id,
+                session_id=session_id,
+                at=at,
+                event_id=event_id,
+            )
         )
-        return self.send(made)
 
     def utterance(
         self,

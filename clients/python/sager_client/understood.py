@@ -1,0 +1,54 @@
+"""What a worker understood of a person's words."""
+
+import json
+from dataclasses import dataclass
+from typing import Self
+
+from .schemas import Correction, Said, SkillDiff, Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Understood:
+    """The answer to a correction.
+
+    Attributes:
+        correction: the event that was sent.
+        understood: False: it is in the person's log and changes nothing.
+        statements: what the skill states since then.
+        why: the reason code where nothing was understood, such as `unknown-name`; else empty.
+        explanation: for the person: why, what would be understood, and what was not kept.
+        not_kept: kinds of private data that were left out, such as `health`.
+        version: the skill's version afterwards.
+    """
+
+    correction: Correction
+    understood: bool
+    statements: tuple[Statement, ...]
+    why: str
+    explanation: str
+    not_kept: tuple[str, ...]
+    version: int
+
+    @classmethod
+    def of(cls, correction: Correction, diff: SkillDiff) -> Self:
+        """Read the answer out of the version that a correction made."""
+        heard = diff.heard
+        stated = (change.statement for change in diff.stated if change.kind is Said.STATED)
+        return cls(
+            correction,
+            heard is None or heard.understood,
+            tuple(statement for statement in stated if statement is not None),
+            heard.why.value if heard is not None and heard.why is not None else "",
+            "" if heard is None else heard.explanation,
+            () if heard is None else heard.not_kept,
+            diff.version,
+        )
+
+
+def user_of_diff(key: bytes) -> str:
+    """The user in the key of a version; empty for another record's key."""
+    try:
+        parts = json.loads(key)
+    except ValueError:
+        return ""
+    return str(parts[0]) if isinstance(parts, list) and parts else ""
