@@ -298,4 +298,5 @@ def scrubbed_memory(memory: Memory, line: str) -> Memory:
         )
         for each in memory.taken
     )
-    return memory.model_copy(update={"taken": taken, "version": memory.version + 1})
+    seen = tuple(fact for fact in memory.seen if line_of(memory.user_id, memory.domain, fact_id(fact)) != line)
+    return memory.model_copy(update={"taken": taken, "seen": seen, "version": memory.version + 1})

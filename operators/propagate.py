@@ -26,9 +26,11 @@ from schemas import (
     MAX_NEWEST,
     MAX_OTHERS,
     MAX_RECENT,
+    MAX_SEEN,
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
+    Fact,
     ItemFacts,
     ItemMemory,
     Memory,
@@ -40,6 +42,7 @@ from schemas import (
 )
 
 MAX_TITLE_CHARS = 80
+MAX_SEEN_WORDS = 4
 EPOCHS = 2**32
 """How many epochs there are; behind the last comes the first."""
 
@@ -67,6 +70,7 @@ def with_taken(
     at: datetime,
     event_id: str,
     source: Position | None = None,
+    shown: Iterable[ItemFacts] = (),
 ) -> Memory:
     """The memory with one more item taken; with an event that it holds already, only the fence moves on.
 
@@ -92,10 +96,18 @@ def with_taken(
             "version": memory.version + 1,
             "interactions": memory.interactions + 1,
             "taken": tuple(newest_last[-MAX_TAKEN:]),
+            "seen": _with_seen(memory.seen, (*shown, item)),
             "recent": remember(memory.recent, event_id, MAX_RECENT),
             "applied": applied,
         }
     )
+
+
+def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
+    """The last facts that a person was shown; long values are left out, as no words name them in passing."""
+    found = dict.fromkeys(fact for item in items for fact in item.facts if fact.value.count(" ") < MAX_SEEN_WORDS)
+    kept = [fact for fact in seen if fact not in found]
+    return (*kept, *found)[-MAX_SEEN:]
 
 
 def tastes(taken: Iterable[Taken]) -> tuple[str, ...]:

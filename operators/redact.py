@@ -146,8 +146,8 @@ def _without_words(diff: SkillDiff) -> SkillDiff:
     """The diff without what a model thought and what the person said, in their words."""
     if diff.analysis:
         diff = diff.model_copy(update={"analysis": ""})
-    if diff.heard is not None and diff.heard.words:
-        diff = diff.model_copy(update={"heard": diff.heard.model_copy(update={"words": ""})})
+    if diff.heard is not None and (diff.heard.words or diff.heard.explanation):
+        diff = diff.model_copy(update={"heard": diff.heard.model_copy(update={"words": "", "explanation": ""})})
     if any(each.statement is not None and each.statement.words for each in diff.stated):
         stated = tuple(
             each

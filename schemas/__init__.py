@@ -23,7 +23,19 @@ from .commands import Action, SkillCommand, Stated
 from .contrasts import Contrast
 from .corrections import Correction, Directive
 from .dead_letters import DeadLetter
-from .diffs import Change, ChangeKind, Heard, Judgement, PolicySkill, Refusal, Refused, SkillDiff, Tally, Verdict
+from .diffs import (
+    Change,
+    ChangeKind,
+    Heard,
+    Judgement,
+    NotUnderstood,
+    PolicySkill,
+    Refusal,
+    Refused,
+    SkillDiff,
+    Tally,
+    Verdict,
+)
 from .events import Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from .exceptions import BadRecord, SchemaError, UnknownTopic
 from .facets import MAX_FACETS, MAX_SUPPORTERS, Facet
@@ -38,6 +50,7 @@ from .memory import (
     MAX_MEMORY_FACTS,
     MAX_NEWEST,
     MAX_OTHERS,
+    MAX_SEEN,
     MAX_TAKEN,
     MAX_TAKERS,
     MAX_TASTES,
@@ -88,6 +101,7 @@ __all__ = [
     "MAX_OTHERS",
     "MAX_POPULAR",
     "MAX_RECENT",
+    "MAX_SEEN",
     "MAX_SESSIONS",
     "MAX_STATEMENTS",
     "MAX_SUPPORTERS",
@@ -151,6 +165,7 @@ __all__ = [
     "Mix",
     "Model",
     "NotKept",
+    "NotUnderstood",
     "OpenRanking",
     "OpenRankings",
     "Option",

@@ -8,7 +8,7 @@ from pydantic import Field
 from .base import Event, Model, is_none, is_nothing
 from .events import MAX_CANDIDATES
 from .feedback import SignalName
-from .fields import AttributeId, DomainField, Identifier, Text, UserIdField, UtcDatetime
+from .fields import AttributeId, DomainField, Identifier, Label, Text, UserIdField, UtcDatetime
 from .fit import Beliefs
 from .forgetting import Digest
 from .habits import MAX_HABITS, HabitAdded, HabitName, HeldHabit
@@ -150,6 +150,24 @@ class Judgement(Model):
     quoted: Fact | None = Field(default=None, description="None where the model quoted no fact of the chosen item.")
 
 
+class NotUnderstood(StrEnum):
+    """Why words changed nothing."""
+
+    FOR_ANOTHER = "for-another"
+    """They are about another person's taste."""
+    NOT_KEPT = "not-kept"
+    """They say something private, which is not kept."""
+    NOT_READ = "not-read"
+    """They give orders to a machine, or mean the opposite."""
+    OTHER_LANGUAGE = "other-language"
+    NO_MEASURE = "no-measure"
+    """They compare, and no item is shown that has the measure."""
+    UNKNOWN_NAME = "unknown-name"
+    """They name no item and no value that this domain has."""
+    NO_WISH = "no-wish"
+    """They name something, and no known sentence says whether it is wanted."""
+
+
 class Heard(Model):
     """What a diff answers, where it is no choice and no command: a signal, a correction or an abstention."""
 
@@ -158,6 +176,17 @@ class Heard(Model):
     value: float | None = Field(default=None, exclude_if=is_none)
     understood: bool = True
     by_pattern: Annotated[str, Field(max_length=80)] = Field(default="", exclude_if=is_nothing)
+    why: NotUnderstood | None = Field(
+        default=None, exclude_if=is_none, description="Of a correction: why it changes nothing."
+    )
+    explanation: Annotated[str, Field(max_length=400)] = Field(
+        default="",
+        exclude_if=is_nothing,
+        description="For the person: why nothing was understood, what would be, and what was not kept.",
+    )
+    not_kept: tuple[Label, ...] = Field(
+        default=(), max_length=16, exclude_if=is_nothing, description="Kinds of private data left out, such as health."
+    )
 
 
 class SkillDiff(Event):

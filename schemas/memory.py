@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .base import Model
+from .base import Model, is_nothing
 from .fields import AttributeId, DomainField, Identifier, ItemIdField, Title, UserIdField, UtcDatetime
 from .items import Fact
 from .skills import Position
@@ -23,6 +23,7 @@ MAX_CROWD = 12
 MAX_COMPANIONS = 48
 MAX_TASTES = 6
 MAX_MEMORY_FACTS = 8
+MAX_SEEN = 128
 
 Count = Annotated[int, Field(ge=0)]
 Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
@@ -52,6 +53,12 @@ class Memory(Model):
     version: Count = 0
     interactions: Count = Field(default=0, description="Everything taken, including what the ring has dropped.")
     taken: tuple[Taken, ...] = Field(default=(), max_length=MAX_TAKEN)
+    seen: tuple[Fact, ...] = Field(
+        default=(),
+        max_length=MAX_SEEN,
+        exclude_if=is_nothing,
+        description="Facts of the lists that they took something from, newest last: their own words can name them.",
+    )
     recent: tuple[Identifier, ...] = Field(
         default=(), max_length=32, description="Ids of the last events that it applied."
     )

@@ -17,7 +17,7 @@ from operators.steps import Evolve, Start, State
 from operators.steps import contrast as joining
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
-from operators.understand import About, understand
+from operators.understand import About, explanation, not_kept, understand
 from schemas import (
     Candidate,
     Contrast,
@@ -265,15 +265,16 @@ class Linter:
         said = correction.model_copy(update={"text": privacy.asked(correction.text, domain).text})
         items = [self._things.facts(domain, each) for each in correction.items]
         state = self._state(correction, domain)
-        read = understand(said, items, state.skill, self._things.vocabulary(domain))
+        read = understand(said, items, state.skill, self._things.vocabulary(domain), correction.text)
         effects = self.step.correct(state, said, items, read)
         self._skills[correction.user_id, domain] = effects.skill
         if read.about is About.ANOTHER:
             lesson.warnings.append("tells of somebody else's taste: nothing is learned of this person")
         elif not read.is_understood:
+            why = explanation(read, not_kept(said.text), domain)
             lesson.warnings.append(
-                "is not understood by rules, and changes nothing unless a model is set up to read it or the deployment "
-                "has met what it names: send the items that the person sees, or a form in says"
+                f"is not understood by rules, and changes nothing unless a model reads it: {why} Send the items that "
+                "the person sees, or a form in says"
             )
         else:
             lesson.learns("said by the person", effects)

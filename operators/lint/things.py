@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from operators.lint.lesson import Lesson, listed, number, shown
 from operators.privacy import Privacy
-from operators.statinit.parsers import Parser, facts_of, parser_for
+from operators.statinit.parsers import Parser, facts_of, parser_for, vocabulary_for
 from schemas import Candidate, Fact, ItemFacts
 
 MAX_TRIES = 256
@@ -41,7 +41,8 @@ class Things:
 
     def vocabulary(self, domain: str) -> tuple[Fact, ...]:
         """The facts that items of this domain had: a person's words can name them."""
-        return tuple(fact for of, fact in self._met if of == domain)
+        met = (fact for of, fact in self._met if of == domain)
+        return tuple(dict.fromkeys((*met, *vocabulary_for(domain, self.parsers))))
 
     def look(self, domain: str, candidates: Sequence[Candidate], lesson: Lesson) -> None:
         """Add warnings about what of these items says nothing, or may not be kept."""

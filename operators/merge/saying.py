@@ -16,7 +16,7 @@ from operators.merge.statements import Saying, Subject
 from operators.privacy import DEFAULT, Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against
-from operators.understand import About, Read, Understood
+from operators.understand import About, Read, Understood, explanation, not_kept
 from schemas import (
     Abstention,
     Attribute,
@@ -80,6 +80,7 @@ def resolve_correction(
     shifted = _has_shifted(skill, understood)
     made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
+    left_out = tuple(dict.fromkeys((*not_kept(correction.text), *made.private)))
     return next_diff(
         skill,
         correction,
@@ -93,8 +94,10 @@ def resolve_correction(
         ),
         heard=Heard(
             what=_CORRECTION,
-            words=_kept(correction.text, correction.domain, privacy),
+            words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
+            explanation=explanation(understood, left_out, correction.domain),
+            not_kept=left_out,
         ),
         refused=(*made.counting.refused, *made.refused),
         evidence=made.counting.evidence,
@@ -117,10 +120,20 @@ def resolve_unheard(
     """
     is_another = understood.about is About.ANOTHER
     words = "" if is_another else _kept(correction.text, correction.domain, privacy)
+    left_out = () if is_another else not_kept(correction.text)
+    heard = Heard(
+        what=_CORRECTION,
+        words=words,
+        understood=False,
+        by_pattern=_OF_ANOTHER if is_another else "",
+        why=understood.why,
+        explanation=explanation(understood, left_out, correction.domain),
+        not_kept=left_out,
+    )
     return next_diff(
         skill,
         correction,
-        heard=Heard(what=_CORRECTION, words=words, understood=False, by_pattern=_OF_ANOTHER if is_another else ""),
+        heard=heard,
         evidence=Evidence(event_id=correction.event_id, item_id=correction.item_id),
         is_contrast=False,
         reasoned_by=_by(understood),
@@ -178,6 +191,7 @@ class _Correcting:
         counting: what the items that suit add to the counts.
         changes: what it does to lines.
         refused: what may not be kept.
+        private: its kinds.
         picked: the items that suit, those that are wanted first.
         shown: what they were picked from.
     """
@@ -200,6 +214,7 @@ class _Correcting:
         self.counting = Counting(skill, self.evidence, limits, usual)
         self.changes: list[Change] = []
         self.refused: list[Refused] = []
+        self.private: list[str] = []
         self.picked: tuple[ItemFacts, ...] = ()
         self.shown: Shown | None = None
         self._wanted: list[str] = []
@@ -215,6 +230,7 @@ class _Correcting:
         subject = subject.untitled(self.correction.domain, self.privacy)
         if (kind := subject.private(self.correction.domain, self.privacy)) is not None:
             self.refused.append(refusal("", ChangeKind.ADDED, Refusal.PRIVATE, kind))
+            self.private.append(kind)
             return
         words = _kept(read.words, self.correction.domain, self.privacy)
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)

@@ -102,6 +102,8 @@ _PLAIN: Final = text.word_set(
     stand standalone stories story tbr the to want young"""
 )
 """Words of shelves that are readers' housekeeping, or that all books share."""
+VOCABULARY: Final = text.closed(genre=GENRES.labels, mood=MOODS.labels)
+"""Values that words can name before any item was seen."""
 _WORKS: Final = ("written", "novel", "memoir", "book", "tale", "poems", "stories")
 _BY: Final = re.compile(
     r"[aAbB](?:(?<=[bB])[yY] (?:"

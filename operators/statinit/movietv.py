@@ -103,6 +103,8 @@ MOODS: Final = text.Vocabulary(
     }
 )
 """Viewing moods, worded as in the paper's E.3 ("funny tone"), so that they can stand alone in a skill."""
+VOCABULARY: Final = text.closed(genre=GENRES.labels, qualifier=QUALIFIERS.labels, mood=MOODS.labels)
+"""Values that words can name before any item was seen."""
 NOT_TELLING: Final = frozenset(
     {"seen", "to see", "watched", "owned", "dvd", "netflix queue", "female nudity", "vomiting"}
 )

@@ -1,6 +1,6 @@
 """Which parser reads a domain's items: by configuration, by name, by plug-in, else the generic one (paper App. E)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, cast
@@ -14,11 +14,19 @@ Parser = Callable[[Candidate], tuple[Fact, ...]]
 
 ENTRY_POINTS: Final = "sager.domains"
 """The entry point group under which a package offers a parser for a domain of its own."""
+VOCABULARIES: Final = "sager.vocabularies"
+"""The entry point group under which it offers the facts that words about that domain can always name."""
+MAX_VOCABULARY: Final = 2_000
 BUILT_IN: Final[Mapping[str, Parser]] = {
     "yelp": yelp.parse,
     "books": books.parse,
     "movietv": movietv.parse,
     "generic": generic.parse,
+}
+CLOSED: Final[Mapping[str, tuple[Fact, ...]]] = {
+    "yelp": yelp.VOCABULARY,
+    "books": books.VOCABULARY,
+    "movietv": movietv.VOCABULARY,
 }
 ALIASES: Final[Mapping[str, str]] = {
     "places": "yelp",
@@ -63,6 +71,16 @@ def parser_for(domain: str, overrides: Mapping[str, str]) -> Parser:
     return found or generic.parse
 
 
+def vocabulary_for(domain: str, overrides: Mapping[str, str]) -> tuple[Fact, ...]:
+    """The closed vocabulary of the parser of a domain's items; empty for the generic parser, which has none.
+
+    >>> Fact(dimension="genre", value="horror") in vocabulary_for("films", {}), vocabulary_for("recipes", {})
+    (True, ())
+    """
+    parser = overrides.get(domain, domain)
+    return CLOSED.get(ALIASES.get(parser, parser)) or _plugged_in_vocabulary(parser)
+
+
 def known_parsers() -> tuple[str, ...]:
     """The names that an override may use, built-in and installed ones."""
     return tuple(sorted({*BUILT_IN, *ALIASES, *_installed()}))
@@ -82,6 +100,12 @@ def _named(parser: str) -> Parser | None:
 @cache
 def _installed() -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+
+
+@cache
+def _plugged_in_vocabulary(parser: str) -> tuple[Fact, ...]:
+    point = next((each for each in entry_points(group=VOCABULARIES) if each.name == parser), None)
+    return () if point is None else tuple(cast("Iterable[Fact]", point.load()))[:MAX_VOCABULARY]
 
 
 @cache

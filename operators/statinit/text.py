@@ -475,6 +475,15 @@ def _fact(dimension: str, value: str) -> tuple[str, Fact] | None:
     return (identity, Fact(dimension=dimension, value=value)) if identity else None
 
 
+def closed(**labels: Iterable[str]) -> tuple[Fact, ...]:
+    """The facts of closed vocabularies, by dimension.
+
+    >>> [fact.value for fact in closed(genre=("horror", "western"))]
+    ['horror', 'western']
+    """
+    return tuple(Fact(dimension=dimension, value=value) for dimension, found in labels.items() for value in found)
+
+
 def facts(*groups: tuple[str, Iterable[str], int]) -> tuple[Fact, ...]:
     """The facts of (dimension, values, limit) groups: in order, distinct in identity, at most `MAX_FACTS`.
 

@@ -79,6 +79,22 @@ REJOINED: Final[Mapping[str, str]] = {
     "vintage & consignment": "used, vintage & consignment",
 }
 """Category names with a comma inside, that a comma separated list tears apart."""
+CUISINES: Final = (
+    "african", "american (new)", "american (traditional)", "asian fusion", "bagels", "bakeries", "barbeque",
+    "breakfast & brunch", "burgers", "cafes", "caribbean", "chinese", "cocktail bars", "coffee & tea", "delis",
+    "desserts", "ethiopian", "falafel", "fast food", "food trucks", "french", "german", "gluten-free", "greek", "halal",
+    "hot dogs", "ice cream & frozen yogurt", "indian", "irish", "italian", "japanese", "juice bars & smoothies",
+    "korean", "lebanese", "mediterranean", "mexican", "middle eastern", "noodles", "pakistani", "persian/iranian",
+    "pizza", "ramen", "salad", "sandwiches", "seafood", "soup", "southern", "spanish", "steakhouses", "sushi bars",
+    "tacos", "tapas bars", "tex-mex", "thai", "turkish", "vegan", "vegetarian", "vietnamese", "wine bars",
+)  # fmt: skip
+"""Yelp's most frequent categories of food."""
+VOCABULARY: Final = text.closed(
+    category=(*CUISINES, *dict.fromkeys(REJOINED.values()), *sorted(ROOTS)),
+    ambience=AMBIENCE.values(),
+    meal=MEALS.values(),
+)
+"""Values that words can name before any item was seen."""
 HIGHLY_RATED: Final = 4.0
 TOP_STARS: Final = 5
 MAX_TIER: Final = 4

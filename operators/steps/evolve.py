@@ -266,4 +266,5 @@ class Evolve(Versions):
             return None
         at = moment_of(contrast.occurred_at, source, now)
         user_id, domain, item = contrast.user_id, contrast.domain, contrast.chosen
-        return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph)
+        shown = _left_of(contrast.unchosen, contrast, state, source)
+        return remember(state.memory, user_id, domain, item, at, contrast.event_id, source, self.graph, shown)

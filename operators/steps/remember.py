@@ -1,5 +1,6 @@
 """The user's side of the graph (Algorithm 1 line 11): a choice goes into the user's memory, and on to the items."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,6 +32,7 @@ def remember(
     event_id: str,
     source: Position | None,
     limits: GraphLimits,
+    shown: Iterable[ItemFacts] = (),
 ) -> Remembered | None:
     """The memory with one more item taken, and what the items hear of it; None where it has applied this record.
 
@@ -38,7 +40,7 @@ def remember(
     """
     if memory is not None and source is not None and is_applied(memory.applied, source):
         return None
-    newer = with_taken(memory, user_id, domain, item, at, event_id, source)
+    newer = with_taken(memory, user_id, domain, item, at, event_id, source, shown)
     is_news = memory is None or newer.version > memory.version
     return Remembered(newer, touches(newer, item.item_id, limits) if is_news else None)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from operators.understand.language import Meaning
-from operators.understand.names import Named
+from operators.understand.names import Named, name_words
 from schemas import Directive, Stance
 
 Said = tuple[tuple[Directive, ...], tuple[str, ...]]
@@ -51,11 +51,23 @@ def _instead(named: Slots) -> Said:
     return _stances(Stance.PREFERS)(named)
 
 
+_DIETS: Final = frozenset(
+    {"vegan", "vegetarian", "pescatarian", "gluten free", "lactose free", "dairy free", "sugar free", "low carb"}
+)
+
+
+def _eats(named: Slots) -> Said:
+    """A diet, where the words name one: "I'm vegan"; "I'm Italian" says nothing of food."""
+    are_diets = all(one.fact and " ".join(name_words(one.fact.value)) in _DIETS for one in named["x"])
+    return _stances(Stance.PREFERS)(named) if are_diets else ((), ())
+
+
 SAYS: Final[Mapping[Meaning, Callable[[Slots], Said]]] = {
     Meaning.AVOIDS: _stances(Stance.AVOIDS),
     Meaning.PREFERS: _stances(Stance.PREFERS),
     Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),
     Meaning.NOW_PREFERS: _stances(Stance.PREFERS, changed=True),
+    Meaning.EATS: _eats,
     Meaning.SUITS: _suits,
     Meaning.INSTEAD: _instead,
 }

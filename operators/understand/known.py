@@ -1,7 +1,7 @@
 """The facts that words can name: those of the shown items first, then the skill's, then the domain's."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from operators.habits import is_habit
@@ -13,6 +13,14 @@ _DIMENSION: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
     """Each fact once, the nearest to the person first."""
     return tuple(dict.fromkeys(_facts(items, skill, vocabulary)))
+
+
+def examples_of(facts: Iterable[Fact], most: int = 3) -> tuple[Fact, ...]:
+    """A few facts that words could name, each of another dimension."""
+    first: dict[str, Fact] = {}
+    for fact in facts:
+        first.setdefault(fact.dimension, fact)
+    return tuple(first.values())[:most]
 
 
 def shown_facts(items: Sequence[ItemFacts]) -> Iterator[Fact]:

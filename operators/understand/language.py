@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from operators.understand.names import Endings
+from operators.understand.names import Endings, Words
 from operators.understand.patterns import (
     BETWEEN,
     ENDED,
@@ -43,6 +43,7 @@ class Meaning(StrEnum):
     AFTER = "after"
     PREFERS = "prefers"
     AVOIDS = "avoids"
+    EATS = "eats"
     SUITS = "suits"
 
 
@@ -111,6 +112,7 @@ class Language:
         units: measure and factor of a unit.
         everything: words for all that is shown.
         endings: of words, with their simple form.
+        names: other names of values, such as "science fiction" of `sci-fi`.
         behind_letter: words behind a letter that names an option, where it could be an article.
         reserved: words that patterns are made of.
     """
@@ -146,6 +148,7 @@ class Language:
     units: Mapping[str, tuple[Measure, float]]
     everything: frozenset[str]
     endings: Endings
+    names: Mapping[Words, tuple[Words, ...]]
     behind_letter: frozenset[str]
     reserved: frozenset[str]
 
@@ -215,6 +218,7 @@ class _Loader(Sections):
             units=self._units,
             everything=self.plain("everything"),
             endings=self._endings(),
+            names=self._names(),
             behind_letter=self.plain("behind-letter"),
             reserved=self._reserved(),
         )
@@ -254,8 +258,15 @@ class _Loader(Sections):
         found = [(ending.strip(), simple.strip()) for ending, _, simple in pairs]
         return tuple(sorted(found, key=lambda pair: -len(pair[0])))
 
+    def _names(self) -> dict[Words, tuple[Words, ...]]:
+        found: dict[Words, list[Words]] = {}
+        for value, phrases in _pairs(self.lines("names")):
+            for phrase in phrases.split(" | "):
+                found.setdefault(tuple(_spaced(phrase).split()), []).append(tuple(_spaced(value).split()))
+        return {name: tuple(values) for name, values in found.items()}
+
     def _reserved(self) -> frozenset[str]:
-        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much"}
+        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much", "names"}
         lines = [line for name, found in self._sections.items() if name not in named for line in found]
         told = [line.partition(": ")[2] or line.partition(" = ")[2] or line for line in lines]
         words = {word for line in told for word in literals(line)}

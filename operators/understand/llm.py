@@ -15,7 +15,7 @@ from operators.understand.question import (
     question,
 )
 from operators.understand.understood import About, Read, Understood
-from schemas import Correction, Directive, ItemFacts, PolicySkill, Scope, Stance
+from schemas import Correction, Directive, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
 
 MODEL: Final = "model"
 MIN_PROMPT_TOKENS: Final = 1_100
@@ -61,7 +61,8 @@ def understood(asked: Question, answer: Mapping[str, Any], correction: Correctio
     suits = _distinct((*correction.suits, *(item for item in would_do if item and item not in wanted)))
     is_of_another = bool(entries) and not own
     about = About.ANOTHER if is_of_another else About.THE_PERSON
-    return Understood(_consistent(says), suits, correction.language or "", about)
+    why = NotUnderstood.FOR_ANOTHER if is_of_another else None
+    return Understood(_consistent(says), suits, correction.language or "", about, why)
 
 
 def _is_quoted(words: str, said: str) -> bool:

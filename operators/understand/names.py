@@ -1,14 +1,18 @@
 """What words can name: facts and items, found in a text by the longest name, exactly before by their simple forms."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from operators.understand.known import known_facts, shown_facts
 from operators.understand.tokens import STOPS, Token, tokens
 from schemas import Fact, ItemFacts, PolicySkill
+
+if TYPE_CHECKING:  # a language is made of names
+    from operators.understand.language import Language
 
 MAX_NAME_WORDS: Final = 24
 MIN_STEM_CHARS: Final = 3
@@ -53,7 +57,7 @@ class Names:
         skill: whose lines and statements can be named too.
         vocabulary: further facts of the domain.
         about: the id of the item that the correction is about, if it is about one.
-        endings: of words in this language, and what stands for them in a simple form; the longest first.
+        language: its other names for values, and its endings with their simple forms.
     """
 
     def __init__(
@@ -62,8 +66,10 @@ class Names:
         skill: PolicySkill,
         vocabulary: Sequence[Fact],
         about: str | None,
-        endings: Endings = (),
+        language: "Language | None" = None,
     ) -> None:
+        endings = language.endings if language else ()
+        self._other_names = language.names if language else {}
         self._items = items
         self._shown = frozenset(shown_facts(items))
         asked = frozenset(fact for item in items if item.item_id == about for fact in item.facts)
@@ -76,6 +82,7 @@ class Names:
         self.shared_titles = frozenset(word for words, ids in titles.items() if len(ids) > 1 for word in words)
         self._enter(titles)
         self._stems: dict[Words, Named | None] = {}
+        self._enter_other_names()
         for words, named in self._exact.items():
             stem = self._stem(words)
             known = self._stems.get(stem, named)
@@ -135,6 +142,17 @@ class Names:
             if len(ids) == 1:
                 self._exact.setdefault(words, Named(items=ids))
 
+    def _enter_other_names(self) -> None:
+        """Enter what a language calls a value besides its spelling; a value with that name goes first."""
+        by_value: dict[Words, list[Fact]] = {}
+        for fact in self._facts:
+            by_value.setdefault(_bare(name_words(fact.value)), []).append(fact)
+        taken = {self._stem(words) for words in self._exact}
+        for name, values in self._other_names.items():
+            facts = next(filter(None, map(by_value.get, values)), None)
+            if facts and self._stem(name) not in taken:
+                self._exact.setdefault(name, Named(self._nearest(facts)))
+
     def _nearest(self, facts: Sequence[Fact]) -> tuple[Fact, ...]:
         """Of facts with one name those of the item in question, else of any that is shown, else of the skill."""
         ways = ([fact for fact in facts if fact in near] for near in self._near)
@@ -144,12 +162,20 @@ class Names:
         return tuple(stem_of(word, self._endings) for word in words)
 
 
-def may_be_named(facts: Sequence[Fact], words: Iterable[str]) -> tuple[Fact, ...]:
-    """Those of many facts that a text with these words may name, told by how their first words begin.
+def may_be_named(
+    facts: Sequence[Fact], words: Iterable[str], other_names: Mapping[Words, tuple[Words, ...]] = MappingProxyType({})
+) -> tuple[Fact, ...]:
+    """The facts that a text with these words may name, by the beginnings of their first words.
 
     A vocabulary has thousands of values, and to read one takes longer than to see that it is not there.
     """
     beginnings = {word[:MIN_STEM_CHARS] for word in words}
+    beginnings |= {
+        value[0][:MIN_STEM_CHARS]
+        for name, values in other_names.items()
+        if name[0][:MIN_STEM_CHARS] in beginnings
+        for value in values
+    }
     return tuple(fact for fact in facts if _beginning(fact.value) in beginnings or not fact.value.isascii())
 
 
@@ -178,15 +204,21 @@ def stem_of(word: str, endings: Endings) -> str:
     """
     for ending, simple in endings:
         if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM_CHARS:
-            return word[: -len(ending)] + simple
+            stem = word[: -len(ending)] + simple
+            # A long ending is the noun of a compound, such as "Actionfilme": its first part has endings too.
+            return stem_of(stem, endings) if len(ending) > MIN_STEM_CHARS else stem
     return word
 
 
 def _spellings(name: str) -> set[Words]:
     """A name's words with its stops and without."""
     words = name_words(name)
-    bare = tuple(word for word in words if word not in STOPS)
+    bare = _bare(words)
     return {bare, _trimmed(words)} if bare else set()
+
+
+def _bare(words: Words) -> Words:
+    return tuple(word for word in words if word not in STOPS)
 
 
 def _trimmed(words: Words) -> Words:

@@ -1,25 +1,35 @@
 """What a correction says: by its form where it has one, else by its words."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from operators.privacy.filter import TAKEN_OUT
 from operators.understand.forms import filled_in
-from operators.understand.known import known_facts
+from operators.understand.known import examples_of, known_facts
 from operators.understand.language import Language, language_of
 from operators.understand.names import Names, may_be_named
 from operators.understand.phrases import Phrases
 from operators.understand.reading import MAX_READS, Reader
 from operators.understand.tokens import tokens
 from operators.understand.understood import About, Read, Understood
-from operators.understand.units import units_of
+from operators.understand.units import Unit, units_of
 from operators.understand.whose import Whose, whose
 from operators.understand.words import LANGUAGES
-from schemas import Correction, Directive, Fact, ItemFacts, PolicySkill, Stance
+from schemas import Correction, Directive, Fact, ItemFacts, NotUnderstood, PolicySkill, Stance
+
+_HEALTH = "health"
+_FEW_WORDS = 4
+"""A shorter text is no evidence of its language."""
 
 
 def understand(
-    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact] = ()
+    correction: Correction,
+    items: Sequence[ItemFacts],
+    skill: PolicySkill,
+    vocabulary: Sequence[Fact] = (),
+    as_said: str = "",
 ) -> Understood:
-    """What the person says by it; what is not understood says nothing. Pure, never raises.
+    """Read what the person wants and does not want. Pure, never raises.
 
     Args:
         correction: with `says`, its form is taken as it is, unless the text beside it tells of somebody else's taste;
@@ -27,16 +37,29 @@ def understand(
         items: the facts of what the person sees, in the order of the correction's `items`.
         skill: as it is now; its lines and statements are things that can be named.
         vocabulary: further facts of the domain that can be named.
+        as_said: the text before the privacy filter. Only a health reason in it is read: "allergic to tofu" avoids tofu,
+            and neither the reason nor its words are kept.
     """
     told = correction.language or ""
     if correction.says:
         if _tells_of_another(correction.text, told):
-            return Understood(language=told, about=About.ANOTHER)
+            return _of_another(told)
         reads = filled_in(correction, known_facts(items, skill, vocabulary))
         return Understood(reads, tuple(correction.suits), told)
     if not correction.text.strip():
         return Understood((), tuple(correction.suits), told)
-    return _by_words(correction, items, skill, vocabulary)
+    read = _by_words(correction, items, skill, vocabulary)
+    if read.is_understood or read.about is not About.THE_PERSON or set(not_kept(correction.text)) != {_HEALTH}:
+        return read
+    reason = _by_words(correction.model_copy(update={"text": as_said}), items, skill, vocabulary)
+    if not reason.is_understood:
+        return reason if reason.about is About.ANOTHER else replace(read, why=NotUnderstood.NOT_KEPT)
+    return replace(reason, says=tuple(replace(each, words="") for each in reason.says), unquoted=True)
+
+
+def not_kept(text: str) -> tuple[str, ...]:
+    """The kinds of private data that the filter took out of a text."""
+    return tuple(dict.fromkeys(TAKEN_OUT.findall(text)))
 
 
 def warm() -> None:
@@ -65,19 +88,47 @@ def _by_words(
     language = _language(words, told)
     of = whose(text, "".join(f"{word} " for word in words), language)
     if of is Whose.ANOTHER:
-        return Understood(language=told or language.name, about=About.ANOTHER)
+        return _of_another(told or language.name)
     ids = [item.item_id for item in items]
     about = correction.item_id or (ids[0] if len(ids) == 1 else None)
-    names = Names(items, skill, may_be_named(vocabulary, words), about, language.endings)
+    names = Names(items, skill, may_be_named(vocabulary, words, language.names), about, language)
     phrases = Phrases(names, language, _domain(correction.domain), about)
     reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
-    reading = reader.read(units_of(text, names, language, ids, about))
+    units = units_of(text, names, language, ids, about)
+    reading = reader.read(units)
     says = _settled(reading.says, correction)
     wanted = {read.directive.item_id for read in says}
     suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
     if of is Whose.BOTH and not says and not reading.suits:
-        return Understood(language=told or language.name, about=About.ANOTHER)
-    return Understood(says, suits, language.name if says or suits else told)
+        return _of_another(told or language.name)
+    if not says and not suits:
+        why, named = _why(text, words, units, language)
+        examples = named or examples_of(known_facts(items, skill, vocabulary))
+        return Understood(language=told, why=why, examples=examples)
+    return Understood(says, suits, language.name)
+
+
+def _of_another(language: str) -> Understood:
+    return Understood(language=language, about=About.ANOTHER, why=NotUnderstood.FOR_ANOTHER)
+
+
+def _why(
+    text: str, words: Sequence[str], units: Sequence[Unit], language: Language
+) -> tuple[NotUnderstood, tuple[Fact, ...]]:
+    """Why these words say nothing, and the facts that they name."""
+    spelt = "".join(f"{word} " for word in words)
+    if TAKEN_OUT.search(text):
+        return NotUnderstood.NOT_KEPT, ()
+    if any(language_of(name).unread.search(spelt) for name in LANGUAGES):
+        return NotUnderstood.NOT_READ, ()
+    named = examples_of(fact for unit in units if unit.named for fact in unit.named.facts)
+    if named or any(unit.named for unit in units):
+        return (NotUnderstood.NO_WISH if named else NotUnderstood.UNKNOWN_NAME), named
+    if any(f" {phrase}" in f" {spelt}" for phrase in (*language.comparisons, *language.too)):
+        return NotUnderstood.NO_MEASURE, ()
+    known = sum(word in language.reserved for word in words)
+    is_known = len(words) < _FEW_WORDS or known > len(words) / 3
+    return (NotUnderstood.UNKNOWN_NAME if is_known else NotUnderstood.OTHER_LANGUAGE), ()
 
 
 def _tells_of_another(text: str, told: str) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from schemas import Directive, ReasonedBy, Scope
+from schemas import Directive, Fact, NotUnderstood, ReasonedBy, Scope
 
 BY_RULES: Final = ReasonedBy()
 
@@ -43,6 +43,9 @@ class Understood:
         suits: ids of items that they say would do, those that they want first.
         language: BCP 47, of the words that were understood or as the app told it; empty where nobody told.
         about: whose taste it is.
+        why: why nothing was understood; None where something was.
+        examples: facts that the words name, or could have named.
+        unquoted: the words give a private reason, so that none of them are kept.
         reasoned_by: the record of how it was read.
     """
 
@@ -50,6 +53,9 @@ class Understood:
     suits: tuple[str, ...] = ()
     language: str = ""
     about: About = About.THE_PERSON
+    why: NotUnderstood | None = None
+    examples: tuple[Fact, ...] = ()
+    unquoted: bool = False
     reasoned_by: ReasonedBy = BY_RULES
 
     @property

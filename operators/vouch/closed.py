@@ -1,13 +1,11 @@
 """Values that our own parsers make out of closed vocabularies: whoever writes one of them can say nothing else."""
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
 from operators.habits.axes import VALUES as HABITS
 from operators.statinit import books, movietv, yelp
-from operators.statinit.text import Vocabulary
 
 _PATTERNS: Final = {
     "era": re.compile(r"before 1900|\d{3}0s"),
@@ -31,20 +29,4 @@ def is_closed(dimension: str, value: str) -> bool:
 
 @cache
 def _labels() -> frozenset[tuple[str, str]]:
-    vocabularies: tuple[tuple[str, Vocabulary], ...] = (
-        ("genre", movietv.GENRES),
-        ("genre", books.GENRES),
-        ("qualifier", movietv.QUALIFIERS),
-        ("mood", movietv.MOODS),
-        ("mood", books.MOODS),
-    )
-    return HABITS | frozenset(
-        [(dimension, label) for dimension, words in vocabularies for label in words.labels]
-        + [("genre", books.GENERAL)]
-        + [*_of("ambience", yelp.AMBIENCE.values()), *_of("meal", yelp.MEALS.values())]
-        + [*_of("category", yelp.REJOINED.values()), *_of("category", yelp.ROOTS)]
-    )
-
-
-def _of(dimension: str, labels: Iterable[str]) -> Iterator[tuple[str, str]]:
-    return ((dimension, label) for label in labels)
+    return HABITS | {(fact.dimension, fact.value) for module in (movietv, books, yelp) for fact in module.VOCABULARY}

@@ -56,6 +56,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "version": 8,
         "understood": True,
         "why": "",
+        "explanation": "",
+        "not_kept": [],
         "stated": [
             {
                 "statement_id": "avoids:genre:horror",

@@ -12,6 +12,7 @@ from schemas import (
     Interaction,
     Item,
     Model,
+    NotUnderstood,
     Ranking,
     RankRequest,
     Scope,
@@ -195,6 +196,15 @@ class Corrected(Model):
     carried_out: bool = Field(description="Whether a worker has answered within the time.")
     version: int | None = Field(default=None, description="The skill's version afterwards.")
     understood: bool | None = Field(default=None, description="False: it is in the log and changes nothing.")
-    why: str = Field(default="", description="Why it says nothing, where that is known: another person's taste, say.")
+    why: str = Field(
+        default="",
+        description="Why it changes nothing: not-remembered, "
+        + ", ".join(why.value for why in NotUnderstood)
+        + "; empty where it was understood.",
+    )
+    explanation: str = Field(
+        default="", description="For the person: why, what would be understood, and what was not kept."
+    )
+    not_kept: tuple[str, ...] = Field(default=(), description="Kinds of private data that were left out.")
     stated: tuple[StatedNow, ...] = ()
     diff: SkillDiff | None = Field(default=None, description="Only for tokens that may read the user.")

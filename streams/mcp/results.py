@@ -96,6 +96,9 @@ class Heard(Changed):
 
     understood: Annotated[bool | None, Field(description="False: say it in other words, or in fields (`says`).")] = None
     said: Annotated[tuple[str, ...], Field(description="What the skill has of it now.")] = ()
+    why: Annotated[str, Field(description="Why it changes nothing; empty where it was understood.")] = ""
+    explanation: Annotated[str, Field(description="Why, and what would be understood: tell the person.")] = ""
+    not_kept: Annotated[tuple[str, ...], Field(description="Kinds of private data that were left out.")] = ()
 
 
 class _Slim(Model):

@@ -107,7 +107,14 @@ class SkillTools:
             "session_id": session,
         }
         answer = await self._access.api(ctx).post(path, body)
-        return Heard(**_changed(answer), understood=answer.get("understood"), said=_said(answer))
+        return Heard(
+            **_changed(answer),
+            understood=answer.get("understood"),
+            said=_said(answer),
+            why=answer.get("why") or "",
+            explanation=answer.get("explanation") or "",
+            not_kept=answer.get("not_kept") or (),
+        )
 
     async def correct_line(
         self,

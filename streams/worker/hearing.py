@@ -65,18 +65,18 @@ class Hearing:
             outcome = wish.value
         else:
             said = correction.model_copy(update={"text": self.pipeline.asked(correction.text, domain)})
-            outcome = (await self._correct(event, said, position)).value
+            outcome = (await self._correct(event, said, position, correction.text)).value
         metrics.labelled(metrics.CORRECTIONS, metrics.DOMAINS.label(domain), outcome).inc()
         return outcome
 
-    async def _correct(self, event: Any, correction: Correction, position: Position) -> Outcome:
+    async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> Outcome:
         items = [self.pipeline.facts_of(correction.domain, candidate) for candidate in correction.items]
         state = self.versions.read(correction, self.pipeline.receipt(correction.user_id))
         if self.step.done_with(state, correction, position) is not None:
             understood = Understood()  # nobody is asked
         else:
-            vocabulary = self.pipeline.vocabulary(correction.domain)
-            understood = await self.reasoning.understand(correction, items, state.skill, vocabulary)
+            vocabulary = await self.pipeline.vocabulary(correction.user_id, correction.domain)
+            understood = await self.reasoning.understand(correction, items, state.skill, vocabulary, as_said)
         return await self._take(
             event, correction, lambda step, state: step.correct(state, correction, items, understood, position)
         )

@@ -15,10 +15,24 @@ from operators.contrast import SLOTS, RingLimits
 from operators.merge import MergeLimits
 from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
-from operators.statinit import facts_of, parser_for
+from operators.statinit import facts_of, parser_for, vocabulary_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from schemas import TOPICS, Candidate, Fact, ItemFacts, Model, Position, Receipt, decode, encode, subject_of
+from schemas import (
+    TOPICS,
+    Candidate,
+    Fact,
+    ItemFacts,
+    Memory,
+    Model,
+    OpenRankings,
+    Position,
+    Receipt,
+    compound_key,
+    decode,
+    encode,
+    subject_of,
+)
 from schemas.codec import ModelT
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
@@ -29,7 +43,6 @@ from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
 from streams.worker.items.shared import Items
-from streams.worker.met import Met
 from streams.worker.reasoning.global_skills import GlobalSkills
 from streams.worker.reasoning.weights import LearnedWeights
 from streams.worker.runtime.membership import Membership
@@ -65,7 +78,6 @@ class Pipeline:
         global_skills: the domains' templates, once started.
         learned_weights: what the domains' rankings go by, once started.
         items: all items of the graph, once started.
-        met: the facts of what was shown lately.
         timers: what runs besides the agents, for as long as the worker does.
         progressed: when anything was last finished, by the monotonic clock, for the watchdog.
     """
@@ -94,7 +106,6 @@ class Pipeline:
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(init=False)
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
-    met: Met = field(default_factory=Met)
     _next_offset: dict[tuple[str, int], int] = field(default_factory=dict)
     _decoded: LruCache[tuple[str, bytes], tuple[bytes, Model]] = field(default_factory=lambda: LruCache(DECODED_VALUES))
     _handed: LruCache[bytes, Model] = field(default_factory=lambda: LruCache(HANDED_OVER))
@@ -162,12 +173,28 @@ class Pipeline:
         facts, found = self.privacy.item(facts_of(candidate, parser), domain)
         _count_private(found)
         self._parsed.put(key, (candidate, facts))
-        self.met.note(domain, facts.facts)
         return facts
 
-    def vocabulary(self, domain: str) -> tuple[Fact, ...]:
-        """The facts that words about a domain can name: of its template, and of what was met lately."""
-        return (*self.global_skills.vocabulary(domain), *self.met.facts(domain))
+    async def vocabulary(self, user_id: str, domain: str) -> tuple[Fact, ...]:
+        """The facts that a person's words about a domain can name; the same for every worker, and after a restart.
+
+        They come from the person's own lists, the parser's closed vocabulary, the global skill, and the tastes that
+        several takers of the graph's items share.
+        """
+        closed = vocabulary_for(domain, self.settings.parsers)
+        shared = await self.items.tastes(domain) if self.graph is not None else ()
+        population = self.global_skills.vocabulary(domain)
+        return tuple(dict.fromkeys((*self._shown_to(user_id, domain), *closed, *population, *shared)))
+
+    def _shown_to(self, user_id: str, domain: str) -> tuple[Fact, ...]:
+        """The facts of what a person was shown and took, from their own records, the newest first."""
+        rings = (self.read(self.open_rankings, compound_key(user_id, slot), OpenRankings) for slot in range(SLOTS))
+        waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
+        shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)
+        memory = self.read(self.memories, compound_key(user_id, domain), Memory)
+        taken = () if memory is None else (fact for each in memory.taken for fact in each.facts)
+        seen = () if memory is None else reversed(memory.seen)
+        return tuple(dict.fromkeys((*shown, *seen, *taken)))
 
     def asked(self, instruction: str, domain: str) -> str:
         """What a person asked for, as it may be kept and shown to a model."""

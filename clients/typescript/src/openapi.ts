@@ -150,9 +150,10 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Says what a person wants or does not want, in words or by a form, and tells what was understood
-         * @description The next ranking goes by it. With `answers` it answers the question of a ranking. Words that are not understood are
-         *     kept in the log and change nothing. Words that ask not to be remembered are not sent at all.
+         * Record what a person wants or does not want, in words or by a form, and answer with the statements understood
+         * @description The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
+         *     kept in the log and change nothing; `why` and `explanation` say why, and what would be understood. Words that ask
+         *     not to be remembered are not sent at all.
          *
          *     Needs the scope `change-user`.
          */
@@ -1148,10 +1149,20 @@ export interface components {
             /** @description False: it is in the log and changes nothing. */
             understood?: boolean | null;
             /**
-             * @description Why it says nothing, where that is known: another person's taste, say.
+             * @description Why it changes nothing: not-remembered, for-another, not-kept, not-read, other-language, no-measure, unknown-name, no-wish; empty where it was understood.
              * @default
              */
             why: string;
+            /**
+             * @description For the person: why, what would be understood, and what was not kept.
+             * @default
+             */
+            explanation: string;
+            /**
+             * @description Kinds of private data that were left out.
+             * @default []
+             */
+            not_kept: string[];
             /** @default [] */
             stated: components["schemas"]["StatedNow"][];
             /** @description Only for tokens that may read the user. */
@@ -1518,6 +1529,18 @@ export interface components {
             understood: boolean;
             /** @default  */
             by_pattern: string;
+            /** @description Of a correction: why it changes nothing. */
+            why?: components["schemas"]["NotUnderstood"] | null;
+            /**
+             * @description For the person: why nothing was understood, what would be, and what was not kept.
+             * @default
+             */
+            explanation: string;
+            /**
+             * @description Kinds of private data left out, such as health.
+             * @default []
+             */
+            not_kept: string[];
         };
         /** @description What was imported. */
         ImportDone: {
@@ -1734,6 +1757,11 @@ export interface components {
             /** @default 1 */
             times: number;
         };
+        /**
+         * @description Why words changed nothing.
+         * @enum {string}
+         */
+        NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
         /** @description One answer to a question: the fact that it names. */
         Option: {
             attribute_id: string;
@@ -3266,6 +3294,8 @@ export interface operations {
                      *       "version": 8,
                      *       "understood": true,
                      *       "why": "",
+                     *       "explanation": "",
+                     *       "not_kept": [],
                      *       "stated": [
                      *         {
                      *           "statement_id": "avoids:genre:horror",
@@ -3292,6 +3322,8 @@ export interface operations {
                      *       "version": 8,
                      *       "understood": true,
                      *       "why": "",
+                     *       "explanation": "",
+                     *       "not_kept": [],
                      *       "stated": [
                      *         {
                      *           "statement_id": "avoids:genre:horror",

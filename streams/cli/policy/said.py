@@ -73,9 +73,9 @@ def heard(diff: "SkillDiff") -> list[tuple[str, str]]:
         return [("nothing was taken", "the list did not suit; that is no word against its items")]
     words = f"“{told.words}”" if told.words else "by a form"
     if not told.understood and not told.words:
-        return [("said something", f"{told.by_pattern or 'not understood'}: it changes nothing")]
+        return [("said something", f"not understood: it changes nothing. {told.explanation}".rstrip())]
     if not told.understood:
-        return [(f"said {words}", "not understood: it changes nothing")]
+        return [(f"said {words}", f"not understood: it changes nothing. {told.explanation}".rstrip())]
     return [(f"said {words}", f"read by {told.by_pattern}" if told.by_pattern else "")]
 
 

@@ -101,17 +101,15 @@ def _tell(correction: "Correction", diff: "SkillDiff | None", chosen: "Settings"
         raise typer.Exit(FAILED if wait else 0)
     if as_json:
         print_json(diff.model_dump(mode="json"))
-    if diff.heard is not None and not diff.heard.understood:
-        why = diff.heard.by_pattern if not diff.heard.words else "not understood"
-        note(
-            f"{why}: “{correction.text}”. It is kept in the log and changes nothing. Name what the items have, such as "
-            f"a genre or a price; `sager policy show {correction.user_id}` has what is known of them"
-            if why == "not understood"
-            else f"{why}: it changes nothing"
-        )
+    heard = diff.heard
+    if heard is not None and not heard.understood:
+        code = f" ({heard.why.value})" if heard.why is not None else ""
+        note(f"not understood{code}: it changes nothing. {heard.explanation}")
         raise typer.Exit(FAILED)
     if not as_json:
         _print(diff)
+    if heard is not None and heard.explanation:
+        note(heard.explanation)
     for refused in diff.refused:
         note(f"refused: {refused.attribute_id}: {refused.why.value}")
     if diff.refused and not diff.stated and not diff.changes:

@@ -109,15 +109,14 @@ def _heard(diff: SkillDiff | None) -> tuple[str, str]:
     if diff is None:
         return LATER, "wait"
     if diff.heard is not None and not diff.heard.understood:
-        return (
-            "This was not understood, and changed nothing. Name what the things have, such as a genre or a price.",
-            "bad",
-        )
+        return f"This was not understood, and changed nothing. {diff.heard.explanation}".rstrip(), "bad"
     known = words.names([diff])
     understood = [known.get(each.statement_id, "") for each in diff.stated if each.kind is Said.STATED]
     taken_back = [each for each in diff.stated if each.kind is Said.WITHDRAWN]
+    left_out = "" if diff.heard is None else diff.heard.explanation
     if diff.refused and not diff.stated and not diff.changes:
-        return f"Nothing was changed: {words.refused(diff.refused)}.", "bad"
+        return f"Nothing was changed: {words.refused(diff.refused)}. {left_out}".rstrip(), "bad"
     parts = [f"Understood: {', '.join(filter(None, understood))}."] if understood else []
     parts += ["Something said before is taken back."] if taken_back else []
-    return " ".join(parts or ["Understood, and nothing changed."]), "good"
+    parts = [*(parts or ["Understood, and nothing changed."]), *filter(None, [left_out])]
+    return " ".join(parts), "good"

@@ -104,7 +104,7 @@ def _entry(diff: SkillDiff, known: dict[str, str], titles: dict[str, str]) -> En
     if diff.shifted:
         lines.append("The taste has changed: what was said before is doubtful now")
     if diff.heard is not None and not diff.heard.understood:
-        lines.append("Not understood: it changed nothing")
+        lines.append(f"Not understood: it changed nothing. {diff.heard.explanation}".rstrip())
     return Entry(diff, words.title(diff, titles), lines, counted, words.refused(diff.refused) if not lines else "")
 
 

@@ -11,6 +11,7 @@ from streams.console.people.reading import Person, person
 from streams.console.visit import Visit
 from streams.http.problems import Problem
 from streams.http.tokens import EVERYBODY, Scope
+from streams.settings import ReasonerName
 from streams.vouching import vouching_of
 
 PEOPLE = Section("People")
@@ -51,7 +52,10 @@ async def one(visit: Visit) -> Response:
         return visit.page(
             "people/nobody.html", 404 if card is None else 200, user=user, domain=domain, may=may, card=card
         )
-    return visit.page("people/person.html", user=user, person=found, card=card, may=may, now=now)
+    model_reads = visit.api.settings.reasoner is ReasonerName.LLM
+    return visit.page(
+        "people/person.html", user=user, person=found, card=card, may=may, now=now, model_reads=model_reads
+    )
 
 
 def rights(visit: Visit, user: str) -> dict[str, bool]:

@@ -9,7 +9,7 @@ from duckdb import DuckDBPyConnection
 from operators.evidence import is_counted, number_of
 from operators.stated import is_doubtful, is_over
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, Kind, PolicySkill, Session, Statement, Tier
+from schemas import ONE, Attribute, Kind, PolicySkill, Session, SkillDiff, Statement, Tier, decode
 from streams.http.api import Api
 from streams.materializer import read
 from streams.rights.said import holds, what
@@ -31,6 +31,12 @@ SOURCES = {
 BAR = 100
 """The width of a bar of evidence, in its own units."""
 
+EXAMPLES = ("no horror, please", "ich mag Komödien")
+"""Understood wherever the parser of films or books reads, or a genre was seen."""
+_UNHEARD = (
+    "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood "
+    "ORDER BY version DESC LIMIT 3"
+)
 _SLIM = "SELECT text, session_text, session_until FROM slim_skills WHERE user_id = $1 AND domain = $2"
 
 
@@ -69,6 +75,15 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class Unheard:
+    """A correction that was not understood; `words` are empty where they are not kept."""
+
+    words: str
+    why: str
+    said_at: datetime
+
+
+@dataclass(frozen=True)
 class Group:
     """Lines of one kind, the surest first."""
 
@@ -87,6 +102,8 @@ class Person:
         groups: its lines that say something, by kind.
         silent: those that are counted and say nothing yet.
         wishes: what the person said.
+        unheard: the last corrections that were not understood, the newest first.
+        examples: sentences that are understood here.
         sessions: what the newest sessions add.
         slim: what apps are told; in the newest session, `slim_now`.
         logged: the newest version that the log has; it may be some seconds behind.
@@ -97,6 +114,8 @@ class Person:
     groups: list[Group]
     silent: list[Line]
     wishes: list[Wish]
+    unheard: list[Unheard]
+    examples: tuple[str, ...]
     sessions: list[Session]
     slim: str
     slim_now: str
@@ -136,6 +155,8 @@ def person(
         ],
         silent=[each for each in lines if not each.line.tier],
         wishes=[wish(skill, said, now) for said in skill.stated],
+        unheard=_unheard(con, skill),
+        examples=_examples(lines),
         sessions=[each for each in skill.sessions if each.until > now and each.lines],
         slim=slim,
         slim_now=slim_now,
@@ -186,3 +207,23 @@ def _slim(con: DuckDBPyConnection, api: Api, user: str, domain: str, now: dateti
         on = until is not None and until > now.replace(tzinfo=None)
         return text, session_text if on and session_text else ""
     return "", ""
+
+
+def _examples(lines: Sequence[Line]) -> tuple[str, ...]:
+    """Two sentences that the rules understand for this person, one in English and one in German."""
+    sure = (each for each in lines if each.line.tier and not each.held_back)
+    values = [each.line.value for each in sure if each.line.kind is Kind.PREFERENCE]
+    return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else EXAMPLES
+
+
+def _unheard(con: DuckDBPyConnection, skill: PolicySkill) -> list[Unheard]:
+    rows = con.execute(_UNHEARD, [skill.user_id, skill.domain]).fetchall()
+    diffs = {diff.version: diff for (text,) in rows if (diff := decode(SkillDiff, text.encode()))}
+    if skill.last_diff is not None:  # the snapshot may be some seconds behind
+        diffs[skill.last_diff.version] = skill.last_diff
+    newest_first = sorted(diffs.values(), key=lambda diff: -diff.version)
+    return [
+        Unheard(diff.heard.words, diff.heard.explanation, diff.occurred_at)
+        for diff in newest_first
+        if diff.heard is not None and diff.heard.what == "correction" and not diff.heard.understood
+    ][:3]

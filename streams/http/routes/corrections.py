@@ -19,6 +19,7 @@ from streams.http.strict import router as strict_router
 from streams.http.tokens import Scope
 from streams.privacy import privacy_of
 
+NOT_REMEMBERED = "These words ask not to be remembered, so nothing was sent."
 router = strict_router("corrections")
 
 
@@ -29,15 +30,17 @@ router = strict_router("corrections")
     responses={202: {"model": Corrected, "description": "Kept, but no worker has answered in time."}},
 )
 async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPath, asked: CorrectionBody) -> Response:
-    """Says what a person wants or does not want, in words or by a form, and tells what was understood.
+    """Record what a person wants or does not want, in words or by a form, and answer with the statements understood.
 
-    The next ranking goes by it. With `answers` it answers the question of a ranking. Words that are not understood are
-    kept in the log and change nothing. Words that ask not to be remembered are not sent at all.
+    The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
+    kept in the log and change nothing; `why` and `explanation` say why, and what would be understood. Words that ask
+    not to be remembered are not sent at all.
     """
     correction = _correction(user, domain, asked)
     told: dict[str, Any] = {"event_id": correction.event_id, "carried_out": False}
     if privacy_of(api.settings).wish(correction.text) is Wish.NOT_REMEMBERED:
-        return as_json({**told, "understood": False, "why": Wish.NOT_REMEMBERED.value, "stated": []})
+        unheard = {"understood": False, "why": Wish.NOT_REMEMBERED.value, "explanation": NOT_REMEMBERED, "stated": []}
+        return as_json({**told, **unheard})
     mine = (correction.event_id, user, domain)
 
     def is_it(diff: SkillDiff) -> bool:
@@ -66,10 +69,14 @@ def _correction(user: str, domain: str, asked: CorrectionBody) -> Correction:
 def _understood(diff: SkillDiff) -> dict[str, Any]:
     """What was understood of a correction, and noted as said."""
     heard = diff.heard
-    understood = heard is None or heard.understood
     stated = [change.statement for change in diff.stated if change.kind is Said.STATED and change.statement]
-    why = "" if understood or heard is None or heard.words else heard.by_pattern
-    return {"understood": understood, "why": why, "stated": [_told(each) for each in stated]}
+    return {
+        "understood": heard is None or heard.understood,
+        "why": heard.why.value if heard is not None and heard.why is not None else "",
+        "explanation": "" if heard is None else heard.explanation,
+        "not_kept": [] if heard is None else list(heard.not_kept),
+        "stated": [_told(each) for each in stated],
+    }
 
 
 def _told(statement: Statement) -> dict[str, Any]:

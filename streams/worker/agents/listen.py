@@ -268,10 +268,16 @@ class Listener:
         if chunk.thought is not None or is_said(card, user_id, chunk) or not has_own_words(chunk):
             return Heard()
         try:
-            return await self._understands(chunk.turns, card, self._pipeline.vocabulary)
+            return await self._understands(chunk.turns, card, await self._vocabulary(user_id, chunk))
         except GivenUp as error:
             await self._dead_letter(event, user_id, chunk, str(error))
             return Heard()
+
+    async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
+        """The facts that a chunk's words can name, by domain."""
+        domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
+        known = {domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains}
+        return lambda domain: known.get(domain, ())
 
     async def _settle(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:
         """Find what a chunk leads to, unless that is known or the chunk was forgotten meanwhile; and carry it out."""
@@ -280,7 +286,7 @@ class Listener:
             return
         if chunk.thought is None and not is_said(state.card, user_id, chunk) and has_own_words(chunk):
             await self.cards.complete(event, user_id, self._pending(user_id))
-            thought = self._step.finish(state, chunk, heard, self._pipeline.vocabulary)
+            thought = self._step.finish(state, chunk, heard, await self._vocabulary(user_id, chunk))
             if has_more(thought):
                 until = forgotten_until(chunk, datetime.now(UTC))
                 gone = self._step.forgotten(state, heard, thought)

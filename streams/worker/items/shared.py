@@ -1,6 +1,7 @@
 """All items of the graph, as every worker has them: what agents ask, and what takes the records of the log."""
 
 import asyncio
+import math
 import shutil
 import time
 import uuid
@@ -10,9 +11,10 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from operators.attributes import facts_named
 from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.propagate import GraphLimits, item_of_old, neighbour_of
-from schemas import BadRecord, ItemMemory, Memory, compound_key
+from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
 from schemas.topics import RETIRED
 from streams.kafka.clients import partition_of, reach
 from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
@@ -32,6 +34,10 @@ ANSWERS = 10_000
 LOOK_UP_SECONDS = 10.0
 LOOK_AGAIN_SECONDS = 0.02
 MEASURE_SECONDS = 10.0
+TASTES_SECONDS = 60.0
+TASTES_ITEMS = 2_000
+TASTES = 512
+MAX_DOMAINS = 64
 
 
 class Items:
@@ -49,6 +55,7 @@ class Items:
         self._gathered: LruCache[bytes, tuple[bytes, Gathered]] = LruCache(GATHERED)
         self._answered: dict[tuple[int, str], None] = {}
         self._old: dict[int, set[bytes]] = {partition: set() for partition in range(settings.partitions)}
+        self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
         self._scrubs, self._measured = False, 0.0
 
     def start(self, tell: Callable[[], None] = lambda: None) -> None:
@@ -95,6 +102,33 @@ class Items:
         found = Gathered(item, self._limits)
         self._gathered.put(key, (raw, found))
         return found
+
+    async def tastes(self, domain: str) -> tuple[Fact, ...]:
+        """The tastes of a domain that at least the support floor of its items' takers share, the most shared first.
+
+        Counted in a thread over the items that changed last, at most once a minute.
+        """
+        found, at = self._tastes.get(domain) or ((), -math.inf)
+        if time.monotonic() - at > TASTES_SECONDS:
+            found = await asyncio.to_thread(self._count_tastes, domain)
+            self._tastes.put(domain, (found, time.monotonic()))
+        return found
+
+    def _count_tastes(self, domain: str) -> tuple[Fact, ...]:
+        takers: dict[str, set[str]] = {}
+        for partition in range(self._settings.partitions):
+            keys = [key for key in self.store.keys(partition) if domain_of(key) == domain]
+            for key in keys[-TASTES_ITEMS // self._settings.partitions :]:
+                try:
+                    item = unpack(self.store.get(partition, key) or b"")
+                except BadRecord:
+                    continue
+                for taker in item.takers:
+                    for name in taker.tastes:
+                        takers.setdefault(name, set()).add(taker.neighbour)
+        shared = [name for name in takers if len(takers[name]) >= max(self._limits.floor, 2)]
+        shared.sort(key=lambda name: (-len(takers[name]), name))
+        return facts_named((), shared[:TASTES])
 
     def epochs(self, memory: Memory | None) -> tuple[int, ...]:
         """The epochs of the items in a memory: while these are the same, so is the neighbourhood."""
@@ -191,6 +225,15 @@ class Items:
         entries, size = self.store.size()
         metrics.STATE_ENTRIES.labels(ItemMemory.TOPIC).set(entries)
         metrics.STATE_BYTES.labels(ItemMemory.TOPIC).set(size)
+
+
+def domain_of(key: bytes) -> str:
+    """The domain in an item's key; empty for another record's."""
+    try:
+        parts = from_json(key)
+    except ValueError:
+        return ""
+    return str(parts[1]) if isinstance(parts, list) and len(parts) == len(("item", "domain")) else ""
 
 
 def _drop_old_tables(folder: Path) -> None:

@@ -150,21 +150,35 @@ class Reasoning:
         return await self._retry(lambda: replacer.replace(contrast, skill), by_rules)
 
     async def understand(
-        self, correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
+        self,
+        correction: Correction,
+        items: Sequence[ItemFacts],
+        skill: PolicySkill,
+        vocabulary: Sequence[Fact],
+        as_said: str = "",
     ) -> Understood:
-        """What a person's words say: by rules, and where they understand nothing, by a model, if there is one.
+        """Read a person's words by rules, and where they understand nothing, by a model, if there is one.
 
-        Whoever says something waits for what comes of it: a model that has no answer is not waited for.
+        The person waits for the answer: a model that is unavailable is not waited for.
+
+        Args:
+            correction: its text without private data.
+            items: the facts of the items that the person sees.
+            skill: the person's.
+            vocabulary: further facts that the words can name.
+            as_said: the text before the privacy filter, for the rules alone.
         """
         await self._corrections.wait()
-        read = understand(correction, items, skill, vocabulary)
+        read = understand(correction, items, skill, vocabulary, as_said)
         if self.reader is None or not worth_asking(correction, read):
             return read
         try:
-            return await self.reader.understand(correction, items, skill)
+            found = await self.reader.understand(correction, items, skill)
         except ReasonerUnavailable as error:
             metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
             return replace(read, reasoned_by=ReasonedBy(fallback=str(error)[:200]))
+        is_answer = found.is_understood or found.why is not None
+        return found if is_answer else replace(read, reasoned_by=found.reasoned_by)
 
     async def listen(
         self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]

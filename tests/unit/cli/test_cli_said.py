@@ -95,12 +95,12 @@ def test_every_kind_of_change_has_a_sign() -> None:
         (Heard(what="correction", words="no horror", by_pattern="no-x"), ("said “no horror”", "read by no-x")),
         (Heard(what="correction"), ("said by a form", "")),
         (
-            Heard(what="correction", words="hm", understood=False),
-            ("said “hm”", "not understood: it changes nothing"),
+            Heard(what="correction", words="hm", understood=False, explanation="Name a genre."),
+            ("said “hm”", "not understood: it changes nothing. Name a genre."),
         ),
         (
-            Heard(what="correction", understood=False, by_pattern="about somebody else"),
-            ("said something", "about somebody else: it changes nothing"),
+            Heard(what="correction", understood=False, explanation="It is about another person's taste."),
+            ("said something", "not understood: it changes nothing. It is about another person's taste."),
         ),
     ],
 )

@@ -7,13 +7,17 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from schemas import PolicySkill, compound_key, encode
+from operators.merge import merge, resolve_unheard
+from operators.understand import Understood
+from schemas import NotUnderstood, PolicySkill, compound_key, encode
 from streams.http.live import Held
 from streams.http.tokens import Scope
 from streams.settings import Settings
+from tests.builders import facts
 from tests.unit.console.browserless import Visitor
 from tests.unit.console.hostile_world import DOMAIN, HOSTILE, USERS, person, published
 from tests.unit.http.http_world import Served, Tokens
+from tests.unit.understand.understand_builders import a_correction
 
 ALLOWED = {"script": {"src", "defer", "data-charts"}}
 URLS = ("href", "src", "action")
@@ -122,6 +126,23 @@ def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_it
     assert "Avoids horror" in shown.text
     assert "It is new. The log will tell in some seconds." in shown.text
     assert "Take it back" in shown.text
+
+
+def test_words_that_were_not_understood_stand_there_with_their_outcome(served, advocate):
+    skill, _, _ = person("eve", DOMAIN)
+    said = a_correction("brr")
+    nothing = Understood(why=NotUnderstood.UNKNOWN_NAME, examples=facts("genre: horror"))
+    newer = merge(skill, resolve_unheard(skill, said, nothing))
+    served.api.live.take(PolicySkill.TOPIC, compound_key("eve", DOMAIN), Held(encode(newer), 0, 0, 0))
+
+    shown = advocate.get(page("/person", user="eve", domain=DOMAIN)).text
+
+    assert "“brr”" in shown
+    assert "It changed nothing. These words name no item and no value that" in shown
+    assert "Name one, such as horror (genre). Say “no horror” or “I like horror”." in shown
+    assert "Nothing yet. Nothing is ever taken for a dislike" not in shown
+    assert "in any language" not in shown
+    assert "In English or German: " in shown
 
 
 def test_a_list_of_people_leads_to_each_of_them(advocate):

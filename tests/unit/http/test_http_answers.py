@@ -155,9 +155,12 @@ def test_a_correction_tells_what_was_understood(world: World) -> None:
 def test_words_that_say_nothing_known_are_told_to(world: World) -> None:
     reply = world.post(CORRECT, world.advocate, {"text": "bla"})
     assert (reply.status, reply.body["understood"], reply.body["stated"]) == (200, False, [])
+    assert reply.body["why"] == "unknown-name"
+    assert "such as" in reply.body["explanation"]
 
     reply = world.post(CORRECT, world.advocate, {"text": "my wife hates sci-fi"})
-    assert (reply.body["understood"], reply.body["why"]) == (False, "about somebody else")
+    assert (reply.body["understood"], reply.body["why"]) == (False, "for-another")
+    assert "another person's taste" in reply.body["explanation"]
 
 
 def test_what_is_not_to_be_remembered_is_not_even_sent(world: World) -> None:

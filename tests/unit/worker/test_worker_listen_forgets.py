@@ -19,7 +19,6 @@ from schemas import (
     CardDiff,
     Correction,
     DeadLetter,
-    Fact,
     Feedback,
     ForgetRequest,
     Listening,
@@ -33,7 +32,7 @@ from schemas import (
 )
 from streams.kafka.packed import unpack
 from tests.builders import a_candidate, a_time
-from tests.fake_log import FakeDeployment, FakeLog, FakeWorker
+from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_listen import (
     ANN,
     NOON_MS,
@@ -52,12 +51,6 @@ from tests.unit.worker.test_worker_listen import (
 WORD = b"zyxquill"
 LINE = "prefers:stated:zyxquill-waltzes"
 OF_FILMS = "prefers:films:genre:horror"
-HORROR = Fact(dimension="genre", value="Horror")
-
-
-def knows_horror(worker: FakeWorker) -> None:
-    """The domain's items have it."""
-    worker.pipeline.met.note("films", (HORROR,))
 
 
 def traces(log: FakeLog, word: bytes = WORD) -> list[str]:
@@ -84,7 +77,6 @@ def assert_folds(log: FakeLog) -> None:
 async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
     """She has said something that nobody else says, twice, and other things."""
     log, worker = deployment.log, deployment.worker()
-    knows_horror(worker)
     films = [said(0, "I love Horror.", "f", domain="films"), said(1, conversation="f", ends=True)]
     log.put_all([*talk("c1", "I love zyxquill waltzes.", "I love morning runs."), *films])
     await worker.quiet()
@@ -97,7 +89,7 @@ async def known(deployment: FakeDeployment) -> AsyncIterator[FakeDeployment]:
 async def test_a_skill_hears_what_is_said_of_its_domain(known: FakeDeployment) -> None:
     [correction] = known.log.values(Correction)
     [directive] = correction.says
-    assert (correction.domain, directive.stance, directive.value) == ("films", Stance.PREFERS, "Horror")
+    assert (correction.domain, directive.stance, directive.value) == ("films", Stance.PREFERS, "horror")
     [skill] = known.log.newest(PolicySkill).values()
     assert [each.statement_id for each in skill.stated] == ["prefers:preference:genre:horror"]
     assert lines(known.log) == {LINE, RUNS, OF_FILMS}
@@ -228,7 +220,6 @@ async def test_what_is_said_anew_is_learned_anew(known: FakeDeployment) -> None:
 
 async def test_forget_that_reaches_the_skill_too(known: FakeDeployment) -> None:
     worker = known.worker()
-    knows_horror(worker)
     at = datetime.now(UTC)
     turns = [
         said(0, "Forget that I love Horror.", "f2", domain="films", occurred_at=at),
@@ -246,7 +237,6 @@ async def test_forget_that_reaches_the_skill_too(known: FakeDeployment) -> None:
 
 async def test_forgetting_a_line_of_a_skill_reaches_the_card(known: FakeDeployment) -> None:
     worker = known.worker()
-    knows_horror(worker)
     known.log.put(request(domain="films", line=line_of(ANN, "films", "preference:genre:horror")))
     await worker.quiet()
 

@@ -1,0 +1,165 @@
+"""Plain sentences of people over realistic catalogues: read as said, or answered with the reason and an example."""
+
+import pytest
+
+from operators.merge import resolve_correction, resolve_unheard
+from operators.privacy import Privacy
+from operators.statinit import vocabulary_for
+from operators.understand import Understood, explanation, not_kept, understand
+from operators.understand.words import LANGUAGES, sections
+from schemas import Fact, NotUnderstood, Stance
+from streams.console.people.reading import EXAMPLES
+from tests.builders import facts
+from tests.unit.understand.understand_builders import a_bare_skill, a_correction
+
+FOOD = (
+    *facts("ingredient: tofu", "ingredient: peanuts", "ingredient: beef", "ingredient: mushrooms", "ingredient: fish"),
+    *facts("diet: vegan", "diet: vegetarian", "diet: gluten free", "cuisine: indian", "cuisine: italian"),
+    *facts("taste: spicy"),
+)
+TRAVEL = (
+    *facts("kind: beach", "climate: warm", "activity: hiking", "transport: train", "transport: flight"),
+    *facts("lodging: hotel", "lodging: hostel", "feature: pool", "country: Italy"),
+)
+CATALOGUES: dict[str, tuple[Fact, ...]] = {
+    "films": vocabulary_for("films", {}),
+    "books": vocabulary_for("books", {}),
+    "restaurants": vocabulary_for("restaurants", {}),
+    "food": FOOD,
+    "travel": TRAVEL,
+}
+UNDERSTOOD = """
+films       | no horror, please                       | avoids horror
+films       | I love science fiction                  | prefers sci-fi
+films       | I hate scary movies                     | avoids horror
+films       | show me something funny                 | prefers comedy
+films       | I'm bored of superhero movies           | avoids superhero
+films       | I'm a horror fan                        | prefers horror
+films       | I only watch documentaries              | prefers documentary
+films       | I avoid war films                       | avoids war
+films       | Keine Horrorfilme bitte                 | avoids horror
+films       | Ich mag keine Krimis                    | avoids crime
+films       | Ich liebe Komödien                      | prefers comedy
+films       | Ich schaue gern Actionfilme             | prefers action
+books       | I love fantasy novels                   | prefers fantasy
+books       | I only read biographies                 | prefers biography
+books       | I've read too many thrillers            | avoids thriller
+books       | I'm more of a mystery reader            | prefers mystery
+books       | I read a lot of sci-fi                  | prefers science fiction
+books       | Ich lese gern Krimis                    | prefers mystery
+restaurants | I love Thai food                        | prefers thai
+restaurants | I'm vegan                               | prefers vegan
+restaurants | no pizza tonight                        | avoids pizza
+food        | I'm vegan                               | prefers vegan
+food        | I'm a vegetarian                        | prefers vegetarian
+food        | I'm on a vegan diet                     | prefers vegan
+food        | I can't have peanuts                    | avoids peanuts
+food        | I only eat vegetarian                   | prefers vegetarian
+food        | I am allergic to tofu                   | avoids tofu
+food        | I'm intolerant to mushrooms             | avoids mushrooms
+food        | I have a fish allergy                   | avoids fish
+food        | mushrooms make me sick                  | avoids mushrooms
+food        | not too spicy                           | avoids spicy
+food        | I like it spicy                         | prefers spicy
+food        | Ich bin Veganer                         | prefers vegan
+food        | Ich bin allergisch gegen Tofu           | avoids tofu
+food        | Ich esse keinen Fisch                   | avoids fish
+travel      | somewhere warm                          | prefers warm
+travel      | I want to go hiking                     | prefers hiking
+travel      | I hate flying                           | avoids flight
+travel      | I'm looking for a beach holiday         | prefers beach
+travel      | I like places with a pool               | prefers pool
+"""
+NOT_UNDERSTOOD = """
+films  | horror                                  | no-wish
+films  | I'm a western                           | no-wish
+films  | horror films were too much for my son   | for-another
+films  | my brother is allergic to horror        | for-another
+films  | I like zyxquill                         | unknown-name
+films  | pas de films qui font peur              | other-language
+films  | something cheaper                       | no-measure
+films  | I have diabetes                         | not-kept
+films  | Yeah right, no horror please            | not-read
+food   | I'm Italian                             | no-wish
+food   | my daughter is allergic to tofu         | for-another
+food   | I am not allergic to tofu               | not-kept
+food   | I used to be allergic to tofu           | not-kept
+food   | I was a vegan                           | no-wish
+food   | I'm not vegan                           | no-wish
+food   | Ich bin nicht allergisch gegen Tofu     | not-kept
+"""
+
+
+def rows(table: str) -> list[tuple[str, str, str]]:
+    """Domain, sentence and outcome, line by line."""
+    cells = [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
+    return [(domain, text, outcome) for domain, text, outcome in cells]
+
+
+def read(domain: str, text: str) -> tuple[Understood, str]:
+    """The reading of a sentence as a worker reads it, and its text as it may be kept."""
+    kept = Privacy().asked(text, domain).text
+    return understand(a_correction(kept, domain=domain), (), a_bare_skill(), CATALOGUES[domain], text), kept
+
+
+@pytest.mark.parametrize(("domain", "text", "says"), rows(UNDERSTOOD))
+def test_a_plain_sentence_is_understood(domain: str, text: str, says: str) -> None:
+    found, _ = read(domain, text)
+
+    assert [f"{each.directive.stance.value} {each.directive.value}" for each in found.says] == [says]
+    assert found.why is None
+
+
+@pytest.mark.parametrize(("domain", "text", "why"), rows(NOT_UNDERSTOOD))
+def test_a_sentence_that_says_nothing_here_is_answered_with_the_reason(domain: str, text: str, why: str) -> None:
+    found, kept = read(domain, text)
+
+    assert not found.is_understood
+    assert found.why is NotUnderstood(why)
+    assert explanation(found, not_kept(kept), domain).endswith(".")
+
+
+def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
+    """A person's advocate expects both: no tofu, and no health data."""
+    found, kept = read("food", "I am allergic to tofu")
+
+    diff = resolve_correction(a_bare_skill(), a_correction(kept, domain="food"), (), found)
+
+    (change,) = diff.stated
+    assert change.statement is not None
+    assert (change.statement.stance, change.statement.value, change.statement.words) == (Stance.AVOIDS, "tofu", "")
+    assert diff.heard is not None
+    assert (diff.heard.not_kept, diff.heard.words) == (("health",), "")
+    assert diff.heard.explanation == "Not kept, because it is private: health."
+    assert "allerg" not in diff.model_dump_json()
+
+
+def test_an_answer_names_what_would_be_understood() -> None:
+    found, kept = read("films", "I like zyxquill")
+
+    diff = resolve_unheard(a_bare_skill(), a_correction(kept), found)
+
+    assert diff.heard is not None
+    assert diff.heard.why is NotUnderstood.UNKNOWN_NAME
+    example = diff.heard.explanation.rpartition("Say “")[2].partition("”")[0]
+    assert read("films", example)[0].is_understood, "the answer's own example is understood"
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_the_examples_of_the_console_are_understood(text: str) -> None:
+    assert read("films", text)[0].is_understood
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_names_never_shadow_a_value_of_that_name(language: str) -> None:
+    names = [line.partition(" = ") for line in sections(language)["names"]]
+    for value, _, phrases in names:
+        for phrase in phrases.split(" | "):
+            catalogue = facts(f"genre: {value}", f"shelf: {phrase}")
+            found = understand(
+                a_correction(f"no {phrase}" if language == "en" else f"kein {phrase}", language=language),
+                (),
+                a_bare_skill(),
+                catalogue,
+            )
+            assert {each.directive.value for each in found.says} <= {phrase}

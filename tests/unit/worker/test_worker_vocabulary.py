@@ -1,0 +1,45 @@
+"""What words can name of a domain: the tastes that several takers of the graph's items share, and nobody's alone."""
+
+from pathlib import Path
+
+from operators.propagate import GraphLimits, neighbour_of
+from schemas import Fact, ItemMemory, Taker, compound_key
+from streams.kafka.packed_items import pack
+from streams.worker.items.shared import Items, domain_of
+from tests.builders import NOW
+from tests.fake_log import settings_in
+
+TOFU, MINE = "preference:ingredient:tofu", "preference:tag:our-anniversary"
+
+
+def a_taker(user: str, *tastes: str) -> Taker:
+    return Taker(neighbour_of(user, b"secret"), 1, NOW, 1, 1, (), tastes)
+
+
+def items_of(folder: Path, **domains: list[list[Taker]]) -> Items:
+    found = Items(settings_in(folder), GraphLimits(floor=2))
+    for domain, takers in domains.items():
+        for number, each in enumerate(takers):
+            item = ItemMemory(domain=domain, item_id=f"i{number}", takers=tuple(each))
+            found.take(0, number, compound_key(item.item_id, domain), pack(item))
+    return found
+
+
+async def test_a_taste_of_two_takers_can_be_named_and_that_of_one_cannot(tmp_path: Path) -> None:
+    items = items_of(tmp_path, food=[[a_taker("ann", TOFU, MINE)], [a_taker("bob", TOFU)], [a_taker("ann", MINE)]])
+
+    assert await items.tastes("food") == (Fact(dimension="ingredient", value="tofu"),)
+    assert await items.tastes("films") == ()
+
+
+async def test_tastes_are_gone_with_their_takers(tmp_path: Path) -> None:
+    items = items_of(tmp_path, food=[[a_taker("ann", TOFU), a_taker("bob", TOFU)]])
+    without = ItemMemory(domain="food", item_id="i0", takers=(a_taker("bob", TOFU),))
+
+    items.take(0, 9, compound_key("i0", "food"), pack(without))
+
+    assert await items.tastes("food") == ()
+
+
+def test_a_key_of_no_item_has_no_domain() -> None:
+    assert [domain_of(key) for key in (compound_key("i", "food"), b'["forgotten"]', b"x", b"1")] == ["food", "", "", ""]
