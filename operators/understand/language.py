@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final
 
-from operators.understand.names import Endings, Words
+from operators.understand.names import Endings, OtherNames, Words
 from operators.understand.patterns import (
     BETWEEN,
     ENDED,
@@ -148,7 +148,7 @@ class Language:
     units: Mapping[str, tuple[Measure, float]]
     everything: frozenset[str]
     endings: Endings
-    names: Mapping[Words, tuple[Words, ...]]
+    names: OtherNames
     behind_letter: frozenset[str]
     reserved: frozenset[str]
 

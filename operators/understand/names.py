@@ -5,14 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from operators.understand.known import known_facts, shown_facts
 from operators.understand.tokens import STOPS, Token, tokens
 from schemas import Fact, ItemFacts, PolicySkill
-
-if TYPE_CHECKING:  # a language is made of names
-    from operators.understand.language import Language
 
 MAX_NAME_WORDS: Final = 24
 MIN_STEM_CHARS: Final = 3
@@ -20,6 +17,8 @@ MIN_PART_CHARS: Final = 4
 _FIRST_WORD: Final = re.compile(r"\d+[.,]\d+|[\w$+&#]+")
 Words = tuple[str, ...]
 Endings = tuple[tuple[str, str], ...]
+OtherNames = Mapping[Words, tuple[Words, ...]]
+"""The values that a name may mean, the first that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,8 @@ class Names:
         skill: whose lines and statements can be named too.
         vocabulary: further facts of the domain.
         about: the id of the item that the correction is about, if it is about one.
-        language: its other names for values, and its endings with their simple forms.
+        endings: of words in this language, each with its simple form; the longest first.
+        other_names: the language's other names for values.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Names:
         skill: PolicySkill,
         vocabulary: Sequence[Fact],
         about: str | None,
-        language: "Language | None" = None,
+        endings: Endings = (),
+        other_names: OtherNames = MappingProxyType({}),
     ) -> None:
-        endings = language.endings if language else ()
-        self._other_names = language.names if language else {}
+        self._other_names = other_names
         self._items = items
         self._shown = frozenset(shown_facts(items))
         asked = frozenset(fact for item in items if item.item_id == about for fact in item.facts)
@@ -163,7 +163,7 @@ class Names:
 
 
 def may_be_named(
-    facts: Sequence[Fact], words: Iterable[str], other_names: Mapping[Words, tuple[Words, ...]] = MappingProxyType({})
+    facts: Sequence[Fact], words: Iterable[str], other_names: OtherNames = MappingProxyType({})
 ) -> tuple[Fact, ...]:
     """The facts that a text with these words may name, by the beginnings of their first words.
 

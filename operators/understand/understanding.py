@@ -91,7 +91,9 @@ def _by_words(
         return _of_another(told or language.name)
     ids = [item.item_id for item in items]
     about = correction.item_id or (ids[0] if len(ids) == 1 else None)
-    names = Names(items, skill, may_be_named(vocabulary, words, language.names), about, language)
+    names = Names(
+        items, skill, may_be_named(vocabulary, words, language.names), about, language.endings, language.names
+    )
     phrases = Phrases(names, language, _domain(correction.domain), about)
     reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
     units = units_of(text, names, language, ids, about)

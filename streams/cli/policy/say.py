@@ -31,7 +31,7 @@ def register(group: typer.Typer) -> None:
         "say",
         epilog=examples(
             'sager policy say ann "no horror, please" --domain films',
-            'sager policy say ann "lieber etwas Kürzeres" --domain films --language de --scope now',
+            'sager policy say ann "heute keine Krimis" --domain films --language de',
         ),
     )(say)
 
@@ -58,8 +58,8 @@ def say(
     """Say what a person wants or does not want, in their own words.
 
     A worker reads the words, and the next ranking of that person goes by them. What was understood is printed, with the
-    ids of the statements: `policy remove` takes one back. Words that say nothing that is known are kept in the log and
-    change nothing; then the exit code is 1.
+    ids of the statements: `policy remove` takes one back. Words that are not understood are kept in the log and change
+    nothing; then the reason and an example are printed, and the exit code is 1.
     """  # fmt: skip
     import uuid  # noqa: PLC0415
     from datetime import UTC, datetime  # noqa: PLC0415

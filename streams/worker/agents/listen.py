@@ -276,7 +276,9 @@ class Listener:
     async def _vocabulary(self, user_id: str, chunk: Chunk) -> Callable[[str], Sequence[Fact]]:
         """The facts that a chunk's words can name, by domain."""
         domains = {turn.domain for turn in chunk.turns if turn.domain is not None}
-        known = {domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains}
+        known: dict[str, Sequence[Fact]] = {
+            domain: await self._pipeline.vocabulary(user_id, domain) for domain in domains
+        }
         return lambda domain: known.get(domain, ())
 
     async def _settle(self, event: Any, user_id: str, chunk: Chunk, heard: Heard) -> None:

@@ -1,5 +1,8 @@
 """Plain sentences of people over realistic catalogues: read as said, or answered with the reason and an example."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from operators.merge import resolve_correction, resolve_unheard
@@ -90,6 +93,10 @@ food   | Ich bin nicht allergisch gegen Tofu     | not-kept
 """
 
 
+ROOT = Path(__file__).parents[3]
+SAID = re.compile(r"""policy say \S+ "([^"]+)"|correct\("ann", "films", "([^"]+)"|\{"text": "([^"]+)"\}""")
+
+
 def rows(table: str) -> list[tuple[str, str, str]]:
     """Domain, sentence and outcome, line by line."""
     cells = [[cell.strip() for cell in line.split("|")] for line in table.strip().splitlines()]
@@ -134,6 +141,18 @@ def test_an_allergy_is_honoured_as_an_avoidance_and_not_kept() -> None:
     assert "allerg" not in diff.model_dump_json()
 
 
+def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
+    catalogue = facts("genre: christian living")
+    found = understand(a_correction("I like christian living"), (), a_bare_skill(), catalogue)
+
+    diff = resolve_correction(a_bare_skill(), a_correction("I like christian living"), (), found)
+
+    assert diff.stated == ()
+    assert diff.heard is not None
+    assert diff.heard.not_kept == ("religion",)
+    assert diff.heard.explanation == "Not kept, because it is private: religion."
+
+
 def test_an_answer_names_what_would_be_understood() -> None:
     found, kept = read("films", "I like zyxquill")
 
@@ -148,6 +167,16 @@ def test_an_answer_names_what_would_be_understood() -> None:
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_the_examples_of_the_console_are_understood(text: str) -> None:
     assert read("films", text)[0].is_understood
+
+
+def test_the_examples_of_docs_and_commands_are_understood() -> None:
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "streams" / "cli" / "policy" / "say.py")
+    said = {
+        text for page in pages for found in SAID.findall(page.read_text(encoding="utf-8")) for text in found if text
+    }
+
+    assert len(said) >= 2
+    assert [text for text in sorted(said) if not read("films", text)[0].is_understood] == []
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
