@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import duckdb
 
+from operators.seals import sealed
 from schemas import (
     Attribute,
     Candidate,
@@ -199,13 +200,15 @@ def choices(users: int, version: int) -> Iterator[list[Event]]:
             **common,
         )
         yield [
-            Ranking(
-                event_id=f"rank-{name}",
-                ranking_id=name,
-                candidates=candidates,
-                ranked_by=RankedBy.SAGER,
-                injected=told,
-                **common,
+            sealed(
+                Ranking(
+                    event_id=f"rank-{name}",
+                    ranking_id=name,
+                    candidates=candidates,
+                    ranked_by=RankedBy.SAGER,
+                    injected=told,
+                    **common,
+                )
             ),
             Selection(
                 event_id=f"s-{name}",

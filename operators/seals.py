@@ -1,4 +1,4 @@
-"""Seals of records that stand alone: slim skills, receipts, weights, anchors. Versions of a log have `operators.chain`.
+"""Seals of records that stand alone: rankings, slim skills, receipts, weights. Versions of a log: `operators.chain`.
 
 A seal is an HMAC-SHA256 over the record's canonical JSON. Each kind of record has a key of its own, derived from the
 deployment's secret, so that the seal of one kind is never one of another. Without a secret anybody can make a seal: it
@@ -14,9 +14,17 @@ from typing import Any, TypeVar
 import orjson
 
 from operators.mac import hmac_sha256
-from schemas import Model, Receipt, SlimSkill, Weights
+from schemas import Injected, Model, RankedBy, Ranking, Receipt, SlimSkill, Weights
 
-SealedT = TypeVar("SealedT", SlimSkill, Receipt, Weights)
+Sealed = Ranking | SlimSkill | Receipt | Weights
+SealedT = TypeVar("SealedT", Ranking, SlimSkill, Receipt, Weights)
+
+_NOTHING = Injected()
+_OUR_FIELDS = {
+    name: getattr(_NOTHING, name)
+    for name in ("rank_skill", "companions", "weights_version", "features", "fit", "memory_version", "graph_epoch")
+}
+"""Fields of `Injected` that only our ranker sets, with their defaults; an app states the others of its own lists."""
 
 
 class Seal(StrEnum):
@@ -33,17 +41,40 @@ def sealed(record: SealedT, key: bytes = b"") -> SealedT:
     """The record with its seal; one that it bears is replaced.
 
     Args:
-        record: a slim skill, a receipt or weights.
+        record: a ranking, a slim skill, a receipt or weights.
         key: the deployment's secret; empty for none.
     """
     return record.model_copy(update={"seal": _seal(record, key)})
 
 
-def seal_of(record: SlimSkill | Receipt | Weights, key: bytes = b"") -> Seal:
+def seal_of(record: Sealed, key: bytes = b"") -> Seal:
     """What the record's seal says of it."""
     if record.seal is None:
         return Seal.MISSING
     return Seal.RIGHT if hmac.compare_digest(record.seal, _seal(record, key)) else Seal.WRONG
+
+
+def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
+    """Return the ranking without the fields that its writer may not set.
+
+    Everybody who may write a ranking can claim to be our ranker, whose features move a domain's weights for everybody.
+    Without the seal the claim is void: the list is the app's own, and nothing of its `injected` counts.
+
+    Args:
+        ranking: as it stands on its topic.
+        key: the secret of the ranker's seals. None where the process has no secret: it believes any seal.
+    """
+    is_proven = ranking.seal is not None if key is None else seal_of(ranking, key) is Seal.RIGHT
+    if ranking.ranked_by is RankedBy.SAGER:
+        if is_proven:
+            return ranking
+        return ranking.model_copy(update={"ranked_by": RankedBy.APP, "injected": _NOTHING, "seal": None})
+    stated = ranking.injected
+    if any(getattr(stated, name) != default for name, default in _OUR_FIELDS.items()):
+        stated = stated.model_copy(update=_OUR_FIELDS)
+    if stated is ranking.injected and ranking.seal is None:
+        return ranking
+    return ranking.model_copy(update={"injected": stated, "seal": None})
 
 
 def resealed(held: Receipt | None, newer: Receipt, key: bytes = b"") -> Receipt:
@@ -99,7 +130,10 @@ def _within(said: Any, known: Any) -> bool:
     return type(said) is type(known) and bool(said == known)
 
 
-def _seal(record: SlimSkill | Receipt | Weights, key: bytes) -> str:
-    # Without defaults: a field added by a later release does not break existing seals.
-    told = record.model_dump(mode="json", exclude={"seal"}, exclude_defaults=True)
+def _seal(record: Sealed, key: bytes) -> str:
+    # Without defaults: a field that is absent and one that has its default are the same record.
+    told = record.model_dump(mode="json", exclude={"seal", "candidates"}, exclude_defaults=True)
+    if isinstance(record, Ranking):
+        # Metadata are the app's, in any size and form that JSON knows. Their order and number decide what is learned.
+        told["candidates"] = [candidate.item_id for candidate in record.candidates]
     return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()

@@ -11,6 +11,7 @@ from .conditions import equals, given, where
 from .facets import MAX_FACETS, Facet
 from .fields import DomainField, Identifier, Instruction, ItemIdField, Share, Text, UserIdField
 from .fit import Fit
+from .forgetting import Digest
 from .items import Candidate
 from .reasoned import ReasonedBy
 from .weights import Features
@@ -110,6 +111,11 @@ class Ranking(Event):
     ranked_by: RankedBy = RankedBy.APP
     injected: Injected = Injected()
     session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
+    seal: Digest | None = Field(
+        default=None,
+        exclude_if=is_nothing,
+        description="Proves that our ranker wrote it. Without it, a ranking counts as the app's own.",
+    )
 
     @model_validator(mode="after")
     def _candidates_are_distinct(self) -> Self:

@@ -54,6 +54,31 @@ def secret_if_any(settings: Settings) -> bytes | None:
         return None
 
 
+def ranking_key(settings: Settings) -> bytes:
+    """Return the secret that seals rankings: the chain key, else the secret of pseudonyms.
+
+    The materializer and the API know the chain key, and not always the key of pseudonyms.
+
+    Raises:
+        SecretUnusable: the data folder's is not whole.
+        OSError: the folder cannot be written.
+    """
+    return settings.chain_key_bytes or secret_of(settings)
+
+
+def ranking_key_if_any(settings: Settings) -> bytes | None:
+    """Return the secret that seals rankings; None where this process has none, or may not read it.
+
+    Raises:
+        SecretUnusable: the data folder's is not whole.
+        OSError: the file cannot be read, for another reason than its permissions.
+    """
+    try:
+        return settings.chain_key_bytes or secret_if_any(settings)
+    except PermissionError:  # the worker has a system user of its own, and keeps the secret to itself
+        return None
+
+
 def is_shared(settings: Settings) -> bool:
     """Whether all workers have the secret, wherever they run."""
     return settings.embedded or bool(settings.pseudonym_key) or bool(settings.chain_key)

@@ -29,6 +29,7 @@ from operators.neighbourhood import Gathered, Neighbourhood, near
 from operators.outcome import arm_of
 from operators.propagate import GraphLimits, neighbour_of, on_touch, takers_of, touches, with_taken
 from operators.retrieve import retrieve
+from operators.seals import sealed
 from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.steps.evolve import Evolve
@@ -267,7 +268,7 @@ class _Builder:
         if by_llm and with_skill:
             by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
-        return Ranking(
+        ranking = Ranking(
             event_id=f"rank-{request.request_id}",
             occurred_at=request.occurred_at,
             ranking_id=request.request_id,
@@ -286,6 +287,7 @@ class _Builder:
                 fit=heard.told(items, order),
             ),
         )
+        return sealed(ranking)
 
     def _nothing_suits(self, person: people.Person, turn: int, at: datetime, session: str) -> None:
         """A list of which they take nothing; they are asked what they want instead, and some say so."""

@@ -21,6 +21,7 @@ from streams.http.snapshot import Snapshot
 from streams.http.tokens import Token
 from streams.http.work import Places, Share, Threads
 from streams.kafka.scanner import NoSuchTopic
+from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
 READING, READING_WAITING = 4, 64
@@ -51,6 +52,7 @@ class Api:
         snapshot: the newest DuckDB snapshot; blocks, so read it by `read`.
         live: slim skills and skills as they are now.
         slims: slim skills for a request, and streams of them.
+        ranking_key: the secret that seals rankings; None where this process has none.
         answers: waits for what workers answer.
         sender: sends events.
         changes: sends commands and waits for their results; blocks, so use it by `change`.
@@ -61,6 +63,7 @@ class Api:
         self.settings, self.gate = settings, gate
         self.snapshot = Snapshot(settings)
         self.answers = Answers(settings.partitions)
+        self.ranking_key = ranking_key_if_any(settings)
         self.live = Live(settings, dict.fromkeys(TOPICS, self.answers.hear))
         self.slims = Slims(settings, self.live)
         self.sender = Sender(settings)

@@ -7,6 +7,7 @@ import orjson
 from pydantic_core import to_json
 
 from operators.privacy import DEFAULT, Privacy
+from operators.seals import authenticated
 from schemas import (
     TOPICS,
     Abstention,
@@ -56,10 +57,18 @@ from streams.materializer.records import Drop, Put, Record, RowKey, envelope, fr
 _BIGINT = 2**63
 
 
-def read(record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = None) -> Put | Drop | None:
-    """The change that one record makes; None for a record from before its user was forgotten.
+def read(
+    record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = None, ranking_key: bytes | None = None
+) -> Put | Drop | None:
+    """Return the change that one record makes; None for a record from before its user was erased.
 
     A record without a value on a compacted topic is a tombstone.
+
+    Args:
+        record: of any public topic.
+        privacy: the filter of free text.
+        barrier: the erased events.
+        ranking_key: the secret that seals rankings; None where this process has none.
 
     Raises:
         BadRecord: its bytes are not what the topic carries, or hold a number too large for any column.
@@ -73,6 +82,8 @@ def read(record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = N
         event = decode(topic.model, unpack(record.value or b""))
         if barrier is not None and barrier.covers(event, record.logged_at):
             return None
+        if isinstance(event, Ranking):
+            event = authenticated(event, ranking_key)
         put = build(fit_to_keep(event, privacy), record)
         if barrier is not None:
             put = barrier.blanked(put, event)

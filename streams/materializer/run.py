@@ -24,6 +24,7 @@ from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
 from streams.materializer.store import Progress, Store, cannot_write
 from streams.privacy import privacy_of
+from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class _Loop:
             log.info("%s rows held something private that an older release has kept; it is taken out", rows)
         self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
         self._dead_letters = DeadLetters(settings)
+        self._ranking_key: bytes | None = None
         self._done = store.offsets()
         self._next_check = 0.0
 
@@ -115,6 +117,9 @@ class _Loop:
         refused: list[tuple[Record, BadRecord]] = []
         stamps_ms: list[int] = []
         receipts: list[Receipt] = []
+        if self._ranking_key is None:
+            # On one machine the worker makes it, at its first start, before it seals the first ranking.
+            self._ranking_key = ranking_key_if_any(self._settings)
         for message in messages:
             record = self._record(message)
             name = record.topic.name(self._settings.prefix)
@@ -123,7 +128,7 @@ class _Loop:
             if record.timestamp_ms:
                 stamps_ms.append(record.timestamp_ms)
             try:
-                change = read(record, self._privacy, self._barrier)
+                change = read(record, self._privacy, self._barrier, self._ranking_key)
                 if change is not None:
                     batch.add(change)
                 if record.topic.base == Receipt.TOPIC and record.value is not None:

@@ -38,7 +38,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
 from streams.lru import LruCache
 from streams.privacy import privacy_of
-from streams.pseudonyms import secret_of
+from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
@@ -102,6 +102,7 @@ class Pipeline:
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
     items: Items = field(init=False)
+    ranking_key: bytes = field(init=False, repr=False)
     privacy: Privacy = field(init=False)
     start: Start = field(init=False)
     merge_limits: MergeLimits = field(init=False)
@@ -124,6 +125,7 @@ class Pipeline:
         self.graph_limits = GraphLimits(
             floor=self.settings.support_floor, fan_out=self.settings.fan_out, secret=secret_of(self.settings)
         )
+        self.ranking_key = ranking_key(self.settings)
         self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
             self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start

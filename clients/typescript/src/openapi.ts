@@ -1973,6 +1973,8 @@ export interface components {
              */
             injected: components["schemas"]["Injected"];
             session_id?: string | null;
+            /** @description Proves that our ranker wrote it. Without it, a ranking counts as the app's own. */
+            seal?: string | null;
         };
         /** @description The reasoner and, for an LLM, the cost of its calls. */
         ReasonedBy: {

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from fastapi import Response
 from pydantic import ValidationError
 
+from operators.seals import authenticated
 from schemas import RankedBy, Ranking, RankRequest, encode
 from streams.http.answer import JSON
 from streams.http.api import TheApi
@@ -37,7 +38,8 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
     name = request.request_id
 
     def is_it(found: Ranking) -> bool:
-        return (found.ranking_id, found.user_id) == (name, user) and found.ranked_by is RankedBy.SAGER
+        is_named = (found.ranking_id, found.user_id) == (name, user)
+        return is_named and authenticated(found, api.ranking_key).ranked_by is RankedBy.SAGER
 
     with api.waiting(token, user), api.answers.expect(Ranking, user, is_it, name) as answer:
         await api.sender.send([api.sender.outgoing(request)])

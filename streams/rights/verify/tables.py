@@ -24,6 +24,7 @@ from streams.materializer.records import Put, Record, RowKey, from_ms
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.materializer.scratch import Scratch
 from streams.privacy import privacy_of
+from streams.pseudonyms import ranking_key_if_any
 from streams.rights.verify.findings import Finding, Verified
 from streams.settings import Settings
 
@@ -100,6 +101,7 @@ class Tables:
         self._user, self._domain = user, domain
         self._privacy = privacy_of(settings)
         self._barrier = Barrier((receipt.model_dump_json() for receipt in receipts), settings.event_key_bytes)
+        self._ranking_key = ranking_key_if_any(settings)
         self._applied: dict[str, Receipt] = {}
         self._unusable: set[str] = set()
         self._topics: dict[str, Topic] = {}
@@ -217,7 +219,7 @@ class Tables:
             self._done.behind += is_ahead
             self._late += is_ahead and record.timestamp_ms < 1_000 * (time.time() - BEHIND_SECONDS)
             try:
-                change = rows.read(record, self._privacy, self._barrier)
+                change = rows.read(record, self._privacy, self._barrier, self._ranking_key)
             except (BadRecord, ValueError):
                 continue  # the materializer puts it away as a dead letter; what is sealed is reported elsewhere
             if change is None or not self._is_meant(change):

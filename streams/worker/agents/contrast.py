@@ -12,6 +12,7 @@ from typing import Any
 from operators.contrast import Outcome, Step, slot_of
 from operators.options import EvolveMode
 from operators.outcome import Arm, gain
+from operators.seals import authenticated
 from operators.steps import rank
 from operators.steps.contrast import State, on_ranking, on_selection
 from schemas import Abstention, Contrast, Memory, OpenRankings, Position, Ranking, Selection, compound_key, encode
@@ -47,6 +48,7 @@ class Contrasts:
         self._selections.attach("contrast-selections")
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
+        ranking = authenticated(ranking, self._pipeline.ranking_key)
         parse = partial(self._pipeline.facts_of, ranking.domain)
         limits = self._pipeline.ring_limits
         wish = self._pipeline.privacy.wish(ranking.instruction)

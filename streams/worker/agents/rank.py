@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from operators.seals import sealed
 from operators.steps.rank import answer
 from schemas import Position, Ranking, RankRequest, encode
 from streams.worker import metrics
@@ -17,7 +18,7 @@ def attach(pipeline: Pipeline, models: Models) -> None:
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
         request = request.model_copy(update={"instruction": pipeline.asked(request.instruction, request.domain)})
-        ranking = answer(request, *await answers.rank(request))
+        ranking = sealed(answer(request, *await answers.rank(request)), pipeline.ranking_key)
         await pipeline.send(event, Ranking.TOPIC, request.user_id.encode(), encode(ranking))
         count(ranking)
         return "ranked"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from operators.seals import sealed
 from operators.steps import Evolve, State
 from operators.steps.rank import answer as ranked
 from operators.understand import understand
@@ -52,10 +53,11 @@ class Worker(Sender):
             options = tuple(Option(attribute_id=f"preference:genre:{name}", value=name) for name in ("noir", "sci-fi"))
             asked = Question(question_id="q1", dimension="genre", text="Which?", options=options)
             fit = Fit(nothing=0.1, suits=True, question=asked if event.clarify else None)
-            made = ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit))
+            made = sealed(ranked(event, ("up", "arrival"), Injected(slim_skill="likes: animation", fit=fit)))
             another = made.model_copy(update={"ranking_id": "another's"})
             apps = made.model_copy(update={"ranked_by": RankedBy.APP, "candidates": event.candidates})
-            return [another, apps, made]
+            forged = made.model_copy(update={"candidates": event.candidates, "seal": None})
+            return [another, apps, forged, made]
         assert isinstance(event, Correction)
         skill = a_skill(user_id="ann", domain="films", version=1)
         items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]

@@ -3,6 +3,7 @@
 from typing import Any
 
 from operators.merge import fold
+from operators.seals import sealed
 from schemas import (
     Abstention,
     Bound,
@@ -21,6 +22,7 @@ from schemas import (
     Option,
     PolicySkill,
     Question,
+    RankedBy,
     Ranking,
     Said,
     Scope,
@@ -169,6 +171,5 @@ def fitted(ranking_id: str = "r1", nothing: float = 0.25, *, asks: bool = True) 
         question=ASKED if asks else None,
     )
     shown = ranking(ranking_id, "eve", "ab")
-    return shown.model_copy(
-        update={"injected": Injected(skill_version=1, fit=fit), "session_id": "s1", "occurred_at": NOON}
-    )
+    made = {"ranked_by": RankedBy.SAGER, "injected": Injected(skill_version=1, fit=fit), "session_id": "s1"}
+    return sealed(shown.model_copy(update={**made, "occurred_at": NOON}))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from operators.forget import with_scope
+from operators.seals import sealed
 from schemas import (
     TOPICS,
     Action,
@@ -19,6 +20,7 @@ from schemas import (
     GlobalSkill,
     ItemFacts,
     Position,
+    RankedBy,
     RankRequest,
     Receipt,
     SkillCommand,
@@ -273,3 +275,17 @@ def test_a_packed_record_is_kept_as_the_text_that_it_was() -> None:
 
     assert plain.value != packed.value
     assert read(packed) == read(plain)
+
+
+def test_a_ranking_with_a_forged_seal_is_a_row_of_the_apps_own() -> None:
+    ours = sealed(ranking().model_copy(update={"ranked_by": RankedBy.SAGER}), b"hush")
+    forged = ours.model_copy(update={"ranking_id": "r2"})
+
+    made = [read(record(each), ranking_key=b"hush") for each in (ours, forged)]
+
+    assert [
+        (put.row["ranked_by"], put.row["model"], len(put.row["facets"])) for put in made if isinstance(put, Put)
+    ] == [
+        ("sager", None, 1),
+        ("app", None, 0),
+    ]

@@ -4,9 +4,22 @@ from typing import Any
 
 import pytest
 
-from operators.seals import Seal, is_plain, resealed, seal_of, sealed
-from schemas import Forgotten, Receipt, SlimSkill, decode, encode, subject_of
-from tests.builders import DOMAIN, USER, a_time
+from operators.seals import Seal, authenticated, is_plain, resealed, seal_of, sealed
+from schemas import (
+    Features,
+    Fit,
+    Forgotten,
+    Injected,
+    Mix,
+    RankedBy,
+    Ranking,
+    Receipt,
+    SlimSkill,
+    decode,
+    encode,
+    subject_of,
+)
+from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
 
 KEY = b"hush"
 SLIM = SlimSkill(
@@ -20,7 +33,19 @@ RECEIPT = Receipt(
 )
 
 
-@pytest.mark.parametrize("record", [SLIM, RECEIPT])
+INJECTED = Injected(
+    skill_version=3,
+    slim_skill="likes: noir",
+    arm="b",
+    companions={"i1": 0.123456789},
+    weights_version=7,
+    features=Features(mix={Mix.POPULARITY: (1, 2, 3)}),
+    fit=Fit(nothing=0.1, suits=True, chances=(0.5, 0.3, 0.1)),
+)
+RANKING = a_ranking(ranked_by=RankedBy.SAGER, injected=INJECTED)
+
+
+@pytest.mark.parametrize("record", [SLIM, RECEIPT, RANKING])
 def test_a_seal_is_right_for_what_was_sealed_with_this_key_only(record: Any) -> None:
     good = sealed(record, KEY)
 
@@ -51,6 +76,49 @@ def test_a_receipt_that_continues_an_unsealed_or_forged_one_is_not_vouched_for()
     assert seal_of(resealed(sealed(RECEIPT, KEY), newer, KEY), KEY) is Seal.RIGHT
     assert resealed(RECEIPT, newer, KEY).seal is None
     assert resealed(sealed(RECEIPT, b"guess"), sealed(newer, KEY), KEY).seal is None
+
+
+def test_a_ranking_of_ours_keeps_all_that_our_ranker_wrote() -> None:
+    ours = decode(Ranking, encode(sealed(RANKING, KEY)))
+
+    assert authenticated(ours, KEY) is ours
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        RANKING,
+        sealed(RANKING, b""),
+        sealed(RANKING, b"guess"),
+        sealed(RANKING, KEY).model_copy(update={"user_id": "bob"}),
+        sealed(RANKING, KEY).model_copy(update={"ranking_id": "r2"}),
+        sealed(RANKING, KEY).model_copy(update={"candidates": RANKING.candidates[::-1]}),
+        sealed(RANKING, KEY).model_copy(update={"injected": INJECTED.model_copy(update={"weights_version": 8})}),
+    ],
+    ids=["no seal", "keyless", "guessed", "another user", "another list", "another order", "other features"],
+)
+def test_a_ranking_that_only_claims_to_be_ours_is_the_apps_and_states_nothing(forged: Ranking) -> None:
+    kept = authenticated(forged, KEY)
+
+    assert (kept.ranked_by, kept.injected, kept.seal) == (RankedBy.APP, Injected(), None)
+    assert kept.candidates == forged.candidates
+
+
+def test_an_apps_own_ranking_states_its_arm_and_its_skill_and_nothing_of_our_ranker() -> None:
+    kept = authenticated(RANKING.model_copy(update={"ranked_by": RankedBy.APP}), KEY)
+
+    assert kept.injected == Injected(skill_version=3, slim_skill="likes: noir", arm="b")
+
+
+def test_a_process_without_the_secret_believes_a_seal_and_no_claim_without_one() -> None:
+    assert authenticated(sealed(RANKING, KEY), None).injected == INJECTED
+    assert authenticated(RANKING, None).ranked_by is RankedBy.APP
+
+
+def test_numbers_of_any_size_in_metadata_do_not_stop_a_seal() -> None:
+    large = a_candidate("i9").model_copy(update={"metadata": {"serial": 10**40}})
+
+    assert seal_of(sealed(RANKING.model_copy(update={"candidates": (large,)}), KEY), KEY) is Seal.RIGHT
 
 
 DEEP = b"[" * 100 + b"]" * 100

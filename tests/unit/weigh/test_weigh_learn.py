@@ -66,6 +66,26 @@ def test_a_domain_with_few_choices_stays_near_the_start() -> None:
     assert abs(after.of("genre") - 0.65) < 0.65 / 4
 
 
+def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_learned() -> None:
+    """The worst that a person can do with true rankings: of each list they take what their own skill speaks against."""
+    domain = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.3}, genre=1.3, author=2.0).teach(1_000)
+    before, weights = in_use(domain), domain
+    lists = Planted({Mix.COMPANIONS: 1.0, Mix.POPULARITY: 1.0}, seed=7, genre=1.0, author=1.0)
+
+    for nth in range(1, 81):
+        features, _ = lists.choice()
+        speaks_for = [sum(row) for row in zip(*features.dimensions.values(), strict=True)]
+        worst = speaks_for.index(min(speaks_for))
+        if (said := told(features, worst, weights=weights, nth=nth)) is not None:
+            weights = learned(weights, said)
+
+    after = in_use(weights)
+    assert after.skill > 0.8 * before.skill
+    assert after.companions > 0.8 * before.companions
+    assert after.popularity > 0.8 * before.popularity
+    assert after.of("genre") > 0.8 * before.of("genre")
+
+
 def test_no_choice_moves_a_weight_by_more_than_a_step() -> None:
     far = an_outcome(dict.fromkeys(Mix, (-64 * FEATURE_ONE, 0)), author=(64 * FEATURE_ONE, 0))
 

@@ -12,6 +12,7 @@ from operators.weigh import commanded, in_use, learned, start
 from schemas import (
     Candidate,
     Contrast,
+    Features,
     Interaction,
     Mix,
     Outcome,
@@ -24,7 +25,7 @@ from schemas import (
     Weights,
     encode,
 )
-from schemas.weights import WEIGHT_ONE
+from schemas.weights import FEATURE_ONE, WEIGHT_ONE, WIDEST
 from streams.worker.agents import weigh
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
@@ -155,6 +156,31 @@ async def test_an_apps_own_rankings_tell_nothing(deployment: FakeDeployment) -> 
     await worker.quiet()
 
     assert len(log.values(Contrast)) == 6
+    assert len(log.values(Outcome)) == before
+
+
+async def test_a_forged_ranking_moves_no_weight(deployment: FakeDeployment) -> None:
+    """An app copies a ranking of ours with features of its own making: a token of one user suffices to send it."""
+    worker, log = deployment.worker(), deployment.log
+    await choose(worker, 3)
+    before, ours = len(log.values(Outcome)), ranked(log)[0]
+    extreme = Features(dimensions={"genre": (WIDEST * FEATURE_ONE,) * 5 + (-WIDEST * FEATURE_ONE,)})
+
+    forged = [
+        ours.model_copy(
+            update={
+                "event_id": f"forged-{number}",
+                "ranking_id": f"forged-{number}",
+                "injected": ours.injected.model_copy(update={"features": extreme}),
+            }
+        )
+        for number in range(6)
+    ]
+    log.put_all(forged)
+    log.put_all(a_choice(ranking, place=5) for ranking in forged)
+    await worker.quiet()
+
+    assert len(log.values(Contrast)) == 9, "the choices are learned from as those of any list of an app"
     assert len(log.values(Outcome)) == before
 
 
@@ -416,7 +442,7 @@ async def test_outcomes_and_weights_hold_nobody_and_nothing_that_was_taken(deplo
 
 
 async def test_a_name_of_a_dimension_that_no_item_has_is_not_told(deployment: FakeDeployment) -> None:
-    """An app that forges a ranking of ours could write there what nobody could have forgotten."""
+    """Dimensions come from a skill, also those that only its person has: an outcome is never erased."""
     worker, log = deployment.worker(), deployment.log
     await choose(worker, 1)
     real = ranked(log)[0]
@@ -424,9 +450,9 @@ async def test_a_name_of_a_dimension_that_no_item_has_is_not_told(deployment: Fa
     assert features is not None
     named = features.model_copy(update={"dimensions": {**features.dimensions, "ann-is-ill": (1, 2, 3, 4, 5, 6)}})
     injected = real.injected.model_copy(update={"features": named})
-    forged = real.model_copy(update={"ranking_id": "forged", "event_id": "forged", "injected": injected})
-    log.put(forged)
-    log.put(a_choice(forged))
+    other = real.model_copy(update={"ranking_id": "other", "event_id": "other", "injected": injected})
+    log.put(sealed(other, worker.pipeline.ranking_key))
+    log.put(a_choice(other))
     await worker.quiet()
 
     assert len(log.values(Outcome)) == 2
