@@ -13,6 +13,7 @@ from streams.http.answers import TOPICS, Answers
 from streams.http.commands import Changes
 from streams.http.confirmations import Confirmations
 from streams.http.gate import Gate
+from streams.http.limits import network_of
 from streams.http.live import Live
 from streams.http.problems import Problem
 from streams.http.sender import RETRY, Sender
@@ -34,6 +35,8 @@ WAITING = 512
 """How many may wait for a worker's answer without a thread."""
 OF_A_TOKEN, OF_A_PERSON = 1, 4
 """At most half of all places are a token's, and a fifth a person's: see `Share`."""
+STREAMS_OF_ALL, STREAMS_OF_AN_ADDRESS, STREAMS_OF_A_TOKEN = 2, 2, 4
+"""Half of all connections, half of an address's, and a quarter of an address's may be streams, which last for days."""
 OUTDATED_SECONDS = 10.0
 """How often an outdated snapshot is closed."""
 
@@ -73,6 +76,7 @@ class Api:
         self._changing = Threads("change", CHANGING, CHANGING_WAITING)
         self._searching = Threads("search", SEARCHING, SEARCHING_WAITING)
         self._waiting = Places(WAITING)
+        self._streams = Places(max(1, settings.http_connections // STREAMS_OF_ALL))
 
     @asynccontextmanager
     async def running(self, *, follows: bool = True) -> AsyncIterator[None]:
@@ -135,6 +139,25 @@ class Api:
         if not self.live.is_ready:
             raise STARTING
         return self._waiting.taken(_share_of(token), Share("person-share", user, OF_A_PERSON))
+
+    def streaming(self, token: Token, address: str) -> Callable[[], None]:
+        """Take a place for a stream, and return the function that gives it back.
+
+        Args:
+            token: the token that reads the stream.
+            address: the client's.
+
+        Raises:
+            Problem: topics are not read yet; this token or this address has too many streams, or all places are taken.
+        """
+        if not self.live.is_ready:
+            raise STARTING
+        network, connections = network_of(address), self.settings.http_connections_per_address
+        return self._streams.take(
+            Share("token-share", token.sha256),
+            Share("token-share", f"{token.sha256} {network}", most=connections // STREAMS_OF_A_TOKEN),
+            Share("address-share", network, most=connections // STREAMS_OF_AN_ADDRESS),
+        )
 
     async def _close_outdated_snapshots(self) -> None:
         """In the background, as there may be no request for hours."""

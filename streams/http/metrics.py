@@ -40,7 +40,7 @@ for _topic in FROM_APPS:
 EVENTS.labels(NO_TOPIC, "refused")
 for _reason in ("missing", "not-bearer", "unknown", "scope"):
     AUTH_FAILURES.labels(_reason)
-for _by in ("token", "address", "token-share", "person-share"):
+for _by in ("token", "address", "token-share", "person-share", "address-share"):
     RATE_LIMITED.labels(_by)
 for _reason in (*REFUSALS, "full", "full-address", "silent", "not-read", "tls"):
     REFUSED.labels(_reason)

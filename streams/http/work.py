@@ -22,13 +22,15 @@ class Share:
 
     Attributes:
         by: what it is a share of, as a metric label.
-        key: the token or the person.
+        key: the token, the person or the address.
         part: it may hold at most one `part`th of the places that are free, but always one.
+        most: it may hold at most so many, however many are free; None for no such bound.
     """
 
     by: str
     key: str
-    part: int
+    part: int = 1
+    most: int | None = None
 
 
 class Places:
@@ -57,11 +59,12 @@ class Places:
         if not self._room:
             raise Problem(503, "the server is busy: try again", {"Retry-After": BUSY_SECONDS})
         for share in shares:
-            if self._held[share] >= max(1, self._room // share.part):
+            most = self._room // share.part if share.most is None else min(share.most, self._room // share.part)
+            if self._held[share] >= max(1, most):
                 metrics.RATE_LIMITED.labels(share.by).inc()
                 raise Problem(
                     429,
-                    "too many requests at once: wait for the answers to those before",
+                    "too many requests or streams at once: wait for the answers to those before, or end a stream",
                     {"Retry-After": BUSY_SECONDS},
                 )
         self._room -= 1

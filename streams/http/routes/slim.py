@@ -1,7 +1,7 @@
 """Slim skills: one for a request, and streams of server-sent events."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import Header, Query, Request, Response
 from starlette.responses import StreamingResponse
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as ASGIScope
 
 from schemas import Model, compound_key
@@ -20,7 +20,7 @@ from streams.http.auth import TOKEN, TheToken, needs
 from streams.http.live import slim_of
 from streams.http.params import DomainPath, UserPath
 from streams.http.problems import Problem
-from streams.http.slims import STARTING, is_same, shown, tag_of
+from streams.http.slims import is_same, shown, tag_of
 from streams.http.strict import quickly
 from streams.http.strict import router as strict_router
 from streams.http.subscribers import Place
@@ -122,7 +122,8 @@ async def slim_stream(
 ) -> StreamingResponse:
     """One user's slim skill in a domain as server-sent events: as it is now, and each time that it changes."""
     key = compound_key(user, domain)
-    return _streaming(_stream(api, token, key, last_event_id, From.ALL), api)
+    give_back = api.streaming(token, _address(request))
+    return _Stream(_stream(api, token, key, last_event_id, From.ALL), give_back)
 
 
 @router.get(
@@ -132,6 +133,7 @@ async def slim_stream(
     responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
 )
 async def all_slims(
+    request: Request,
     api: TheApi,
     token: TheToken,
     begin: Annotated[From, Query(alias="from", description="`all` begins with every slim skill there is.")] = From.ALL,
@@ -142,13 +144,30 @@ async def all_slims(
     `slim` events have a slim skill, `forgotten` ones name what to remove; after a `reset` what a copy holds is to be
     thrown away, and everything follows. Resume with the id of the last event that had one.
     """
-    return _streaming(_stream(api, token, None, last_event_id, begin), api)
+    give_back = api.streaming(token, _address(request))
+    return _Stream(_stream(api, token, None, last_event_id, begin), give_back)
 
 
-def _streaming(events: AsyncIterator[bytes], api: Api) -> StreamingResponse:
-    if not api.live.is_ready:
-        raise STARTING
-    return StreamingResponse(events, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+class _Stream(StreamingResponse):
+    """A stream that gives its place back when it ends, however it ends.
+
+    The generator cannot: one that was never started is closed without running its `finally`.
+    """
+
+    def __init__(self, events: AsyncIterator[bytes], give_back: Callable[[], None]) -> None:
+        super().__init__(events, headers={"X-Accel-Buffering": "no"}, media_type=EVENTS)
+        self._give_back = give_back
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """Send the events, and give the place back."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._give_back()
 
 
 async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None, begin: From) -> AsyncIterator[bytes]:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 from http.client import HTTPConnection
 from urllib.parse import quote
@@ -19,7 +20,7 @@ from streams.http.tokens import TokensFile
 from streams.kafka.packed import pack
 from streams.settings import Settings
 from tests.builders import NOW, a_command
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served, Tokens, published
 
 SLIM = "/v1/users/ann/domains/films/slim"
@@ -354,3 +355,29 @@ def test_a_server_that_follows_nothing_any_more_says_so_and_tells_nothing_old(fi
     live._thread.join(PATIENCE_SECONDS)
 
     assert (health.why_not_live(), live.is_ready) == (["topics are not followed any more"], False)
+
+
+def status_of_a_stream(api, token):
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        return stream.reply.status
+
+
+def test_the_streams_of_one_token_leave_connections_of_their_address_to_others(file):
+    """Behind a proxy, all clients have one address."""
+    of_ann, of_bob, of_all = (file.make("read-slim", user=user, name=user) for user in ("ann", "ann", "*"))
+    settings = Settings(
+        duckdb=published(), http_tokens=file.path, http_rate=1_000, http_burst=1_000, http_connections_per_address=8
+    )
+    with Served(settings) as served, ExitStack() as open_streams:
+        served.api.live._ready.set()
+        streams = [open_streams.enter_context(Stream(served, f"{SLIM}/stream", of_ann)) for _ in range(2)]
+        assert [stream.reply.status for stream in streams] == [200, 200]
+        assert status_of_a_stream(served, of_ann) == 429, "a token has a quarter"
+
+        streams += [open_streams.enter_context(Stream(served, f"{SLIM}/stream", of_bob)) for _ in range(2)]
+        assert [stream.reply.status for stream in streams] == [200] * 4
+        assert status_of_a_stream(served, of_all) == 429, "all streams of an address have half"
+        assert served.ask(SLIM, of_ann).status == 404, "requests are answered meanwhile"
+
+        streams[0].__exit__()
+        until(lambda: status_of_a_stream(served, of_ann) == 200, "the place of a stream that has ended")
