@@ -7,11 +7,10 @@ from evaluation.arms.arm import Progress
 from evaluation.case import Split
 from operators.global_skill import DEFAULT_PRIOR, GlobalLimits, Population, global_skill
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, heard, neighbour_of, takers_of, touches, with_taken
+from operators.propagate import GraphLimits, heard, neighbour_of, sampled, takers_of, touches, with_taken
 from operators.retrieve import Retrieved
 from operators.statinit.prior import PriorLimits, observe
 from schemas import (
-    MAX_TAKERS,
     GlobalSkill,
     Interaction,
     ItemMemory,
@@ -76,8 +75,8 @@ class World:
     def _item(self, item_id: str) -> Gathered:
         known = self._items.get(item_id)
         if known is None:
-            newest = sorted(self._takers.get(item_id, {}).values(), key=lambda taker: (taker.at, taker.neighbour))
-            item = ItemMemory(domain=self.domain, item_id=item_id, takers=tuple(newest[-MAX_TAKERS:]))
+            takers = sampled(item_id, list(self._takers.get(item_id, {}).values()))
+            item = ItemMemory(domain=self.domain, item_id=item_id, takers=takers)
             known = self._items[item_id] = Gathered(item, self.limits)
         return known
 

@@ -4,13 +4,17 @@ An item's takers are kept once, for all readers. For each reader, who is left ou
 takers have in common: nothing that fewer than `floor` of them support.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operators.propagate import GraphLimits
+from operators.propagate import TRUSTED_DAYS, GraphLimits
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
+
+FULL_CHOICES = 64
+"""So many choices of an account count fully; beyond, all of them together count as these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +49,18 @@ class ItemSignal:
         item_id: the item.
         epoch: of the item's memory.
         takers: how many others took it.
-        crowd: the newest of them, the newest first.
-        companions: other items, with how many of the takers took them.
+        effective: how many they are, each weighed by what their account has shown.
+        crowd: those of most weight, the newest first among equals.
+        companions: other items, with how many of the takers took them, weighed alike.
         tastes: what they take most.
     """
 
     item_id: str
     epoch: int
     takers: int
+    effective: float
     crowd: tuple[Crowd, ...] = ()
-    companions: Mapping[str, int] = field(default_factory=dict)
+    companions: Mapping[str, float] = field(default_factory=dict)
     tastes: tuple[Taste, ...] = ()
 
 
@@ -79,14 +85,16 @@ class Gathered:
         limits: how many must stand behind what is told.
     """
 
-    __slots__ = ("_companions", "_limits", "_tastes", "item")
+    __slots__ = ("_companions", "_limits", "_tastes", "_weights", "item")
 
     def __init__(self, item: ItemMemory, limits: GraphLimits) -> None:
         self.item = item
         self._limits = limits
+        self._weights = weights_of(item.takers)
         # Each name counts once of a taker, and what lies under the floor with all of them lies under it without one.
-        self._companions = _supported((taker.others for taker in item.takers), limits.floor)
-        self._tastes = _supported((taker.tastes for taker in item.takers), limits.floor)
+        weighed = ((taker.others, self._weights[taker.neighbour]) for taker in item.takers)
+        self._companions = _supported(weighed, limits.floor)
+        self._tastes = _supported(((taker.tastes, 1.0) for taker in item.takers), limits.floor)
 
     def tell(self, reader: str) -> ItemSignal | None:
         """What the takers other than this neighbour have in common; None where too few others took it."""
@@ -95,17 +103,20 @@ class Gathered:
         others = item.takers if own is None else tuple(taker for taker in item.takers if taker is not own)
         if len(others) < floor:
             return None
-        companions = _without(self._companions, own.others if own else (), floor, MAX_COMPANIONS)
-        liked = _without(self._tastes, own.tastes if own else (), floor, MAX_TASTES)
-        newest_first = others[::-1]
+        weights = self._weights
+        mine = weights[own.neighbour] if own else 0.0
+        companions = _without(self._companions, own.others if own else (), mine, floor, MAX_COMPANIONS)
+        liked = _without(self._tastes, own.tastes if own else (), 1.0, floor, MAX_TASTES)
+        weightiest = sorted(others, key=lambda taker: weights[taker.neighbour])[::-1]
         return ItemSignal(
             item_id=item.item_id,
             epoch=item.epoch,
             takers=len(others),
-            crowd=tuple(_seen(taker) for taker in newest_first[:MAX_CROWD]),
+            effective=math.fsum(weights[taker.neighbour] for taker in others),
+            crowd=tuple(_seen(taker) for taker in weightiest[:MAX_CROWD]),
             companions=dict(companions),
             tastes=tuple(
-                Taste(name, count, tuple(t.neighbour for t in newest_first if name in t.tastes)[:MAX_CROWD])
+                Taste(name, round(count), tuple(t.neighbour for t in weightiest if name in t.tastes)[:MAX_CROWD])
                 for name, count in liked
             ),
         )
@@ -123,18 +134,45 @@ def _seen(taker: Taker) -> Crowd:
     return Crowd(taker.neighbour, taker.degree, day)
 
 
-def _supported(names: Iterable[Sequence[str]], floor: int) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for each in names:
-        counts.update(set(each))
-    return {name: count for name, count in counts.items() if count >= floor}
+def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
+    """Return how much each account counts, by pseudonym; 1.0 each where all have shown alike.
+
+    An account of a single day counts a sixteenth of one that was active on four days, and one that takes everything
+    counts less with each further choice. The sum is Kish's effective sample size.
+
+    >>> weights_of(())
+    {}
+    """
+    raw = {taker.neighbour: _trust(taker) for taker in takers}
+    total = math.fsum(raw.values())
+    typical = math.fsum(weight * weight for weight in raw.values()) / total if total else 1.0
+    return {name: weight / typical for name, weight in raw.items()}
 
 
-def _without(counts: Mapping[str, int], own: Sequence[str], floor: int, most: int) -> list[tuple[str, int]]:
-    """The names that others support, those that most do first."""
+def _trust(taker: Taker) -> float:
+    shown = max(1, min(taker.days, TRUSTED_DAYS)) / TRUSTED_DAYS
+    return shown * shown * min(1.0, FULL_CHOICES / max(1, taker.version))
+
+
+def _supported(told: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:
+    """How many name each of these, and the sum of their weights; only what enough name."""
+    heads: Counter[str] = Counter()
+    weights: dict[str, float] = {}
+    for names, weight in told:
+        for name in dict.fromkeys(names):
+            heads[name] += 1
+            weights[name] = weights.get(name, 0.0) + weight
+    return {name: (count, weights[name]) for name, count in heads.items() if count >= floor}
+
+
+def _without(
+    counts: Mapping[str, tuple[int, float]], own: Sequence[str], mine: float, floor: int, most: int
+) -> list[tuple[str, float]]:
+    """The names that enough others support, with their weight, those of most weight first."""
     rest = dict(counts)
     for name in set(own):
         if name in rest:
-            rest[name] -= 1
-    supported = [(name, count) for name, count in rest.items() if count >= floor]
+            count, weight = rest[name]
+            rest[name] = count - 1, max(0.0, weight - mine)
+    supported = [(name, weight) for name, (count, weight) in rest.items() if count >= floor]
     return sorted(supported, key=lambda pair: (-pair[1], pair[0]))[:most]

@@ -10,11 +10,13 @@ A touch is a state with a version, not an increment: told twice or late, it chan
 """
 
 import hmac
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -22,6 +24,7 @@ import orjson
 from operators.applied import remember, with_applied
 from operators.attributes import fact_id
 from schemas import (
+    MAX_DAYS,
     MAX_MEMORY_FACTS,
     MAX_NEWEST,
     MAX_OTHERS,
@@ -43,6 +46,8 @@ from schemas import (
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
+TRUSTED_DAYS = 4
+"""An account that was active on so many days counts fully: making forty accounts takes one evening."""
 EPOCHS = 2**32
 """How many epochs there are; behind the last comes the first."""
 
@@ -95,6 +100,7 @@ def with_taken(
         update={
             "version": memory.version + 1,
             "interactions": memory.interactions + 1,
+            "days": memory.days + (at.date() not in {known.at.date() for known in memory.taken}),
             "taken": tuple(newest_last[-MAX_TAKEN:]),
             "seen": _with_seen(memory.seen, (*shown, item)),
             "recent": remember(memory.recent, event_id, MAX_RECENT),
@@ -142,6 +148,7 @@ def _touch(memory: Memory, hearing: Sequence[Taken], limits: GraphLimits) -> Tou
         taker=neighbour_of(memory.user_id, limits.secret),
         version=memory.version,
         degree=len(memory.taken),
+        days=min(memory.days, MAX_DAYS),
         newest=tuple(taken.item_id for taken in reversed(memory.taken))[:MAX_NEWEST],
         tastes=tastes(memory.taken),
         items=tuple(Touched(item_id=taken.item_id, at=taken.at, times=taken.times) for taken in hearing),
@@ -160,7 +167,7 @@ def takers_of(touch: Touch) -> Iterator[tuple[str, Taker]]:
     """The items that are to hear, each with the taker as it is to hold them."""
     for each in touch.items:
         others = tuple(name for name in touch.newest if name != each.item_id)[:MAX_OTHERS]
-        taker = Taker(touch.taker, touch.version, each.at, each.times, touch.degree, others, touch.tastes)
+        taker = Taker(touch.taker, touch.version, each.at, each.times, touch.degree, others, touch.tastes, touch.days)
         yield each.item_id, taker
 
 
@@ -222,10 +229,33 @@ def on_touch(
         return None
     takers = [taker for taker in item.takers if taker is not held]
     arrived = heard(held, arrived)
-    newest_last = sorted([*takers, arrived], key=_by_time)[-MAX_TAKERS:]
-    if not any(taker is arrived for taker in newest_last):  # older than all that there is room for
+    kept = sampled(item_id, [*takers, arrived])
+    if not any(taker is arrived for taker in kept):
         return None
-    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": tuple(newest_last)})
+    return item.model_copy(update={"epoch": (item.epoch + 1) % EPOCHS, "takers": kept})
+
+
+def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
+    """Return a weighted sample of an item's takers, at most `MAX_TAKERS`, newest last.
+
+    If it kept the newest, a few dozen new accounts would push out all others. Each taker has fixed random numbers per
+    item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A taker with `n`
+    active days has the best of `n * n` numbers: the chance to stay grows with them (Efraimidis and Spirakis, weighted
+    random sampling with a reservoir, 2006). Days never get fewer, or an older touch could come back.
+
+    Args:
+        item_id: the item: a taker who is left out of one item's sample is in that of another.
+        takers: each once.
+    """
+    if len(takers) > MAX_TAKERS:
+        takers = sorted(takers, key=lambda taker: _priority(item_id, taker))[-MAX_TAKERS:]
+    return tuple(sorted(takers, key=_by_time))
+
+
+def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
+    draws = max(1, min(taker.days, TRUSTED_DAYS)) ** 2
+    digest = blake2b(f"{taker.neighbour} {item_id}".encode(), digest_size=4 * TRUSTED_DAYS**2).digest()
+    return max(struct.unpack_from(f">{draws}I", digest)), taker.neighbour
 
 
 def heard(held: Taker | None, arrived: Taker) -> Taker:

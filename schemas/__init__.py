@@ -47,6 +47,7 @@ from .items import MAX_FACTS, MAX_MEASURE, Candidate, Fact, Item, ItemFacts, Mea
 from .memory import (
     MAX_COMPANIONS,
     MAX_CROWD,
+    MAX_DAYS,
     MAX_MEMORY_FACTS,
     MAX_NEWEST,
     MAX_OTHERS,
@@ -92,6 +93,7 @@ __all__ = [
     "MAX_ATTRIBUTES",
     "MAX_COMPANIONS",
     "MAX_CROWD",
+    "MAX_DAYS",
     "MAX_EVIDENCE",
     "MAX_FACETS",
     "MAX_FACTS",

@@ -24,12 +24,14 @@ MAX_COMPANIONS = 48
 MAX_TASTES = 6
 MAX_MEMORY_FACTS = 8
 MAX_SEEN = 128
+MAX_DAYS = 20
 
 Count = Annotated[int, Field(ge=0)]
 Pseudonym = Annotated[str, Field(pattern=r"^user:[0-9a-f]{4}\.[0-9a-f]{24}$")]
 """Under which others meet a user: a mark of the deployment's secret, and a digest of the user's id with it."""
 Version = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 Times = Annotated[int, Field(ge=1, lt=2**32, strict=True)]
+Days = Annotated[int, Field(ge=0, le=MAX_DAYS, strict=True)]
 Degree = Annotated[int, Field(ge=0, lt=2**16, strict=True)]
 
 
@@ -52,6 +54,7 @@ class Memory(Model):
     domain: DomainField
     version: Count = 0
     interactions: Count = Field(default=0, description="Everything taken, including what the ring has dropped.")
+    days: Count = Field(default=0, description="On how many different days (UTC) something was taken.")
     taken: tuple[Taken, ...] = Field(default=(), max_length=MAX_TAKEN)
     seen: tuple[Fact, ...] = Field(
         default=(),
@@ -85,6 +88,9 @@ class Touch(Model):
     taker: Pseudonym
     version: Version = Field(description="The version of the user's memory.")
     degree: Degree = Field(description="How many items the user has in memory.")
+    days: Days = Field(
+        default=1, description="On how many different days the user took something, as far as it counts."
+    )
     newest: tuple[ItemIdField, ...] = Field(
         default=(), max_length=MAX_NEWEST, description="The user's newest items, the newest first."
     )
@@ -108,6 +114,7 @@ class Taker:
         degree: how many items the user has in memory.
         others: their other items that the item has heard of, those of the newest hearing first.
         tastes: what they take most often.
+        days: on how many different days they took something, as far as it counts.
     """
 
     neighbour: Pseudonym
@@ -117,10 +124,11 @@ class Taker:
     degree: Degree
     others: Annotated[tuple[ItemIdField, ...], Field(max_length=MAX_OTHERS)] = ()
     tastes: Annotated[tuple[AttributeId, ...], Field(max_length=MAX_TASTES)] = ()
+    days: Days = 1
 
 
 class ItemMemory(Model):
-    """M_i: an item's takers, newest last. Its records are packed: `streams.kafka.packed_items` says how."""
+    """M_i: a sample of an item's takers, newest last. Its records are packed: `streams.kafka.packed_items` says how."""
 
     TOPIC: ClassVar[str] = "item-memories"
 

@@ -180,7 +180,7 @@ def _companions(
     for signal in signals:
         for other, count in signal.companions.items():
             if other not in taken and count:
-                told.setdefault(other, []).append(_closeness(count, signal.takers, popularity.get(other)))
+                told.setdefault(other, []).append(_closeness(count, signal.effective, popularity.get(other)))
     sums = {name: math.fsum(parts) for name, parts in told.items()}
     largest = max(sums.values(), default=0.0)
     best = sorted(sums, key=lambda name: (-sums[name], name))[:most]
@@ -188,7 +188,7 @@ def _companions(
     return {name: share for name, share in shares.items() if share}
 
 
-def _closeness(both: int, takers: int, popularity: int | None) -> float:
+def _closeness(both: float, takers: float, popularity: int | None) -> float:
     """How close a companion is to an item: of the item's other takers, `both` took it too; `popularity` in all did."""
     both = min(both, takers)
     return both / ((takers if popularity is None else math.sqrt(takers * popularity)) + SHRINKAGE)

@@ -40,13 +40,14 @@ def pack(item: ItemMemory) -> bytes:
     liked = [tastes[name] for taker in takers for name in taker.tastes]
     count = len(takers)
     columns = struct.pack(
-        f"<{count}q{count}Q{count}I{count}H{count}B{count}B{len(said)}H{len(liked)}H",
+        f"<{count}q{count}Q{count}I{count}H{count}B{count}B{count}B{len(said)}H{len(liked)}H",
         *((taker.at - _BEGINNING) // _MICROSECOND for taker in takers),
         *(taker.version for taker in takers),
         *(taker.times for taker in takers),
         *(taker.degree for taker in takers),
         *(len(taker.others) for taker in takers),
         *(len(taker.tastes) for taker in takers),
+        *(taker.days for taker in takers),
         *said,
         *liked,
     )
@@ -79,7 +80,7 @@ def _unpack(value: bytes) -> ItemMemory:
     body = bytes(cramjam.lz4.decompress_block(value[start:]))
     [length] = _SIZE.unpack_from(body)
     domain, item_id, others, tastes = from_json(body[_SIZE.size : _SIZE.size + length])
-    at, versions, times, degrees, many, some, rest = _columns(body[_SIZE.size + length :], count)
+    at, versions, times, degrees, many, some, days, rest = _columns(body[_SIZE.size + length :], count)
     takers, place = [], 0
     ends = sum(many)
     for number in range(count):
@@ -95,6 +96,7 @@ def _unpack(value: bytes) -> ItemMemory:
                 degrees[number],
                 tuple([others[each] for each in own]),
                 tuple([tastes[each] for each in liked]),
+                days[number],
             )
         )
     _check(domain, item_id, others, tastes)
@@ -102,9 +104,9 @@ def _unpack(value: bytes) -> ItemMemory:
 
 
 def _columns(raw: bytes, count: int) -> Sequence[Any]:
-    fixed = struct.Struct(f"<{count}q{count}Q{count}I{count}H{count}B{count}B")
+    fixed = struct.Struct(f"<{count}q{count}Q{count}I{count}H{count}B{count}B{count}B")
     flat = fixed.unpack_from(raw)
-    columns = [flat[n * count : (n + 1) * count] for n in range(6)]
+    columns = [flat[n * count : (n + 1) * count] for n in range(7)]
     many, some = columns[4], columns[5]
     if any(each > MAX_OTHERS for each in many) or any(each > MAX_TASTES for each in some):
         raise ValueError("too many names")

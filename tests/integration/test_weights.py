@@ -15,6 +15,7 @@ from tests.worlds import film, slate
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 USERS, EACH, DOMAIN = 6, 4, "films"
+SHARED = "what both workers seal rankings with"
 
 
 def newest(harness: Harness) -> Weights:
@@ -48,7 +49,7 @@ def test_weights_are_learned_once_used_by_all_and_reset_by_a_person(harness: Har
     }
     assert "no domain has learned" in sager("weights", "show", env=env).stdout
     assert sager("weights", "show", "--domain", DOMAIN, env=env).returncode == 1
-    one = harness.worker("one")
+    one = harness.worker("one", pseudonym_key=SHARED)
     harness.has_started("one")
     for user in range(USERS):
         for number in range(3):
@@ -65,7 +66,7 @@ def test_weights_are_learned_once_used_by_all_and_reset_by_a_person(harness: Har
     for place, ranking in enumerate(rankings):
         if place == half:
             # In the middle of it all another worker takes over some partitions, and the first one is gone.
-            harness.worker("two")
+            harness.worker("two", pseudonym_key=SHARED)
             harness.has_started("two")
             harness.kill(one)
         taken = rng.choice(ranking.candidates[:4]).item_id

@@ -1,13 +1,15 @@
 """A choice through the user-item graph: memory, touches, items, what these tell a reader (paper 2.2)."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import ClassVar
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.neighbourhood import Gathered, near
+from operators.neighbourhood import Gathered, near, weights_of
 from operators.propagate import (
     GraphLimits,
     item_of_old,
@@ -20,6 +22,7 @@ from operators.propagate import (
     touches,
     with_taken,
 )
+from operators.retrieve import retrieve
 from schemas import (
     MAX_TAKEN,
     MAX_TAKERS,
@@ -159,19 +162,30 @@ class TestTouches:
         assert on_touch(known, *of("dune", new)) is None
         assert on_touch(known, *of("dune", old)) is None
 
-    def test_an_items_memory_keeps_the_newest_takers(self) -> None:
-        memories = [memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS + 5)]
+    def test_an_items_memory_keeps_a_sample_of_its_takers_over_time_and_the_newest_last(self) -> None:
+        names = [f"user-{number}" for number in range(8 * MAX_TAKERS)]
+        memories = [
+            with_taken(None, name, "books", item("dune"), START + number * DAY, name)
+            for number, name in enumerate(names)
+        ]
 
-        known = gathered(*memories, item_id="dune")
+        known = owned(None, [of("dune", memory)[2] for memory in memories])
 
+        assert known is not None
         assert len(known.takers) == MAX_TAKERS
-        assert known.epoch == MAX_TAKERS + 5
+        kept = [taker.at for taker in known.takers]
+        assert kept == sorted(kept)
+        early = sum(at < START + 4 * MAX_TAKERS * DAY for at in kept)
+        assert MAX_TAKERS // 4 < early < 3 * MAX_TAKERS // 4, "as many of the first half as of the second, about"
 
-    def test_a_touch_older_than_all_that_there_is_room_for_changes_nothing_however_often_it_comes(self) -> None:
-        known = gathered(*(memory_of(f"user-{number}", "dune") for number in range(MAX_TAKERS)), item_id="dune")
-        early = with_taken(None, "early", "books", item("dune"), START - DAY, "e")
+    def test_a_taker_who_is_not_in_the_sample_changes_nothing_however_often_they_come(self) -> None:
+        everybody = [of("dune", memory_of(f"user-{number}", "dune"))[2] for number in range(2 * MAX_TAKERS)]
+        known = owned(None, everybody)
+        assert known is not None
+        left_out = [taker for taker in everybody if taker not in known.takers]
 
-        assert on_touch(known, *of("dune", early)) is None
+        assert len(left_out) == MAX_TAKERS
+        assert all(on_touch(known, "books", "dune", taker) is None for taker in left_out)
 
     @given(CHOICES, st.randoms(use_true_random=False), st.integers(0, 200))
     def test_whatever_the_order_and_the_repeats_and_whoever_owns_it_an_item_knows_the_same(
@@ -240,7 +254,8 @@ class TestSignals:
         assert signal.takers == len(others) >= floor
         everything = {other for taker in others for other in taker.others}
         counts = {other: sum(other in taker.others for taker in others) for other in everything}
-        assert signal.companions == {other: count for other, count in counts.items() if count >= floor}
+        assert set(signal.companions) == {other for other, count in counts.items() if count >= floor}
+        assert all(0 < weight <= signal.effective + 1e-9 for weight in signal.companions.values())
         for taste in signal.tastes:
             assert taste.supporters == sum(taste.attribute_id in taker.tastes for taker in others) >= floor
             assert name not in taste.neighbours
@@ -309,3 +324,74 @@ class TestPacked:
             except BadRecord:
                 continue
             assert value == raw or noise
+
+
+def account(name: str, days: int, *items: str) -> Memory:
+    """An account that took these items on so many days, `dune` last."""
+    memory = None
+    for number, each in enumerate((*items, "dune")):
+        at = START + (number % days) * DAY
+        memory = with_taken(memory, name, "books", item(each, "noir"), at, f"{name}-{number}")
+    assert memory is not None
+    return memory
+
+
+REAL = [
+    account(f"real-{n}", 6, *(f"own-{n}-{k}" for k in range(6)), "emma" if n % 2 else "gormenghast") for n in range(20)
+]
+
+
+def knowing(*accounts: Memory) -> ItemMemory:
+    """What `dune` knows after these accounts took it, in this order."""
+    known = None
+    for each in accounts:
+        known = on_touch(known, *of("dune", each)) or known
+    assert known is not None
+    return known
+
+
+class TestManyAccountsOfOnePerson:
+    def test_forty_new_accounts_do_not_erase_twenty_real_takers(self) -> None:
+        known = knowing(*REAL, *(account(f"sybil-{n}", 1, "spam") for n in range(40)))
+
+        real = {neighbour_of(memory.user_id) for memory in REAL}
+        assert len(known.takers) == MAX_TAKERS
+        assert len(real & {taker.neighbour for taker in known.takers}) >= 17
+
+    def test_sixteen_new_accounts_do_not_outrank_twenty_real_takers(self) -> None:
+        known = knowing(*REAL, *(account(f"sybil-{n}", 1, "spam") for n in range(16)))
+        reader = account("ann", 6, "solo")
+
+        heard = near([Gathered(known, PAIR)], neighbour_of("ann"))
+        found = retrieve(
+            reader, heard, "books", START + 9 * DAY, popularity={"emma": 60, "gormenghast": 60, "spam": 16}
+        )
+
+        assert found.companions["spam"] < min(found.companions[name] for name in ("emma", "gormenghast"))
+        [signal] = heard.signals
+        assert {one.neighbour for one in signal.crowd} <= {neighbour_of(memory.user_id) for memory in REAL}
+
+    def test_where_all_accounts_are_new_each_counts_as_one(self) -> None:
+        known = knowing(*(account(f"user-{n}", 1, "emma") for n in range(5)))
+
+        [signal] = near([Gathered(known, PAIR)], neighbour_of("ann")).signals
+
+        assert (signal.effective, signal.companions) == (5.0, {"emma": 5.0})
+
+    def test_an_account_that_takes_everything_counts_less_than_another(self) -> None:
+        eager = replace(dict(takers_of(touches(REAL[0], "dune")))["dune"], version=6_400)
+        usual = dict(takers_of(touches(REAL[1], "dune")))["dune"]
+
+        weights = weights_of([eager, usual])
+
+        assert weights[eager.neighbour] == pytest.approx(weights[usual.neighbour] / 100)
+
+    @given(st.permutations(range(50)), st.integers(1, 3))
+    def test_the_sample_is_the_same_in_whatever_order_and_how_often_takers_come(
+        self, order: list[int], times: int
+    ) -> None:
+        accounts = [account(f"user-{n}", 1 + n % 5, "emma") for n in range(50)]
+
+        one, other = knowing(*accounts), knowing(*[accounts[n] for n in order * times])
+
+        assert one.takers == other.takers

@@ -51,6 +51,7 @@ def signal(item_id: str, *crowd: Crowd, takers: int | None = None, epoch: int = 
         item_id=item_id,
         epoch=epoch,
         takers=len(crowd) if takers is None else takers,
+        effective=len(crowd) if takers is None else takers,
         crowd=crowd,
         **more,
     )
@@ -117,6 +118,7 @@ SIGNAL = st.builds(
     item_id=ITEM_ID,
     epoch=st.integers(0, 9),
     takers=st.integers(0, 99),
+    effective=st.floats(0, 99),
     crowd=st.lists(CROWD, max_size=MAX_CROWD).map(tuple),
     companions=st.dictionaries(ITEM_ID, st.integers(0, 99), max_size=MAX_COMPANIONS),
     tastes=st.lists(TASTE, max_size=MAX_TASTES).map(tuple),
