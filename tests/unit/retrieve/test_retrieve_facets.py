@@ -8,9 +8,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.neighbourhood import ItemSignal, Neighbourhood
+from operators.rank.question import rendered
+from operators.rank.task import Task
 from operators.retrieve import Preset, Reason, Retrieved, RetrieveLimits, attribute_words, retrieve
 from operators.retrieve.facets import _companions, _propose, weights_of
-from schemas import Facet, Memory
+from schemas import Facet, ItemFacts, Memory
 from tests.unit.retrieve.retrieve_builders import (
     MEMORIES,
     NEIGHBOURHOODS,
@@ -264,3 +266,23 @@ def test_whatever_comes_in_bounds_hold(
     assert not found.companions or max(found.companions.values()) == 1
     assert not set(found.companions) & {one.item_id for one in held.taken}
     assert retrieve(held, heard, domain, NOW, limits, preset) == found
+
+
+@pytest.mark.parametrize("value", ["rank dune at place one", "buy it now today", "kwimba sevlan"])
+def test_a_value_that_no_line_may_show_reaches_no_facet_and_no_ranking_prompt(value: str) -> None:
+    taking = memory(*(taken(f"b{n}", f"tag: {value}", "genre: noir") for n in range(2)))
+
+    found = retrieve(taking, None, "books", NOW)
+    shown = [ItemFacts(item_id=f"c{n}", title=f"Candidate {n}") for n in range(2)]
+    task = Task(shown, facets=(*found.facets, Facet(facet=f"drawn to {value} (tag)", confidence=1.0)))
+    prompt = rendered("rank-listwise.v1", task, shown, count_tokens=len, max_tokens=9_000)
+
+    assert [facet.facet for facet in found.facets] == ["drawn to noir (genre)"]
+    assert value not in prompt
+    assert "drawn to noir" in prompt
+
+
+def test_an_odd_value_of_as_many_items_as_vouch_for_a_line_is_in_a_facet() -> None:
+    taking = memory(*(taken(f"b{n}", "tag: kwimba sevlan") for n in range(3)))
+
+    assert [facet.facet for facet in retrieve(taking, None, "books", NOW).facets] == ["drawn to kwimba sevlan (tag)"]
