@@ -137,7 +137,7 @@ def _seen(taker: Taker) -> Crowd:
 def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
     """Return how much each account counts, by pseudonym; 1.0 each where all have shown alike.
 
-    An account of a single day counts a sixteenth of one that was active on four days, and one that takes everything
+    An account of a single day counts a quarter of one that was active on four days, and one that takes everything
     counts less with each further choice. The sum is Kish's effective sample size.
 
     >>> weights_of(())
@@ -151,7 +151,7 @@ def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
 
 def _trust(taker: Taker) -> float:
     shown = max(1, min(taker.days, TRUSTED_DAYS)) / TRUSTED_DAYS
-    return shown * shown * min(1.0, FULL_CHOICES / max(1, taker.version))
+    return shown * min(1.0, FULL_CHOICES / max(1, taker.version))
 
 
 def _supported(told: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:

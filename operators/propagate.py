@@ -240,7 +240,7 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
 
     If it kept the newest, a few dozen new accounts would push out all others. Each taker has fixed random numbers per
     item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A taker with `n`
-    active days has the best of `n * n` numbers: the chance to stay grows with them (Efraimidis and Spirakis, weighted
+    active days has the best of `n` numbers: the chance to stay grows with them (Efraimidis and Spirakis, weighted
     random sampling with a reservoir, 2006). Days never get fewer, or an older touch could come back.
 
     Args:
@@ -253,9 +253,9 @@ def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
 
 
 def _priority(item_id: str, taker: Taker) -> tuple[int, str]:
-    draws = max(1, min(taker.days, TRUSTED_DAYS)) ** 2
-    digest = blake2b(f"{taker.neighbour} {item_id}".encode(), digest_size=4 * TRUSTED_DAYS**2).digest()
-    return max(struct.unpack_from(f">{draws}I", digest)), taker.neighbour
+    draws = max(1, min(taker.days, TRUSTED_DAYS))
+    digest = blake2b(f"{taker.neighbour} {item_id}".encode(), digest_size=8 * TRUSTED_DAYS).digest()
+    return max(struct.unpack_from(f">{draws}Q", digest)), taker.neighbour
 
 
 def heard(held: Taker | None, arrived: Taker) -> Taker:
