@@ -40,6 +40,9 @@ const PASSING = new Set([408, 429, 502, 503, 504]);
 /** The request was certainly not carried out. */
 const NOT_BEGUN = new Set([408, 429]);
 const LONGEST_TEXT = 500;
+/** Bytes of an answer, and of a refusal, that are read: the largest answers are exports. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_PROBLEM_BYTES = 64 * 1024;
 
 /** Requests with the token, repeated where that is safe; every refusal is a `SagerProblem`. */
 export class Http {
@@ -93,7 +96,7 @@ export class Http {
       const response = await this.#send(method, path, asked, controller.signal);
       if (!response.ok && response.status !== 304) throw await problemOf(response);
       // Read whole here, so that the time limit holds for the body too.
-      const body = [204, 304].includes(response.status) ? null : await response.arrayBuffer();
+      const body = [204, 304].includes(response.status) ? null : await bounded(response, MOST_BYTES);
       return new Response(body, { status: response.status, headers: response.headers });
     } catch (error) {
       throw told(error, `${method} ${template(path)}`, asked.signal);
@@ -169,8 +172,31 @@ function template(path: string): string {
   return path.replace(/(\/users\/)[^/]+/, "$1…").replace(/(\/lines\/)[^/]+/, "$1…");
 }
 
+/** The whole body. It is read no further than `most` bytes: a server could send without end. */
+async function bounded(response: Response, most: number): Promise<Uint8Array<ArrayBuffer>> {
+  const reader = response.body?.getReader();
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
+    size += next.value.byteLength;
+    if (size > most) {
+      await reader?.cancel().catch(() => undefined);
+      throw new Error(`the answer has more than ${most} bytes`);
+    }
+    parts.push(next.value);
+  }
+  const whole = new Uint8Array(size);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
 async function problemOf(response: Response): Promise<SagerProblem> {
-  const text = await response.text().catch(() => "");
+  const bytes = await bounded(response, MOST_PROBLEM_BYTES).catch(() => new Uint8Array());
+  const text = new TextDecoder().decode(bytes);
   const seconds = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   const wait = Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
   let body: unknown;

@@ -10,6 +10,8 @@ export interface ServerSent {
   retryMs: number | undefined;
 }
 
+/** A pause that a server may ask for: with none it would be asked without a rest, with days nobody would notice it. */
+const [SHORTEST_RETRY_MS, LONGEST_RETRY_MS] = [100, 60_000];
 const LONGEST = 4 * 1024 * 1024;
 const LINE_END = /\r\n|\n|\r/;
 
@@ -56,7 +58,9 @@ export async function* serverSent(
           if (size > LONGEST) throw new Unreachable("the stream has an event that never ends");
         }
         else if (name === "id" && !content.includes("\0")) id = content;
-        else if (name === "retry" && /^\d{1,9}$/.test(content)) retryMs = Number(content);
+        else if (name === "retry" && /^\d{1,9}$/.test(content)) {
+          retryMs = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, Number(content)));
+        }
       }
     }
   } finally {

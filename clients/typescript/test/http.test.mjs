@@ -140,3 +140,23 @@ test("the address is an address", () => {
     assert.throws(() => new Sager({ url, token: "t" }), TypeError);
   }
 });
+
+test("an answer and a refusal without an end are given up", async () => {
+  for (const status of [200, 400]) {
+    let sent = 0;
+    let cancelled = false;
+    const endless = new ReadableStream({
+      pull(controller) {
+        sent += 1024 * 1024;
+        controller.enqueue(new Uint8Array(1024 * 1024));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    });
+    const sager = new Sager({ url: "http://localhost", token: "t", attempts: 1, fetch: async () => new Response(endless, { status }) });
+    await assert.rejects(sager.slim("ann", "films"), status === 200 ? Unreachable : SagerProblem);
+    assert.ok(cancelled);
+    assert.ok(sent < 80 * 1024 * 1024, `${sent} bytes`);
+  }
+});

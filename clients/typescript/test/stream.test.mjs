@@ -102,3 +102,9 @@ test("a stream that waits ends with its signal", async () => {
   ended.abort();
   await following;
 });
+
+test("a pause that the server asks for stays in bounds", async () => {
+  const asked = [];
+  for await (const each of serverSent(stream(["retry: 0\n\nretry: 999999999\n\nretry: 2000\n\n"]))) asked.push(each.retryMs);
+  assert.deepEqual(asked, [100, 60_000, 2_000]);
+});
