@@ -258,7 +258,9 @@ class Settings(BaseSettings):
         description='What it changes, as {"merge.weaken_window": 3}; `sager replay` lists what can be.',
     )
 
-    in_flight: int = Field(default=64, ge=1, le=4_096, description="Contrasts evolved and requests ranked at once.")
+    in_flight: int = Field(
+        default=64, ge=1, le=4_096, description="Contrasts evolved, requests ranked and model calls made at once."
+    )
     slim_tokens: int = Field(default=30, ge=10, le=200, description="Token budget of a slim skill.")
     open_rankings: int = Field(default=128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(default=256, ge=8, le=512, description="Selections per user without a ranking.")

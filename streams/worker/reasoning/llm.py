@@ -1,5 +1,6 @@
 """What a worker asks a model for: the client from the settings, its calls counted and its endpoint's state told."""
 
+import asyncio
 import logging
 import random
 import time
@@ -31,6 +32,7 @@ CONFIGURATION = (
 
 _clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
 _all: WeakSet[LlmClient] = WeakSet()
+_rooms: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
 def llm_reasoner(settings: Settings) -> Reasoner:
@@ -109,6 +111,7 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=partial(_count, settings, purpose),
+        room=_room_of(settings),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
@@ -120,6 +123,14 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
     )
     _all.add(client)
     return client
+
+
+def _room_of(settings: Settings) -> asyncio.Semaphore:
+    """The room for calls of all clients of this process, whatever they ask: the endpoint has one limit for them all."""
+    room = _rooms.get(settings.in_flight)
+    if room is None:
+        room = _rooms[settings.in_flight] = asyncio.Semaphore(settings.in_flight)
+    return room
 
 
 async def close_clients() -> None:
