@@ -105,7 +105,9 @@ def measure(settings: Settings, args: argparse.Namespace, writer: Writer, reader
     }
 
 
-def forget(settings: Settings, args: argparse.Namespace, store: Store, writer: Writer) -> dict[str, Any]:
+def forget(
+    settings: Settings, args: argparse.Namespace, store: Store, writer: Writer, publisher: Publisher
+) -> dict[str, Any]:
     """Forgets one of the users while rows come in: how long no rows were written, and when nothing was left."""
     user = f"user-{args.users // 2:08}"
     deleted, began = writer.forget(user), time.monotonic()
@@ -120,13 +122,19 @@ def forget(settings: Settings, args: argparse.Namespace, store: Store, writer: W
     # To the end: rows, and publications, go on until both files are new.
     done = writer.run(args.rows_per_second, is_gone)
     seconds = time.monotonic() - began
-    folder = [path for path in settings.data_dir.iterdir() if path.is_file()]
     return {
         "delete_seconds": round(deleted, 2),
         "gone_after_seconds": round(seconds, 1),
-        "held_by": [path.name for path in folder if holds(path, user.encode())],
+        "held_by": held_by(settings.data_dir, publisher, user.encode()),
         **done.as_json(),
     }
+
+
+def held_by(folder: Path, publisher: Publisher, text: bytes) -> list[str]:
+    """The names of the files that hold these bytes, once the publication under way has ended."""
+    # Until then the snapshot's temporary file is there, and is renamed while we read it.
+    publisher.finish()
+    return [path.name for path in folder.iterdir() if path.is_file() and holds(path, text)]
 
 
 def holds(path: Path, text: bytes) -> bool:
@@ -203,7 +211,7 @@ def run(settings: Settings, args: argparse.Namespace, store: Store) -> dict[str,
     for readers in args.readers:
         runs.append(measure(settings, args, writer, readers))
         print({k: v for k, v in runs[-1].items() if k != "questions"}, file=sys.stderr, flush=True)
-    forgotten = forget(settings, args, store, writer)
+    forgotten = forget(settings, args, store, writer, publisher)
     publisher.close()
     return {"users": args.users, "diffs": args.diffs, "megabytes": megabytes, "runs": runs, "forget": forgotten}
 
