@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Message, TopicPartition
 
 from schemas import (
     Card,
@@ -22,6 +22,7 @@ from schemas import (
 )
 from streams.kafka.clients import client_config, no_group
 from streams.kafka.packed import unpack
+from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
 WATCHED = (Profile, Ranking, Contrast, SkillDiff, PolicySkill, SlimSkill, CardDiff, Card, DeadLetter)
@@ -65,23 +66,41 @@ class Observer:
         self._check = check
         self._patience = patience_seconds
         self.seen = Seen()
-        self._consumer = Consumer(client_config(settings, **no_group("demo"), **{"fetch.wait.max.ms": 50}))
+        own = {"fetch.wait.max.ms": 50, "enable.partition.eof": True}
+        self._consumer = Consumer(client_config(settings, **no_group("demo"), **own))
         self._topics = {settings.topic(model.TOPIC): model for model in WATCHED}
-        self._consumer.assign(
-            [
-                TopicPartition(name, partition, OFFSET_BEGINNING)
-                for name in self._topics
-                for partition in range(settings.partitions)
-            ]
-        )
+        self._next = {
+            (name, partition): OFFSET_BEGINNING for name in self._topics for partition in range(settings.partitions)
+        }
+        self._unread: set[tuple[str, int]] = set()
+        self._assign()
+
+    def _assign(self) -> None:
+        self._unread = set(self._next)
+        self._consumer.assign([TopicPartition(*where, offset) for where, offset in self._next.items()])
 
     def poll(self, seconds: float = 0.0) -> int:
-        """Take what is there; how many records."""
-        messages = self._consumer.consume(2_000, seconds)
-        for message in messages:
-            if message.error() is None and message.value() is not None:
-                self._take(message)
-        return len(messages)
+        """Read the records that have arrived here; returns their number."""
+        count = 0
+        for message in self._consumer.consume(2_000, seconds):
+            where, error = (str(message.topic()), int_of(message.partition())), message.error()
+            if error is None:
+                count += 1
+                self._next[where] = int_of(message.offset()) + 1
+                if message.value() is not None:
+                    self._take(message)
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._unread.discard(where)
+        return count
+
+    def read_to_end(self) -> None:
+        """Read every record that the broker holds by now.
+
+        Raises:
+            Stalled: the broker does not answer.
+        """
+        self._assign()  # librdkafka reports an end once per assignment
+        self.wait(lambda: not self._unread, "end of the topics")
 
     def wait(self, done: Callable[[], bool], what: str, tick: Callable[[], None] = lambda: None) -> None:
         """Take records until `done`.

@@ -20,6 +20,9 @@ from streams.materializer.exceptions import MaterializerError
 
 AHEAD = 1_500
 """Selections that may be on their way at once: enough to keep the worker busy, few enough to watch."""
+LOOK_SECONDS = 0.5
+IDLE_LOOKS = 2
+"""A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
 
 Progress = Callable[[str, int, int], None]
@@ -92,6 +95,7 @@ class Demo:
         self._events = EventOutbox(local.settings)
         self._counts: dict[str, int] = {}
         self._selections = 0
+        self._idle_looks, self._next_look = 0, 0.0
 
     def run(self) -> Result:
         """Stream everything, wait for everything, measure.
@@ -107,9 +111,10 @@ class Demo:
         evolving = time.monotonic()
         for choices in self._streamed():
             self._stream(choices)
-        self._wait_for_diffs(0)
+        self._wait_for_choices(0)
         evolve_seconds = time.monotonic() - evolving
         after = self._measure(held, "after")
+        self._observer.read_to_end()
         seen = self._observer.seen
         diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         skills = fold(diffs)
@@ -222,7 +227,7 @@ class Demo:
             self._take(choice)
             self._selections += 1
         self._events.flush()
-        self._wait_for_diffs(0 if self._scenario.closed_loop else AHEAD)
+        self._wait_for_choices(0 if self._scenario.closed_loop else AHEAD)
 
     def _show(self, choice: Choice) -> None:
         self._count("rankings")
@@ -247,17 +252,32 @@ class Demo:
             )
         )
 
-    def _wait_for_diffs(self, ahead: int) -> None:
-        seen = self._observer.seen
+    def _wait_for_choices(self, ahead: int) -> None:
+        """Wait until the worker has processed all choices but so many: each gave a diff, or the worker is idle.
 
-        def done() -> int:
-            return len(seen.diffs) + len(seen.dead_letters)
+        A frozen skill, or one past its warm-up, takes a choice and gives no diff.
+        """
+        seen = self._observer.seen
+        self._idle_looks = 0
+        self._next_look = time.monotonic() + LOOK_SECONDS
+
+        def done() -> bool:
+            given = len(seen.diffs) + len(seen.dead_letters)
+            return given + ahead >= self._selections or self._is_idle()
 
         self._observer.wait(
-            lambda: done() + ahead >= self._selections,
+            done,
             "skill diffs",
             lambda: self._progress("evolving skills", len(seen.diffs), self._selections),
         )
+
+    def _is_idle(self) -> bool:
+        """True if the worker has committed every record, and every record that came out of those."""
+        if time.monotonic() >= self._next_look:
+            self._next_look = time.monotonic() + LOOK_SECONDS
+            with self._local.backlog() as backlog:
+                self._idle_looks = 0 if backlog.left() else self._idle_looks + 1
+        return self._idle_looks >= IDLE_LOOKS
 
     def _fold_agrees(self, skills: dict[tuple[str, str], PolicySkill]) -> bool:
         """Whether log, skills topic and DuckDB tell the same, byte for byte (invariant 1)."""
