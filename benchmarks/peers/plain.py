@@ -46,7 +46,7 @@ class Kept(MutableMapping[tuple[str, bytes], Model]):
 
 def run(bootstrap: str, prefix: str, over: threading.Event) -> None:
     """Consume until it is over."""
-    common = {"bootstrap.servers": bootstrap, "broker.address.family": "v4", "log_level": 2}
+    common = {"bootstrap.servers": bootstrap, "log_level": 2}
     group = {"group.id": f"{prefix}plain", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
     # What the worker's producer is set to, too.
     producer = Producer({**common, "enable.idempotence": True, "compression.type": "gzip", "linger.ms": 5})

@@ -61,8 +61,8 @@ def application(bootstrap: str, prefix: str, folder: str) -> Application:
         commit_interval=0.5,  # as the worker's
         state_dir=folder,
         loglevel="WARNING",
-        consumer_extra_config={"fetch.wait.max.ms": 50, "broker.address.family": "v4"},
-        producer_extra_config={"compression.type": "gzip", "linger.ms": 5, "broker.address.family": "v4"},
+        consumer_extra_config={"fetch.wait.max.ms": 50},
+        producer_extra_config={"compression.type": "gzip", "linger.ms": 5},
     )
     learner = Learner()
     outputs = {base: app.topic(prefix + base, key_serializer="bytes", value_serializer=Value()) for base in OUTPUTS}

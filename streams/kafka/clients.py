@@ -47,7 +47,6 @@ def client_config(settings: Settings, **more: Any) -> dict[str, Any]:
     return {
         "bootstrap.servers": settings.bootstrap,
         "socket.keepalive.enable": True,
-        "broker.address.family": "v4" if settings.embedded else "any",
         # librdkafka logs every lost connection to stderr; the application says what matters.
         "log_level": 2,
         **librdkafka_security(settings),
@@ -104,6 +103,11 @@ def _unreachable(settings: Settings, why: KafkaError, seconds: float) -> BrokerU
     advice = REFUSALS.get(why.code())
     if advice:
         return BrokerRefuses(f"Kafka at {settings.bootstrap} refuses us: {why.str()}. What to do: {advice}")
+    if settings.embedded:
+        return BrokerUnreachable(
+            f"the embedded broker at {settings.bootstrap} does not answer within {seconds:.0f} s ({why.str()}). It "
+            f"runs as long as `sager up` or `sager demo`; its log is {settings.data_dir / 'logs' / 'broker.log'}"
+        )
     return BrokerUnreachable(
         f"cannot reach Kafka at {settings.bootstrap} within {seconds:.0f} s ({why.str()}). Is it running, and are "
         "SAGER_BOOTSTRAP and SAGER_KAFKA_SECURITY_PROTOCOL right? `sager up` brings its own"
