@@ -1,10 +1,15 @@
-"""How far a record's own time may run ahead of Kafka's: the bound that makes "before" and "after" mean something.
+"""How far an event's own time may run ahead of Kafka's: the bound that makes "before" and "after" mean something.
 
 An event from the future would survive every request to forget: it could be sent again once its time has come. So it is
-refused. What is late is welcome: histories are imported, and apps were offline.
+refused. Late events are welcome: histories are imported, and apps were offline.
+
+Kafka's time decides, and never a reader's clock: a worker and a materializer that read the same record at different
+times, or whose clocks jump, come to the same decision.
 """
 
 from datetime import datetime, timedelta
+
+from schemas import Position
 
 TOLERANCE = timedelta(minutes=5)
 """How far clocks may differ: those of apps, brokers and workers."""
@@ -23,20 +28,35 @@ def after(moment: datetime, span: timedelta) -> datetime:
         return datetime.max.replace(tzinfo=moment.tzinfo)
 
 
-def is_ahead(occurred_at: datetime, logged_at: datetime | None, now: datetime) -> bool:
-    """Whether an event is from the future: of Kafka's time, or, as producers may set that too, of ours.
-
-    Args:
-        occurred_at: when it happened, by its own account.
-        logged_at: its record's timestamp; None where there is none.
-        now: the reader's time, when it first sees the record.
+def is_ahead(moment: datetime, now: datetime) -> bool:
+    """True if a moment is ahead of another clock by more than clocks may differ.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
-    >>> is_ahead(noon + TOLERANCE, noon, noon), is_ahead(noon + 2 * TOLERANCE, noon, noon)
+    >>> is_ahead(noon + TOLERANCE, noon), is_ahead(noon + 2 * TOLERANCE, noon)
     (False, True)
-    >>> is_ahead(noon + 2 * TOLERANCE, noon + 2 * TOLERANCE, noon), is_ahead(noon, noon + 2 * TOLERANCE, noon)
-    (True, True)
     """
-    latest = now if logged_at is None else min(logged_at, now)
-    return occurred_at - latest > TOLERANCE or (logged_at is not None and logged_at - now > TOLERANCE)
+    return moment - now > TOLERANCE
+
+
+def kafka_time(source: Position | None) -> datetime | None:
+    """When Kafka logged a record; None where that is not known."""
+    return source.moment if source is not None and source.timestamp_ms else None
+
+
+def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
+    """True if a moment in the state is after an event, and no clock that ran ahead wrote it.
+
+    Without that, one event of such a clock would win over all others until its time has come.
+
+    Args:
+        held: the moment in the state.
+        at: the event's own time.
+        logged_at: when Kafka logged the event; None where that is not known.
+
+    >>> from datetime import UTC
+    >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
+    >>> is_later(noon, noon - hour, noon), is_later(noon + hour, noon, noon)
+    (True, False)
+    """
+    return held > at and not (logged_at is not None and is_ahead(held, logged_at))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from operators.attributes import fact_id
 from operators.cards.alike import Words, words_of
-from operators.clocks import TOLERANCE
+from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import RingLimits, abstention_id, contrast_id
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
@@ -104,6 +104,31 @@ class Held:
         held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
         newest = max((position.moment for each in held for position in each.applied), default=now)
         return min(max(now, newest), now + TOLERANCE)
+
+
+def in_force(receipt: Receipt, now: datetime) -> Receipt:
+    """The receipt as it counts now: no request to forget reaches into the future.
+
+    One that does was carried out while the worker's clock ran ahead. It would keep out all that the person does until
+    that time has come. It counts for events older than clocks may differ.
+
+    Args:
+        receipt: as it was written.
+        now: the reader's time.
+    """
+    if not any(is_ahead(scope.until, now) for scope in receipt.scopes):
+        return receipt
+
+    def dated(scope: Forgotten) -> Forgotten:
+        return scope.model_copy(update={"until": now - TOLERANCE}) if is_ahead(scope.until, now) else scope
+
+    return receipt.model_copy(
+        update={
+            "person": None if receipt.person is None else dated(receipt.person),
+            "domains": {name: dated(scope) for name, scope in receipt.domains.items()},
+            "lines": {name: dated(scope) for name, scope in receipt.lines.items()},
+        }
+    )
 
 
 def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:

@@ -19,7 +19,27 @@ READY = Gauge("sager_ready", "Whether this process does its work: 1; or 0, and /
 BUILD_INFO = Gauge("sager_build_info", "1, with the version that runs.", ["version"])
 DEAD_LETTERS = Counter("sager_dead_letters", "Records that a stage refused, by reason.", ["stage", "reason"])
 
+CLOCK_SKEW = Gauge(
+    "sager_clock_skew_seconds",
+    "How far the last record was ahead of this process's clock, by Kafka's time; 0: not at all.",
+)
+FROM_THE_FUTURE = Counter(
+    "sager_records_from_future", "Records that were over five minutes ahead of this process's clock, by Kafka's time."
+)
+
 UNREADABLE = ("empty", "not-json", "invalid", "unknown-version")
 """Why a record can be no event at all: the reasons of `schemas.BadRecord`."""
 
 BUILD_INFO.labels(version=_version()).set(1)
+
+
+def report_clock(ahead_seconds: float, tolerated_seconds: float) -> None:
+    """Report how far a record is ahead of this process's clock, by Kafka's time.
+
+    Args:
+        ahead_seconds: negative for a record of the past.
+        tolerated_seconds: how far clocks may differ.
+    """
+    CLOCK_SKEW.set(max(0.0, ahead_seconds))
+    if ahead_seconds > tolerated_seconds:
+        FROM_THE_FUTURE.inc()

@@ -73,6 +73,17 @@ MACHINE = (
         alerts=(alerts.EVENT_LOOP,),
         width=6,
     ),
+    Panel(
+        "Clock",
+        "How far records were ahead of the process's clock, by Kafka's time. Over five minutes: a clock has jumped, or "
+        "differs. Nothing is lost by that; set the clocks by NTP.",
+        SECONDS,
+        [
+            Query(f"sager_clock_skew_seconds{{{OF}}}", "{{instance}}"),
+            Query(f"increase(sager_records_from_future_total{{{OF}}}[$__rate_interval])", "{{instance}}: records"),
+        ],
+        width=6,
+    ),
 )
 KAFKA = (
     Panel(

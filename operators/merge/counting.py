@@ -7,6 +7,7 @@ adds to the same counts. The diff says what was added; tiers move where the coun
 from collections.abc import Collection, Mapping, Sequence
 
 from operators.attributes import fact_ids, from_fact
+from operators.clocks import kafka_time
 from operators.drift import FASTER, STIRRED, away, drifted, has_shifted
 from operators.evidence import (
     FORGET,
@@ -97,9 +98,17 @@ def resolve_counts(
         tally=found.tally,
         changes=tuple(found.changes),
         shifted=found.has_shifted,
-        stated=ended(skill, contrast.occurred_at, taken=taken),
+        stated=ended(skill, contrast.occurred_at, taken=taken, logged_at=kafka_time(source)),
         beliefs=learned(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen)) if skill.beliefs else None,
-        session=session_after(skill, contrast.session_id, contrast.occurred_at, taken, shown, lasts=limits.session),
+        session=session_after(
+            skill,
+            contrast.session_id,
+            contrast.occurred_at,
+            taken,
+            shown,
+            lasts=limits.session,
+            logged_at=kafka_time(source),
+        ),
         refused=(*validated.refused, *found.refused),
         evidence=found.evidence,
         reasoned_by=proposal.reasoned_by,
@@ -125,7 +134,7 @@ def resolve_visit(
         visit,
         tally=found.tally,
         changes=tuple(found.changes),
-        stated=ended(skill, visit.occurred_at),
+        stated=ended(skill, visit.occurred_at, logged_at=kafka_time(source)),
         refused=tuple(found.refused),
         evidence=found.evidence,
         is_contrast=False,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from operators.attributes import fact_ids
+from operators.clocks import kafka_time
 from operators.drift import away
 from operators.evidence import Shown
 from operators.evolve.counts import COUNTS
@@ -63,7 +64,8 @@ def resolve_feedback(
     if weight:
         facts = item.facts if worth > 0 and weight >= _ENOUGH else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=away(skill, feedback.occurred_at))
-    saying = Saying(skill, feedback.occurred_at, evidence, session=limits.session)
+    logged_at = kafka_time(source)
+    saying = Saying(skill, feedback.occurred_at, evidence, session=limits.session, logged_at=logged_at)
     refused = worth <= -STRONG
     if refused:
         subject = Subject.item(item.item_id, item.title).untitled(feedback.domain, privacy)
@@ -80,7 +82,16 @@ def resolve_feedback(
         changes=tuple(found.changes),
         stated=tuple(saying.changes),
         beliefs=learned(skill, live(skill, at, session_id), suited=suits, refused=fails) if learns else None,
-        session=session_after(skill, session_id, at, (item,) if worth > 0 else (), shown, weight, lasts=limits.session),
+        session=session_after(
+            skill,
+            session_id,
+            at,
+            (item,) if worth > 0 else (),
+            shown,
+            weight,
+            lasts=limits.session,
+            logged_at=logged_at,
+        ),
         heard=Heard(what=feedback.signal, value=feedback.value),
         refused=tuple(found.refused),
         evidence=evidence,

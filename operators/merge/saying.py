@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from operators.attributes import fact_ids
+from operators.clocks import kafka_time
 from operators.drift import SAID_FASTER, away
 from operators.evidence import Shown
 from operators.evolve.validate import refusal
@@ -74,7 +75,7 @@ def resolve_correction(
         privacy: what no skill may hold.
         learns: whether what suits counts as a choice; not in a skill that is frozen.
     """
-    made = _Correcting(skill, correction, items, limits, privacy, usual or {}, learns=learns)
+    made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)
     shifted = _has_shifted(skill, understood)
@@ -90,7 +91,13 @@ def resolve_correction(
         shifted=shifted,
         beliefs=made.beliefs,
         session=session_after(
-            skill, correction.session_id, correction.occurred_at, made.counted, made.shown, lasts=limits.session
+            skill,
+            correction.session_id,
+            correction.occurred_at,
+            made.counted,
+            made.shown,
+            lasts=limits.session,
+            logged_at=kafka_time(source),
         ),
         heard=Heard(
             what=_CORRECTION,
@@ -152,11 +159,17 @@ def resolve_abstention(
         skill,
         abstention,
         tally=Tally(),
-        stated=ended(skill, abstention.occurred_at),
+        stated=ended(skill, abstention.occurred_at, logged_at=kafka_time(source)),
         beliefs=learned(
             skill, live(skill, abstention.occurred_at, abstention.session_id), suited=(), refused=abstention.shown
         ),
-        session=session_after(skill, abstention.session_id, abstention.occurred_at, lasts=limits.session),
+        session=session_after(
+            skill,
+            abstention.session_id,
+            abstention.occurred_at,
+            lasts=limits.session,
+            logged_at=kafka_time(source),
+        ),
         heard=Heard(what="abstention"),
         evidence=Evidence(event_id=abstention.event_id),
         is_contrast=False,
@@ -204,13 +217,16 @@ class _Correcting:
         limits: MergeLimits,
         privacy: Privacy,
         usual: Mapping[str, int],
+        source: Position | None,
         *,
         learns: bool,
     ) -> None:
         self.skill, self.correction, self.items, self.learns = skill, correction, items, learns
         self.privacy, self.usual = privacy, usual
         self.evidence = Evidence(event_id=correction.event_id, item_id=correction.item_id)
-        self.saying = Saying(skill, correction.occurred_at, self.evidence, session=limits.session)
+        self.saying = Saying(
+            skill, correction.occurred_at, self.evidence, session=limits.session, logged_at=kafka_time(source)
+        )
         self.counting = Counting(skill, self.evidence, limits, usual)
         self.changes: list[Change] = []
         self.refused: list[Refused] = []

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import fact_id
-from operators.clocks import after
+from operators.clocks import after, is_ahead, is_later
 from operators.evidence import MOST, Shown
 from operators.stated import SESSION, session_on
 from schemas import ONE, ItemFacts, PolicySkill, Session, SessionLine
@@ -20,6 +20,7 @@ def session_after(
     weight: int = ONE,
     *,
     lasts: timedelta = SESSION,
+    logged_at: datetime | None = None,
 ) -> Session | None:
     """The session after an event of it; None for an event of none, or of one that is long over.
 
@@ -33,11 +34,12 @@ def session_after(
         shown: what it was taken from.
         weight: which part of a choice it counts for, in 1/1024.
         lasts: how long after its last event it is over.
+        logged_at: when Kafka logged the event: sessions of a clock that ran ahead hold up no others.
     """
     if session_id is None:
         return None
     held = session_on(skill, session_id, at)
-    if held is None and any(each.last_at >= after(at, lasts) for each in skill.sessions):
+    if held is None and any(is_later(each.last_at, after(at, lasts), logged_at) for each in skill.sessions):
         return None  # it comes so late that it was over before one that is kept: that one stays
     lines = {} if held is None else {line.attribute_id: line for line in held.lines}
     names = dict.fromkeys(shown.taken) if shown is not None else {}
@@ -48,7 +50,8 @@ def session_after(
     if shown is not None:
         lines = {name: _counted(line, shown, weight) for name, line in lines.items()}
     kept = sorted(lines.values(), key=lambda line: (-line.taken, line.expected, line.attribute_id))
-    last = at if held is None else max(held.last_at, at)
+    is_ours = held is not None and not (logged_at is not None and is_ahead(held.last_at, logged_at))
+    last = max(held.last_at, at) if held is not None and is_ours else at
     return Session(
         session_id=session_id,
         last_at=last,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, facts_named
-from operators.clocks import after
+from operators.clocks import after, is_later
 from operators.merge.ending import ended
 from operators.privacy import Privacy
 from operators.prompts import visible
@@ -42,6 +42,7 @@ class Saying:
         evidence: the event.
         changes: what it does to statements, so far.
         session: how long after its last event a session is over.
+        logged_at: when Kafka logged the event; a statement of a clock that ran ahead is not newer.
     """
 
     skill: PolicySkill
@@ -49,10 +50,11 @@ class Saying:
     evidence: Evidence
     changes: list[StatementChange] = field(default_factory=list)
     session: timedelta = SESSION
+    logged_at: datetime | None = None
 
     def __post_init__(self) -> None:
         self._held = {each.statement_id: each for each in self.skill.stated}
-        for gone in ended(self.skill, self.at):
+        for gone in ended(self.skill, self.at, logged_at=self.logged_at):
             self.withdraw(gone.statement_id, gone.reason, gone.kind)
 
     def state(
@@ -63,7 +65,8 @@ class Saying:
         A word that comes late yields to what they have said of the same thing since: then it states nothing.
         """
         name = statement_id(stance, subject.attribute_id)
-        if any(each.attribute_id == subject.attribute_id and each.said_at > self.at for each in self._held.values()):
+        about = [each for each in self._held.values() if each.attribute_id == subject.attribute_id]
+        if any(is_later(each.said_at, self.at, self.logged_at) for each in about):
             return None
         within = session_id if scope is Scope.SESSION else None
         before = self._held.get(name)
@@ -107,7 +110,7 @@ class Saying:
 
     def take_back(self, name: str, reason: str) -> None:
         """Note that what the person does takes a statement back, unless they said it afterwards."""
-        if name in self._held and self._held[name].said_at <= self.at:
+        if name in self._held and not is_later(self._held[name].said_at, self.at, self.logged_at):
             self.withdraw(name, reason)
 
     @property

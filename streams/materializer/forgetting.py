@@ -10,8 +10,9 @@ from typing import Any
 import duckdb
 import orjson
 
-from operators.admit import Refused, refused
-from schemas import BadRecord, DeadLetter, Model, Receipt, decode, subject_of
+from operators.admit import Refused, is_forgotten, refused
+from operators.clocks import TOLERANCE, after, is_ahead
+from schemas import BadRecord, DeadLetter, Forgotten, Model, Receipt, decode, subject_of
 from streams.materializer.columns import Table
 from streams.materializer.records import Put, utc
 from streams.materializer.tables import DEAD_LETTERS, TABLES
@@ -37,23 +38,23 @@ class Barrier:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """Adds a receipt, unless one of the same person is known that reaches further.
+        """Add a receipt, unless one of the same person is known that reaches further.
 
-        Not by the request's own time, to which older releases set the receipt's: it may be anything.
+        One that reaches into the future was written by a clock that ran ahead: each later one takes its place.
         """
         held = self._receipts.get(receipt.subject)
-        if held is None or _reach(held) <= _reach(receipt):
+        if held is None or _reach(held) <= _reach(receipt) or is_ahead(_reach(held), datetime.now(UTC)):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
-        """Whether a receipt covers this event: its user was forgotten after it happened, or it is known by its id.
+        """True if a receipt covers this event: its user was forgotten after it happened, or its id is known.
 
         Args:
             event: a record.
             logged_at: its Kafka timestamp, in UTC; None where there is none.
 
         Raises:
-            BadRecord: an app sent it, and it is from the future.
+            BadRecord: an app sent it, and it is ahead of Kafka's time. Workers refuse it for the same reason.
         """
         if isinstance(event, DeadLetter):
             moments = [moment for moment in (event.source.moment, logged_at) if moment]
@@ -63,14 +64,14 @@ class Barrier:
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
-        receipt = self._receipts.get(subject_of(user_id)) if self._receipts else None
-        why = refused(event, logged_at, datetime.now(UTC), receipt, self._secret)
+        receipt, now = self._receipts.get(subject_of(user_id)) if self._receipts else None, datetime.now(UTC)
+        why = refused(event, logged_at, now, receipt, self._secret)
         if why is Refused.FROM_THE_FUTURE:
-            raise BadRecord(why.value, "it is ahead of Kafka's time or of ours")
+            raise BadRecord(why.value, "it is ahead of Kafka's time")
         if why is not None:
             return True
         moments = [moment for moment in (occurred_at, logged_at) if moment]
-        return receipt is not None and receipt.covers(getattr(event, "domain", None), *moments)
+        return receipt is not None and is_forgotten(receipt, getattr(event, "domain", None), moments, now)
 
     def covers_moment(self, user_id: str, domain: str | None, moment: datetime) -> bool:
         """Whether what was logged about this user at this moment is forgotten."""
@@ -78,7 +79,7 @@ class Barrier:
 
     def _knows(self, user_id: str, domain: str | None, moments: list[datetime]) -> bool:
         receipt = self._receipts.get(subject_of(user_id))
-        return receipt is not None and receipt.covers(domain, *moments)
+        return receipt is not None and is_forgotten(receipt, domain, moments, datetime.now(UTC))
 
     def blanked(self, put: Put, event: Model) -> Put:
         """The row without the words that may quote a line forgotten since."""
@@ -137,24 +138,32 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The rows of a user to delete: those up to a moment, of one domain or of all."""
+    """The rows of a user to delete: those up to a moment, of one domain or of all.
+
+    And those of the future: a clock ran ahead when they were written, and it was before the request.
+    """
 
     user_id: str
     domain: str | None
     until: Any
+    future: Any
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Deletes what these receipts cover, inside the caller's transaction; returns the users who had rows."""
+    """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some.
+
+    The rows that are here when a receipt comes are from before it, so that one of a clock that ran ahead counts too.
+    """
+    now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = set()
     for user_id, receipt in list(_users(con, by_subject)):
-        rows = sum(_delete(con, scope) for scope in _scopes(user_id, receipt))
+        rows = sum(_delete(con, scope) for scope in _scopes(user_id, receipt, now))
         if receipt.lines:
             rows += _blank(con, user_id, utc(max(line.until for line in receipt.lines.values())))
         if rows:
             found.add(user_id)
-    return found | _delete_letters(con, by_subject)
+    return found | _delete_letters(con, by_subject, now)
 
 
 def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iterator[tuple[str, Receipt]]:
@@ -165,11 +174,17 @@ def _users(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> Iter
         yield user_id, receipts[subject]
 
 
-def _scopes(user_id: str, receipt: Receipt) -> Iterator[_Scope]:
-    for domain, forgotten in receipt.domains.items():
-        yield _Scope(user_id, domain, utc(forgotten.until))
+def _scopes(user_id: str, receipt: Receipt, now: datetime) -> Iterator[_Scope]:
+    scopes: list[tuple[str | None, Forgotten]] = [*receipt.domains.items()]
     if receipt.person is not None:
-        yield _Scope(user_id, None, utc(receipt.person.until))
+        scopes.append((None, receipt.person))
+    for domain, forgotten in scopes:
+        yield _Scope(user_id, domain, utc(forgotten.until), _future(forgotten.until, now))
+
+
+def _future(until: datetime, now: datetime) -> datetime:
+    """The moment from which on a row's time is of a clock that ran ahead, by this clock and by the request's."""
+    return utc(after(max(until, now), TOLERANCE))
 
 
 def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
@@ -177,8 +192,8 @@ def _delete(con: duckdb.DuckDBPyConnection, scope: _Scope) -> int:
     for table in _ordered():
         if scope.domain is not None and not _is_parted(table):
             continue  # a card is across domains: the worker writes it anew, with its log
-        condition = f"t.user_id = $user_id AND {_since(table)} <= $until"
-        given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until}
+        condition = f"t.user_id = $user_id AND ({_since(table)} <= $until OR {_since(table)} > $future)"
+        given: dict[str, Any] = {"user_id": scope.user_id, "until": scope.until, "future": scope.future}
         if scope.domain is not None:
             given["domain"] = scope.domain
             of_domain = (
@@ -217,18 +232,20 @@ def _since(table: Table) -> str:
     return f"least({moment}, coalesce(nullif(t.logged_at, TIMESTAMP 'epoch'), {moment}))"
 
 
-def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt]) -> set[str]:
+def _delete_letters(con: duckdb.DuckDBPyConnection, receipts: dict[str, Receipt], now: datetime) -> set[str]:
     """Deletes refused records by whom they name, as `Barrier.covers` would keep them out; returns whose they were."""
-    until = {subject: utc(each.person.until) for subject, each in receipts.items() if each.person is not None}
-    if not until:
+    moments = {subject: each.person.until for subject, each in receipts.items() if each.person is not None}
+    if not moments:
         return set()
+    until, future = {subject: utc(each) for subject, each in moments.items()}, _future(max(moments.values()), now)
     found, gone, latest = set[str](), list[int](), max(until.values())
-    due = "least(source_logged_at, logged_at) <= $1"
+    due = "(least(source_logged_at, logged_at) <= $1 OR least(source_logged_at, logged_at) > $2)"
     numbers = f"SELECT rowid, octet_length(coalesce(value, '')) FROM {DEAD_LETTERS.name} WHERE {due} ORDER BY rowid"  # noqa: S608 - our own names; values are bound  # nosec B608
-    for span in _spans(con.execute(numbers, [latest]).fetchall()):
-        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE {due} AND rowid BETWEEN $2 AND $3"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
-        for row, key, value, at in con.execute(query, [latest, *span]).fetchall():
-            users = {user for user in _named_in(key, value) if _is_before(at, until.get(subject_of(user)))}
+    for span in _spans(con.execute(numbers, [latest, future]).fetchall()):
+        query = f"SELECT rowid, key, value, least(source_logged_at, logged_at) FROM {DEAD_LETTERS.name} WHERE {due} AND rowid BETWEEN $3 AND $4"  # noqa: S608, E501 - our own names; values are bound  # nosec B608
+        for row, key, value, at in con.execute(query, [latest, future, *span]).fetchall():
+            named = {user: until.get(subject_of(user)) for user in _named_in(key, value)}
+            users = {user for user, last in named.items() if last is not None and (at <= last or at > future)}
             if users:
                 found |= users
                 gone.append(row)
@@ -245,10 +262,6 @@ def _spans(sizes: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         if room <= 0 or number == len(sizes) - 1:
             yield first, row
             first, room = None, _LETTERS_BYTES
-
-
-def _is_before(at: datetime, until: datetime | None) -> bool:
-    return until is not None and at <= until
 
 
 def _blank(con: duckdb.DuckDBPyConnection, user_id: str, until: Any) -> int:

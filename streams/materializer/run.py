@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import duckdb
 from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 
+from operators.clocks import TOLERANCE
 from schemas import BadRecord, Receipt, decode
 from streams import private
 from streams.materializer import metrics
@@ -23,6 +24,7 @@ from streams.materializer.rows import read
 from streams.materializer.snapshot import Publisher
 from streams.materializer.source import Source
 from streams.materializer.store import Progress, Store, cannot_write
+from streams.metrics import report_clock
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key_if_any
 from streams.settings import Settings
@@ -127,6 +129,7 @@ class _Loop:
             counts[record.topic.base] += 1
             if record.timestamp_ms:
                 stamps_ms.append(record.timestamp_ms)
+                report_clock(record.timestamp_ms / 1_000 - time.time(), TOLERANCE.total_seconds())
             try:
                 change = read(record, self._privacy, self._barrier, self._ranking_key)
                 if change is not None:
@@ -139,7 +142,9 @@ class _Loop:
         self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
-        self._publisher.note(from_ms(max(stamps_ms)) if stamps_ms else None)
+        # A clock that ran ahead must not make the file look newer than it is for as long.
+        newest_ms = min(max(stamps_ms, default=0), int(time.time() * 1_000))
+        self._publisher.note(from_ms(newest_ms) if stamps_ms else None)
         seconds = time.perf_counter() - began
         _report(counts, refused, rows, seconds)
         _report_age(stamps_ms)

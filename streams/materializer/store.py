@@ -215,7 +215,7 @@ class Store:
 
     def _bring_over(self, changes: Changes) -> None:
         """Gives the new file, attached as `fresh`, the rows that have changed since."""
-        users = set[str]()
+        users = self._purged_in_fresh(changes.receipts)
         for table in TABLES:
             if keys := changes.keys[table.name]:
                 self._register(table, [dict(zip(table.key, key, strict=True)) for key in keys], table.key)
@@ -228,7 +228,6 @@ class Store:
             self._move(each)
         self._all("USE fresh")
         try:
-            users |= forgetting.purge(self._db, changes.receipts) if changes.receipts else set()
             self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(users)])
             self._db.execute("UPDATE meta SET is_stained = ?", [changes.is_stained])
         finally:
@@ -241,6 +240,16 @@ class Store:
             for file in ("live", "fresh")
         )
         return {user for (user,) in self._all(query)}
+
+    def _purged_in_fresh(self, receipts: Sequence[Receipt]) -> set[str]:
+        """Forget in the new file, before it gets the rows that came since; the users who had rows there."""
+        if not receipts:
+            return set()
+        self._all("USE fresh")
+        try:
+            return forgetting.purge(self._db, receipts)
+        finally:
+            self._all("USE live")
 
     def _move(self, table: Table, which: str = "", old: str = "") -> None:
         """Replaces rows of the new file by those of the live one."""

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -12,6 +13,7 @@ import faust
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
+from operators.forget import in_force
 from operators.merge import MergeLimits
 from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
@@ -149,7 +151,12 @@ class Pipeline:
         return (self.shadow_skills,)
 
     def receipt(self, user_id: str) -> Receipt | None:
-        """What of this person was forgotten; None if nothing was."""
+        """The requests to forget that are in force for this person; None if there is none."""
+        receipt = self.receipt_as_written(user_id)
+        return None if receipt is None else in_force(receipt, datetime.now(UTC))
+
+    def receipt_as_written(self, user_id: str) -> Receipt | None:
+        """The receipt with its seal, which covers the times of a clock that ran ahead too."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
     def forget_epoch(self, user_id: str) -> str:

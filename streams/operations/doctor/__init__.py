@@ -17,7 +17,7 @@ __all__ = ["Finding", "Status", "examine"]
 
 CHECK_SECONDS = 15.0
 BROKER_SECONDS = 5.0
-KAFKA_CHECKS = ("topics", "workers", "dead letters", "ACLs")
+KAFKA_CHECKS = ("topics", "workers", "clocks", "dead letters", "ACLs")
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Finding]:
@@ -47,6 +47,7 @@ def _on_kafka(settings: Settings, client: AdminClient, cluster: ClusterMetadata,
     return [
         Bounded("topics", lambda: kafka.topics(settings, client, cluster), seconds),
         Bounded("workers", lambda: kafka.workers(settings, client), seconds),
+        Bounded("clocks", lambda: kafka.clocks(settings, client), seconds),
         Bounded("dead letters", lambda: kafka.dead_letters(settings), seconds),
         Bounded("ACLs", lambda: security.rules(settings, client), seconds),
     ]

@@ -5,9 +5,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType, TopicMetadata
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    OffsetSpec,
+    ResourceType,
+    TopicMetadata,
+)
 
-from schemas.topics import RETIRED
+from operators.clocks import TOLERANCE
+from schemas.topics import FROM_APPS, RETIRED
 from streams.exceptions import BrokerUnreachable
 from streams.kafka import consumer_group as group
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
@@ -180,6 +188,29 @@ def _oldest_seconds(settings: Settings, waiting: Mapping[TopicPartition, int]) -
             if first is not None and sent_at_ms(first):
                 oldest = max(oldest, now - sent_at_ms(first) / 1000)
     return oldest
+
+
+def clocks(settings: Settings, client: AdminClient) -> Iterator[Finding]:
+    """Records ahead of this machine's clock by Kafka's time: a clock has jumped, or differs."""
+    where = [
+        TopicPartition(settings.topic(base), number) for base in FROM_APPS for number in range(settings.partitions)
+    ]
+    asked = client.list_offsets(dict.fromkeys(where, OffsetSpec.max_timestamp()), request_timeout=ANSWER_SECONDS)
+    newest: dict[str, float] = {}
+    for tp, future in asked.items():
+        try:
+            stamp = future.result(ANSWER_SECONDS).timestamp / 1_000
+        except (KafkaException, TimeoutError):  # no such topic, or a broker that cannot search by time
+            continue
+        newest[tp.topic] = max(stamp, newest.get(tp.topic, 0.0))
+    now = time.time()
+    ahead = {topic: stamp - now for topic, stamp in newest.items() if stamp - now > TOLERANCE.total_seconds()}
+    if not ahead:
+        yield ok("clocks", "no record is ahead of this machine's clock")
+        return
+    told = ", ".join(f"{topic} by {seconds:,.0f} s" for topic, seconds in sorted(ahead.items()))
+    todo = "set the clocks of producers, brokers and this machine by NTP; what was sent meanwhile is kept and learned"
+    yield warning("clocks", f"records are ahead of this machine's clock: {told}", todo)
 
 
 def dead_letters(settings: Settings) -> Iterator[Finding]:

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from operators.admit import Refused, id_of, refused
+from operators.admit import Refused, id_of, is_forgotten, must_wait, refused
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, DeadLetter, Model, Position, encode
 from schemas.topics import TOPICS, by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
-from streams.metrics import DEAD_LETTERS
+from streams.metrics import DEAD_LETTERS, report_clock
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
 from streams.worker.runtime.ordered import Stale, Work
@@ -28,7 +28,7 @@ Handler = Callable[[Any, Any, Position], Awaitable[str]]
 
 IN_FLIGHT = 256
 SMALL_BYTES = 4_096
-AHEAD = f"it is more than {TOLERANCE.seconds // 60} minutes ahead of Kafka's time or of the worker's: mind the clocks"
+AHEAD = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
 
 
 class Intake:
@@ -99,9 +99,18 @@ class Intake:
         """Why an event is not let in, whatever its handler would say."""
         if id_of(record) is None:
             return None
-        receipt = self._pipeline.receipt(record.user_id)  # type: ignore[attr-defined]
+        user_id, occurred_at = record.user_id, record.occurred_at  # type: ignore[attr-defined]
+        receipt, now = self._pipeline.receipt_as_written(user_id), datetime.now(UTC)
         logged_at = position.moment if position.timestamp_ms else None
-        return refused(record, logged_at, datetime.now(UTC), receipt, self._pipeline.settings.event_key_bytes)
+        if logged_at is not None:
+            report_clock((logged_at - now).total_seconds(), TOLERANCE.total_seconds())
+        why = refused(record, logged_at, now, receipt, self._pipeline.settings.event_key_bytes)
+        if why is not None or receipt is None:
+            return why
+        moments = [occurred_at] if logged_at is None else [occurred_at, logged_at]
+        if is_forgotten(receipt, getattr(record, "domain", None), moments, now):
+            return Refused.FORGOTTEN
+        return Refused.FROM_THE_FUTURE if must_wait(record, logged_at, now, receipt) else None
 
     async def _reroute(self, event: Any, base: str, owner: str, right: int) -> None:
         """Forward a record to its user's partition: its producer does not hash with murmur2."""

@@ -1,0 +1,226 @@
+"""A clock that jumps an hour ahead, back, an hour behind, a day ahead, and back, for all processes of a machine."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from schemas import (
+    Correction,
+    DeadLetter,
+    Directive,
+    ForgetRequest,
+    PolicySkill,
+    Ranking,
+    Receipt,
+    Selection,
+    Stance,
+    encode,
+)
+from schemas.topics import by_name
+from streams.materializer.batch import Batch
+from streams.materializer.forgetting import Barrier
+from streams.materializer.records import Record
+from streams.materializer.rows import PUBLIC_TOPICS, read
+from streams.materializer.store import Store
+from tests.fake_log import PREFIX, FakeDeployment, FakeLog
+from tests.unit.worker.test_worker_exactly_once import choice
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+JUMPS = (timedelta(0), HOUR, timedelta(0), -HOUR, timedelta(0), DAY, timedelta(0))
+CLOCKED = (
+    "streams.worker.runtime.intake",
+    "streams.worker.pipeline",
+    "streams.worker.forgetting",
+    "streams.worker.agents.evolve",
+    "streams.worker.agents.prior",
+    "streams.worker.items.owner",
+    "streams.materializer.forgetting",
+)
+"""Modules that ask for the time of day."""
+
+
+class Clock:
+    """The time of day of a machine, which an operator sets."""
+
+    ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+    @property
+    def stamp(self) -> int:
+        return int(self.now().timestamp() * 1_000)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    machine = Clock()
+
+    class Set(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Self:
+            return machine.now()  # type: ignore[return-value]
+
+    for module in CLOCKED:
+        monkeypatch.setattr(f"{module}.datetime", Set)
+    return machine
+
+
+def send(log: FakeLog, clock: Clock, events: Sequence[Ranking | Selection | Correction]) -> None:
+    """Produce events as an app on this machine does: their time and their record's are its clock's."""
+    for event in events:
+        log.put(event.model_copy(update={"occurred_at": clock.now()}), timestamp_ms=clock.stamp)
+
+
+class Sink:
+    """A DuckDB file that is filled from the log as the materializer does."""
+
+    def __init__(self, log: FakeLog, folder: Path) -> None:
+        self._log, self._done = log, 0
+        self.store = Store(folder / "live.duckdb", PREFIX)
+        self.barrier = Barrier()
+
+    def read(self) -> None:
+        """Write all that is on the log by now."""
+        names = {topic.name(PREFIX) for topic in PUBLIC_TOPICS}
+        for record in self._log.order[self._done :]:
+            self._done += 1
+            if record.topic not in names:
+                continue
+            topic, batch, receipts = by_name(record.topic, PREFIX), Batch(), []
+            found = Record(topic, record.partition, record.offset, record.timestamp_ms, record.key, record.value)
+            if (change := read(found, barrier=self.barrier)) is not None:
+                batch.add(change)
+            if topic.base == Receipt.TOPIC and record.value is not None:
+                receipts.append(Receipt.model_validate_json(record.value))
+                self.barrier.add(receipts[-1])
+            self.store.write(batch, {}, receipts)
+
+    def count(self, table: str, user: str = "") -> int:
+        whose = f"WHERE user_id = '{user}'" if user else ""
+        [(number,)] = self.store._db.execute(f"SELECT count(*) FROM {table} {whose}").fetchall()
+        return int(number)
+
+
+@pytest.fixture
+def sink(deployment: FakeDeployment, tmp_path: Path) -> Sink:
+    return Sink(deployment.log, tmp_path)
+
+
+@pytest.mark.parametrize("reads", ["at once", "after the next jump", "at the end"])
+async def test_after_a_clock_has_jumped_every_choice_is_learned_and_has_its_rows(
+    deployment: FakeDeployment, clock: Clock, sink: Sink, reads: str
+) -> None:
+    log, worker, number = deployment.log, deployment.worker(), 0
+    for ahead in JUMPS:
+        clock.ahead = ahead
+        if reads == "after the next jump":
+            await worker.quiet()
+            sink.read()
+        for user in ("ann", "ben"):
+            number += 1
+            send(log, clock, choice(number, user))
+        if reads == "at once":
+            await worker.quiet()
+            sink.read()
+    await worker.quiet()
+    sink.read()
+
+    assert [letter.reason for letter in log.values(DeadLetter)] == []
+    assert Counter(diff.user_id for diff in log.diffs) == {"ann": len(JUMPS), "ben": len(JUMPS)}
+    tables = ("rankings", "selections", "contrasts", "skill_diffs")
+    assert {table: sink.count(table) for table in tables} == dict.fromkeys(tables, number)
+
+
+async def test_a_request_to_forget_by_a_clock_a_day_ahead_silences_nobody_for_a_day(
+    deployment: FakeDeployment, clock: Clock, sink: Sink
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    before = choice(1, "ann")
+    send(log, clock, before)
+    clock.ahead = DAY
+    ahead = choice(2, "ann")
+    send(log, clock, ahead)
+    await worker.quiet()
+    log.put(
+        ForgetRequest(event_id="please", occurred_at=clock.now(), user_id="ann", actor="ann"), timestamp_ms=clock.stamp
+    )
+    await worker.quiet()
+    clock.ahead = timedelta(0)
+    sink.read()
+    assert (log.newest(PolicySkill), sink.count("selections")) == ({}, 0)
+
+    send(log, clock, choice(3, "ann"))
+    await worker.quiet()
+    sink.read()
+
+    [skill] = log.newest(PolicySkill).values()
+    assert skill.version == 1, "what they do now is learned"
+    assert (sink.count("selections"), sink.count("contrasts")) == (1, 1)
+
+    for again in (before, ahead):  # with new times, and as they were
+        send(log, clock, again)
+        for event in again:
+            log.put(event.model_copy(update={"occurred_at": clock.now() - HOUR}), timestamp_ms=clock.stamp)
+    await worker.quiet()
+    sink.read()
+
+    assert [skill.version for skill in log.newest(PolicySkill).values()] == [1], "nothing from before comes back"
+    assert sink.count("selections") == 1
+    assert encode(skill) == encode(next(iter(log.newest(PolicySkill).values())))
+
+
+async def test_rows_of_a_clock_that_ran_ahead_are_forgotten_with_their_person(
+    deployment: FakeDeployment, clock: Clock, sink: Sink
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+    clock.ahead = DAY
+    send(log, clock, choice(1, "ann"))
+    await worker.quiet()
+    sink.read()
+    clock.ahead = timedelta(0)
+    log.put(
+        ForgetRequest(event_id="please", occurred_at=clock.now(), user_id="ann", actor="ann"), timestamp_ms=clock.stamp
+    )
+    await worker.quiet()
+    sink.read()
+
+    assert log.newest(PolicySkill) == {}
+    assert {table: sink.count(table, "ann") for table in ("rankings", "selections", "contrasts", "skill_diffs")} == {
+        "rankings": 0,
+        "selections": 0,
+        "contrasts": 0,
+        "skill_diffs": 0,
+    }
+
+
+async def test_a_word_or_a_session_of_a_clock_that_ran_ahead_holds_up_no_later_one(
+    deployment: FakeDeployment, clock: Clock
+) -> None:
+    log, worker = deployment.log, deployment.worker()
+
+    def said(number: int, stance: Stance) -> Correction:
+        says = Directive(stance=stance, dimension="genre", value="horror")
+        return Correction(
+            event_id=f"c{number}",
+            occurred_at=clock.now(),
+            user_id="ann",
+            domain="films",
+            says=(says,),
+            session_id=f"s{number}",
+        )
+
+    clock.ahead = DAY
+    send(log, clock, [said(1, Stance.AVOIDS)])
+    await worker.quiet()
+    clock.ahead = timedelta(0)
+    send(log, clock, [said(2, Stance.PREFERS)])
+    await worker.quiet()
+
+    [skill] = log.newest(PolicySkill).values()
+    assert [each.stance for each in skill.stated] == [Stance.PREFERS]
+    assert "s2" in {session.session_id for session in skill.sessions}
