@@ -84,6 +84,13 @@ MACHINE = (
         ],
         width=6,
     ),
+    Panel(
+        "Values of a shared setting",
+        "1 where all processes have the same. More: `sager doctor` names the processes; erased events may come back.",
+        COUNT,
+        [Query("count by (setting) (count by (setting, fingerprint) (sager_shared_setting_info))", "{{setting}}")],
+        width=6,
+    ),
 )
 KAFKA = (
     Panel(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams import private
+from streams import agreement, private
 from streams.cli.options import Bootstrap, examples, settings
 from streams.exceptions import StreamsError
 
@@ -70,6 +70,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
+    agreement.publish(chosen, agreement.ALL)
     serve(chosen, health)
     from streams.worker.run import run  # noqa: PLC0415 - Faust takes seconds to import
 
@@ -97,6 +98,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
+    agreement.publish(chosen, agreement.FILTERS)
     serve(chosen, health)
     run(chosen, stop, health=health)
 
@@ -147,6 +149,7 @@ def webhooks(
     from streams.webhooks.run import run  # noqa: PLC0415
 
     health = WebhooksHealth()
+    agreement.publish(chosen, agreement.EVERY)
     serve(chosen, health)
     run(chosen, endpoints, health)
 

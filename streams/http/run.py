@@ -7,7 +7,7 @@ import logging
 import signal
 import ssl
 
-from streams import shutdown
+from streams import agreement, shutdown
 from streams.http.api import Api
 from streams.http.api_health import ApiHealth
 from streams.http.app import application
@@ -56,6 +56,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
             settings.http_host,
         )
     health = ApiHealth(settings, tokens)
+    agreement.publish(settings, agreement.ALL)
     tell_health(settings, health)
     asyncio.run(_serve(settings, Gate(tokens, settings), health, tls, console=console))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from schemas import ReasonedBy, Topic
+from schemas import ReasonedBy, Topic, moment_of
 from streams.kafka.packed import unpack
 from streams.materializer.columns import Table
 
@@ -73,7 +73,7 @@ class Record:
     @property
     def logged_at(self) -> datetime | None:
         """Its Kafka timestamp, in UTC; None where there is none."""
-        return from_ms(self.timestamp_ms).replace(tzinfo=UTC) if self.timestamp_ms else None
+        return moment_of(self.timestamp_ms) if self.timestamp_ms else None
 
     @property
     def document(self) -> str:

@@ -23,6 +23,7 @@ from infra.chart import CHART, FILES, FIXED, STRINGS
 from infra.compose import ROOT
 from infra.monitoring.__main__ import DASHBOARDS
 from schemas import TOPICS
+from streams import agreement
 from streams.cli import app
 from streams.settings import Settings
 from tests.chart_kinds import SPECS
@@ -300,8 +301,8 @@ def test_numbers_and_mappings_arrive_as_they_were_written() -> None:
 OF_THE_API = {"http_tokens", "http_certificate", "http_key", "http_confirmation_key", "console_metrics_token"}
 OWN = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
-    "materializer": set[str](),
-    "api": {"chain_key", "vouched", *OF_THE_API},
+    "materializer": {"chain_key"},
+    "api": {"chain_key", "pseudonym_key", "vouched", *OF_THE_API},
     "topics": set[str](),
     "webhooks": {"webhooks"},
     "doctor": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
@@ -316,6 +317,29 @@ def test_a_process_gets_no_secret_that_is_not_its_own(values: Path) -> None:
         protected = {"http_tokens"} if values.stem == "everything" and name != "topics" else set()
         assert {each for each in secret if not each.startswith("kafka_")} <= OWN[name] | protected
         assert not {f"SAGER_{each.upper()}" for each in STRINGS | FILES} & set(container.settings)
+
+
+GOES_BY = {"worker": agreement.ALL, "materializer": agreement.FILTERS, "api": agreement.ALL}
+"""The settings that a process shares with the others."""
+
+
+@needs_helm
+@every_example
+def test_processes_have_the_same_settings_where_they_must(values: Path) -> None:
+    """A materializer without the workers' key lets erased events back in."""
+    found = containers(values)
+    for name, theirs in GOES_BY.items():
+        if name not in found:
+            continue
+        for setting in set(theirs) & (STRINGS | FILES):
+            variable = f"SAGER_{setting.upper()}"
+            assert _given(found[name], variable) == _given(found["worker"], variable), f"{name}: {variable}"
+        assert found[name].settings == found["worker"].settings
+
+
+def _given(container: Any, variable: str) -> Any:
+    """Where a container has a variable from: a value, or the key of a Secret; None if it has none."""
+    return next((each for each in container.raw["env"] if each["name"] == variable), None)
 
 
 @needs_helm

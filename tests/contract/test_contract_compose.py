@@ -11,6 +11,7 @@ import typer
 import yaml
 
 from infra.compose import EXAMPLE, FILE, ROOT, VARIABLE, Service, services, variables
+from streams import agreement
 from streams.cli import app
 from streams.settings import Settings
 
@@ -148,6 +149,19 @@ def test_what_is_passed_is_a_setting(service: Service) -> None:
 
 def test_every_setting_reaches_a_service() -> None:
     assert known_names() - set.union(*map(passed, OURS)) == set(NOT_OF_A_CONTAINER)
+
+
+def test_processes_have_the_same_settings_where_they_must() -> None:
+    """A materializer without the workers' key lets erased events back in."""
+    goes_by = {"worker": agreement.ALL, "materializer": agreement.FILTERS, "http": agreement.ALL}
+    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in agreement.ALL}
+    given = services(wanted)
+
+    for name, settings in goes_by.items():
+        variables_of = {f"SAGER_{setting.upper()}" for setting in settings}
+        assert {each: given[name].environment.get(each) for each in variables_of} == {
+            each: wanted[each] for each in variables_of
+        }, name
 
 
 def test_keys_of_the_llm_reach_workers_alone() -> None:

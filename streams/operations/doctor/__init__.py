@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from streams.exceptions import BrokerUnreachable, StreamsError
 from streams.kafka.clients import reach
-from streams.operations.doctor import kafka, llm, local, security
+from streams.operations.doctor import agreement, kafka, llm, local, security
 from streams.operations.doctor.findings import Bounded, Finding, Status, error, ok
 from streams.settings import Settings
 
@@ -32,6 +32,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         Bounded("DuckDB", lambda: local.snapshot(settings, reached[0][0] if reached else None), seconds),
         Bounded("data folder", lambda: local.folder(settings), seconds),
         Bounded("chain key", lambda: security.chain_key(settings), seconds),
+        Bounded(agreement.CHECK, lambda: agreement.settings_agree(settings), seconds),
         Bounded("pseudonym key", lambda: security.pseudonym_key(settings), seconds),
         Bounded("HTTP tokens", lambda: security.tokens(settings), seconds),
         Bounded("files", lambda: security.files(settings), seconds),

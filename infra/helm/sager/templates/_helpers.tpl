@@ -66,7 +66,8 @@ kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_
 {{- $more := dict
   "webhooks" (list "webhooks")
   "worker" (list "chain_key" "pseudonym_key" "llm_api_key" "vouched")
-  "api" (list "chain_key" "vouched" "http_tokens" "http_certificate" "http_key" "http_confirmation_key" "console_metrics_token") -}}
+  "materializer" (list "chain_key")
+  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "http_confirmation_key" "console_metrics_token") -}}
 {{- $names := concat $kafka (get $more .process | default list) -}}
 {{- if and .root.Values.metrics.protected (ne .process "topics") -}}{{- $names = append $names "http_tokens" -}}{{- end -}}
 {{- $found := dict -}}

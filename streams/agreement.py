@@ -1,0 +1,70 @@
+"""Settings that the processes of a deployment must share, as fingerprints that reveal none of them.
+
+A materializer without the workers' chain key lets erased events back in; one without their privacy settings keeps rows
+that they refuse. So each process publishes what it goes by, and `sager doctor` compares.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from pydantic_core import to_json
+
+from streams.metrics import SHARED_SETTINGS
+from streams.settings import Settings
+
+EVERY = ("prefix", "partitions")
+FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
+ALL = (*FILTERS, "pseudonym_key", "vouched", "vouched_by_shape", "vouched_items")
+"""The settings that a process goes by: every one, those that keep rows, workers and the HTTP API."""
+
+METRIC = "sager_shared_setting_info"
+_DIGITS = 8
+_ROUNDS = 200_000
+"""Makes each guess at a weak secret cost a tenth of a second."""
+
+
+def fingerprint(settings: Settings, name: str) -> str:
+    """A short digest of a setting's value; `unset` where it has none."""
+    value: Any = getattr(settings, name)
+    if value is None or (isinstance(value, SecretStr) and not value):
+        return "unset"
+    if isinstance(value, SecretStr):
+        return hashlib.pbkdf2_hmac("sha256", value.get_secret_value().encode(), name.encode(), _ROUNDS).hex()[:_DIGITS]
+    return hashlib.sha256(_canonical(value)).hexdigest()[:_DIGITS]
+
+
+def _canonical(value: Any) -> bytes:
+    if isinstance(value, Path):
+        return value.read_bytes()
+    if isinstance(value, Mapping):
+        value = {key: sorted(each) if isinstance(each, frozenset) else each for key, each in sorted(value.items())}
+    return to_json(value)
+
+
+def publish(settings: Settings, names: Sequence[str]) -> None:
+    """Publish the fingerprints of the settings that this process goes by."""
+    SHARED_SETTINGS.clear()
+    for name in names:
+        SHARED_SETTINGS.labels(setting=name, fingerprint=fingerprint(settings, name)).set(1)
+
+
+def differences(by_process: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, list[str]]]]:
+    """The settings that differ, each with the processes by fingerprint.
+
+    >>> found = {"worker": {"chain_key": "a1", "prefix": "p"}, "materializer": {"chain_key": "unset", "prefix": "p"}}
+    >>> list(differences(found))
+    [('chain_key', {'a1': ['worker'], 'unset': ['materializer']})]
+
+    Args:
+        by_process: fingerprints by setting, by the process that published them.
+    """
+    for name in ALL:
+        held: dict[str, list[str]] = {}
+        for process, fingerprints in by_process.items():
+            if name in fingerprints:
+                held.setdefault(fingerprints[name], []).append(process)
+        if len(held) > 1:
+            yield name, held
