@@ -84,13 +84,6 @@ MACHINE = (
         ],
         width=6,
     ),
-    Panel(
-        "Values of a shared setting",
-        "1 where all processes have the same. More: `sager doctor` names the processes; erased events may come back.",
-        COUNT,
-        [Query("count by (setting) (count by (setting, fingerprint) (sager_shared_setting_info))", "{{setting}}")],
-        width=6,
-    ),
 )
 KAFKA = (
     Panel(
@@ -146,15 +139,19 @@ DUCKDB = (
         ],
     ),
     Panel(
-        "Failed publications and recreated topics",
+        "Failed publications, recreated topics, settings that differ",
         "In 15 minutes, and in an hour. A publication usually fails when the disk is full. A recreated topic lost "
-        "its records.",
+        "its records. Settings that processes must share and do not: `sager doctor` names them.",
         COUNT,
         [
             Query(f"increase(sager_materializer_publish_failures_total{{{OF}}}[15m])", "failed publications"),
             Query(
                 total("increase", "sager_materializer_topics_recreated_total", "topic", window="1h"),
                 "{{topic}} recreated",
+            ),
+            Query(
+                "count(count by (setting) (count by (setting, fingerprint) (sager_shared_setting_info)) > 1)",
+                "settings that differ",
             ),
         ],
         alerts=(alerts.PUBLISH, alerts.RECREATED),
