@@ -48,7 +48,7 @@ def _on_kafka(settings: Settings, client: AdminClient, cluster: ClusterMetadata,
     return [
         Bounded("topics", lambda: kafka.topics(settings, client, cluster), seconds),
         Bounded("workers", lambda: kafka.workers(settings, client), seconds),
-        Bounded("clocks", lambda: kafka.clocks(settings, client), seconds),
+        Bounded("clocks", lambda: kafka.clocks(settings), seconds),
         Bounded("dead letters", lambda: kafka.dead_letters(settings), seconds),
         Bounded("ACLs", lambda: security.rules(settings, client), seconds),
     ]
