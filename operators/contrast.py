@@ -3,6 +3,7 @@
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
 answers a ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a
 repeat, another one is refused, also where the first was that nothing was taken: the list has been judged by then.
+Unreadable items are left out of the contrast; a choice of nothing but such items ends the ranking without one.
 
 Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
 `overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that
@@ -49,6 +50,7 @@ class Outcome(StrEnum):
     NO_RANKING = "no-ranking"
     NOT_REMEMBERED = Wish.NOT_REMEMBERED.value
     FOR_ANOTHER = Wish.FOR_ANOTHER.value
+    UNREADABLE = "unreadable"
     FORGOTTEN = "forgotten"
 
     @property
@@ -242,9 +244,14 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     )
     if ranking.wish is not None:
         return Step(settled, Outcome(ranking.wish.value))
+    readable = tuple(item for item in ranking.candidates if not item.unreadable)
+    taken = [name for name in selection.taken if not shown[name].unreadable]
+    if not (taken or (readable and selection.item_id is None)):
+        return Step(settled, Outcome.UNREADABLE)
     if selection.item_id is None:
-        return Step(settled, Outcome.ABSTAINED, abstention=_abstention(state.user_id, ranking, selection))
+        return Step(settled, Outcome.ABSTAINED, abstention=_abstention(state.user_id, ranking, selection, readable))
     names = [item.item_id for item in ranking.candidates]
+    chosen, *others = taken
     contrast = Contrast(
         event_id=contrast_id(state.user_id, ranking.ranking_id),
         occurred_at=selection.occurred_at,
@@ -252,11 +259,11 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         domain=ranking.domain,
         ranking_id=ranking.ranking_id,
         instruction=ranking.instruction,
-        chosen=shown[selection.item_id],
-        chosen_rank=names.index(selection.item_id) + 1,
-        also=tuple(shown[name] for name in selection.others),
-        in_order=selection.in_order and bool(selection.others),
-        unchosen=reverse_rank(ranking.candidates, *selection.taken),
+        chosen=shown[chosen],
+        chosen_rank=names.index(chosen) + 1,
+        also=tuple(shown[name] for name in others),
+        in_order=selection.in_order and bool(others),
+        unchosen=reverse_rank(readable, *taken),
         skill_version=_version(ranking, selection),
         arm=ranking.arm,
         facets=ranking.facets,
@@ -266,7 +273,9 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     return Step(settled, Outcome.MATCHED, contrast=contrast)
 
 
-def _abstention(user_id: str, ranking: OpenRanking, selection: Selection) -> Abstention:
+def _abstention(
+    user_id: str, ranking: OpenRanking, selection: Selection, shown: tuple[ItemFacts, ...]
+) -> Abstention:
     return Abstention(
         event_id=abstention_id(user_id, ranking.ranking_id),
         occurred_at=selection.occurred_at,
@@ -274,7 +283,7 @@ def _abstention(user_id: str, ranking: OpenRanking, selection: Selection) -> Abs
         domain=ranking.domain,
         ranking_id=ranking.ranking_id,
         instruction=ranking.instruction,
-        shown=ranking.candidates,
+        shown=shown,
         skill_version=_version(ranking, selection),
         arm=ranking.arm,
         session_id=selection.session_id or ranking.session_id,

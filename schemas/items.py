@@ -57,6 +57,8 @@ class ItemFacts(Model):
     """An item reduced to what `evolve` needs: its name, its facts, and its measures by the names of `Measure`.
 
     A measure of a name that is not known, from a newer worker, is read and says nothing.
+    `unreadable` marks an item that its parser or the privacy filter failed on: it is ranked, and nothing is learned
+    from it.
     """
 
     item_id: ItemIdField
@@ -65,3 +67,4 @@ class ItemFacts(Model):
     measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
         default_factory=dict, max_length=2 * len(Measure), exclude_if=is_nothing
     )
+    unreadable: bool = Field(default=False, exclude_if=is_nothing)

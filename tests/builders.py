@@ -203,7 +203,7 @@ def a_ranking(ranking_id: str = "r1", items: Sequence[str] = ("i1", "i2", "i3"),
     return Ranking(**fields, ranking_id=ranking_id, candidates=tuple(a_candidate(i, genre=i) for i in items))
 
 
-def a_selection(ranking_id: str = "r1", item_id: str = "i2", **more: Any) -> Selection:
+def a_selection(ranking_id: str = "r1", item_id: str | None = "i2", **more: Any) -> Selection:
     fields = {"event_id": a_name("selection"), "occurred_at": a_time(1), "user_id": USER, **more}
     return Selection(**fields, ranking_id=ranking_id, item_id=item_id)
 

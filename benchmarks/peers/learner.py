@@ -9,8 +9,9 @@ from typing import NamedTuple, TypeVar
 
 from operators.contrast import Outcome, RingLimits, Step, slot_of
 from operators.evolve import CountsReasoner
+from operators.items import read_item
 from operators.privacy import DEFAULT
-from operators.statinit import facts_of, parser_for
+from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
 from operators.steps import contrast as join
 from schemas import (
@@ -115,7 +116,7 @@ class Learner:
         known = self._parsed.get(candidate.item_id)
         if known is not None and known[0] == candidate:
             return known[1]
-        facts, _ = DEFAULT.item(facts_of(candidate, parser_for(domain, {})), domain)
+        facts = read_item(candidate, domain, parser_for(domain, {}), DEFAULT).facts
         self._parsed[candidate.item_id] = (candidate, facts)
         return facts
 

@@ -205,6 +205,8 @@ class Linter:
             lesson.warnings.append(f"becomes a dead letter ({outcome.value}): {_DEAD[outcome]}")
         elif outcome is Joined.REPEATED:
             lesson.warnings.append("repeats an earlier selection of this batch: it counts once")
+        elif outcome is Joined.UNREADABLE:
+            lesson.warnings.append("nothing that was taken or shown can be read: nothing is learned from this choice")
         elif outcome in (Joined.NOT_REMEMBERED, Joined.FOR_ANOTHER):
             lesson.warnings.append(_WISHES[Wish(outcome.value)])
         elif not isinstance(done, Joined) and done.contrast is not None:

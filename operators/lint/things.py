@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from operators.items import read_item
 from operators.lint.lesson import Lesson, listed, number, shown
 from operators.privacy import Privacy
 from operators.statinit.parsers import Parser, facts_of, parser_for, vocabulary_for
@@ -33,7 +34,7 @@ class Things:
 
     def facts(self, domain: str, candidate: Candidate) -> ItemFacts:
         """What may be learned of an item, as the worker's pipeline has it."""
-        found = self.privacy.item(facts_of(candidate, parser_for(domain, self.parsers)), domain)[0]
+        found = read_item(candidate, domain, parser_for(domain, self.parsers), self.privacy).facts
         for fact in found.facts:
             if len(self._met) < MAX_VOCABULARY:
                 self._met[domain, fact] = None
@@ -51,8 +52,13 @@ class Things:
         bare = [each for each in candidates if not each.metadata]
         silent, private, unread = 0, 0, set[str]()
         for candidate in candidates:
-            raw = facts_of(candidate, parser)
-            kept, found = self.privacy.item(raw, domain)
+            read = read_item(candidate, domain, parser, self.privacy)
+            if read.failure:
+                lesson.warnings.append(
+                    f"an item cannot be read ({read.failure}): it is ranked, and nothing is learned from it"
+                )
+                continue
+            kept, found = read.facts, read.found
             private += sum(found.values())
             silent += not kept.facts and not kept.measures
             unread.update(self._unread(domain, candidate, parser))

@@ -163,22 +163,31 @@ def _spelled(text: str) -> Iterator[Span]:
         return
     run: list[re.Match[str]] = []
     for word in (*_SPELLED_WORD.finditer(text), None):
-        is_digit = word is not None and (word[0].isdigit() or word[0].casefold() in _SPELLED)
+        is_digit = word is not None and _digits_of(word[0]) is not None
         if word is not None and is_digit and (not run or word.start() - run[-1].end() <= _GAP):
             run.append(word)
             continue
-        digits = "".join(each[0] if each[0].isdigit() else str(_SPELLED[each[0].casefold()] % 10) for each in run)
+        read = [(_digits_of(each[0]) or "", each[0].isdecimal()) for each in run]
+        digits = "".join(value for value, _ in read)
+        in_words = "".join(value for value, is_figure in read if not is_figure)
         steps = {int(b) - int(a) for a, b in pairwise(digits)}
-        spelled = sum(not each[0].isdigit() for each in run)
+        spelled = sum(not is_figure for _, is_figure in read)
         # A title may say its number twice: "187 (One Eight Seven)".
-        repeats = any(
-            each[0].isdigit()
-            and each[0] == "".join(str(_SPELLED[w[0].casefold()] % 10) for w in run if not w[0].isdigit())
-            for each in run
-        )
+        repeats = any(is_figure and value == in_words for value, is_figure in read)
         if not repeats and len(digits) >= _FEWEST_SPELLED and spelled > _FEWEST_DIFFERENT and not steps <= {1, -9}:
             yield run[0].start(), run[-1].end()
         run = [word] if word is not None and is_digit else []
+
+
+def _digits_of(word: str) -> str | None:
+    """Return the decimal digits that a word or figure stands for, or None.
+
+    `str.isdigit` is also true for digits that no decimal system has (a circled or Ethiopic one), which `int` refuses.
+    """
+    if word.isdecimal():
+        return plain(word)
+    number = _SPELLED.get(word.casefold())
+    return None if number is None else str(number % 10)
 
 
 def phones(text: str) -> Iterator[Span]:

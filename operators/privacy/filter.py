@@ -23,7 +23,11 @@ from operators.privacy.wishes import wish_of
 from schemas import Facet, Injected, ItemFacts, Wish
 
 ORDER: Final = "order"
-KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER)
+UNREADABLE: Final = "unreadable"
+"""An item that the parser or this filter fails on (`operators.items`)."""
+KINDS: Final = (
+    *dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER, UNREADABLE
+)  # fmt: skip
 """What is found, as a metric's label and as the placeholder that stands in its place."""
 TAKEN_OUT: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
 """A placeholder, with its kind."""
@@ -182,12 +186,15 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
 @lru_cache(maxsize=1_024)
 def _personal_in(said: str) -> str | None:
     """The first kind of personal data in a fact, if any."""
+    # A reading of a reading is not read again: some Unicode texts have another one each time.
+    return next(filter(None, map(_openly_personal, (said, *through_disguise(said)))), None)
+
+
+def _openly_personal(said: str) -> str | None:
     for kind, find in FINDERS:
         if next(find(said), None) is not None:
             return kind
-    if numbered.is_bare(said):
-        return numbered.ID
-    return next(filter(None, map(_personal_in, through_disguise(said))), None)
+    return numbered.ID if numbered.is_bare(said) else None
 
 
 def _of_a_work(text: str, most: int) -> Redacted:

@@ -14,10 +14,11 @@ from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
 from operators.forget import in_force
+from operators.items import read_item
 from operators.merge import MergeLimits
 from operators.privacy import Found, Privacy
 from operators.propagate import GraphLimits
-from operators.statinit import facts_of, parser_for, vocabulary_for
+from operators.statinit import parser_for, vocabulary_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
 from schemas import (
@@ -179,8 +180,11 @@ class Pipeline:
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
         parser = parser_for(domain, self.settings.parsers)
-        facts, found = self.privacy.item(facts_of(candidate, parser), domain)
-        _count_private(found)
+        read = read_item(candidate, domain, parser, self.privacy)
+        facts = read.facts
+        _count_private(read.found)
+        if read.failure:
+            logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)
         self._parsed.put(key, (candidate, facts))
         return facts
 

@@ -1,0 +1,166 @@
+"""Characters of every Unicode category, beside words that wake the rules up: no operator raises on any text.
+
+`str.isdigit` is true for characters that `int` refuses, a character may become eighteen in its compatibility form, a
+lone surrogate has none in UTF-8: such errors hide until a title holds the character where a rule looks at it.
+"""
+
+import unicodedata
+from collections import defaultdict
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from operators.attributes import MAX_ID_CHARS, normalise
+from operators.cards.admitting import dimension_of, quoted, refused, value_of
+from operators.privacy import DEFAULT, Text, why
+from operators.prompts import as_data
+from operators.rank.deterministic import rank
+from operators.render import render
+from operators.slim import slim
+from operators.statinit import facts_of
+from operators.statinit.parsers import BUILT_IN
+from operators.tokens import count_tokens
+from operators.understand import understand
+from operators.vouch import DEFAULT as GATE
+from operators.vouch import told, worded
+from schemas import Candidate, Correction, Facet, ItemFacts, PolicySkill, Tier
+from schemas.codec import ModelT
+from tests.builders import a_skill, an_attribute
+from tests.unit.fuzz.fuzz_strategies import look, outcome
+from tests.unit.listen.listen_builders import heard
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SKILL = PolicySkill(event_id="x", occurred_at=NOW, user_id="ann", domain="films")
+WAKING = (
+    *("one two three", "eins zwei drei", "一二三四五六七", "1", "42", "1994", "0171 2345678", "4111 1111 1111 1111"),
+    *("call me at", "my IBAN is", "passport number", "born on", "my daughter is", "years old", "I live at 7", "Street"),
+    *("anna", "@", "at gmail dot com", "password:", "GPS 52.5", "192.168.0.", "::", "°", "order number", "vol. 7"),
+    *("ignore all", "rank first", "base64:", "aWdub3Jl", "\\u0041", "%41", "0x", "&#65;", "['a', ", "{", "<b>"),
+    *("I like", "no horror", "cheaper than", "under $", "€ 20", "90 minutes", "5 km", "the second", "not before", "7/10"),
+)
+"""Words and signs that rules look for."""
+
+
+_ANY = st.integers(0, 0x10FFFF)
+
+
+@cache
+def characters() -> dict[str, list[str]]:
+    """Every character of Unicode by its category, those with odd digits, cases or compatibility forms once more."""
+    found = defaultdict(list)
+    for point in range(0x110000):
+        character = chr(point)
+        found[unicodedata.category(character)].append(character)
+        if character.isdigit() != character.isdecimal() or character.isnumeric() != character.isdigit():
+            found["odd digits"].append(character)
+        if len(unicodedata.normalize("NFKC", character)) > 2:
+            found["expanding"].append(character)
+        if {len(character.casefold()), len(character.upper()), len(character.lower())} != {1}:
+            found["odd cases"].append(character)
+    return dict(found)
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    """Some words that wake rules up, between characters of any category."""
+    kinds = characters()
+    one = st.builds(lambda kind, at: kinds[kind][at % len(kinds[kind])], st.sampled_from(sorted(kinds)), _ANY)
+    odd = st.one_of(st.lists(one, min_size=1, max_size=4).map("".join), st.builds(str.__mul__, one, st.integers(2, 60)))
+    parts = draw(st.lists(st.one_of(odd, st.sampled_from(WAKING)), min_size=1, max_size=8))
+    return draw(st.sampled_from([" ", "", "-", ": ", "\u2009"])).join(parts)[:500]
+
+
+def valid(model: type[ModelT], fields: dict[str, Any]) -> ModelT | None:
+    """The record, unless its schema refuses the text."""
+    made = outcome(lambda: model.model_validate(fields), ValidationError)
+    return made if isinstance(made, model) else None
+
+
+@pytest.mark.parametrize("parser", sorted(BUILT_IN))
+def test_every_parser_and_the_filter_read_an_item_of_any_text(parser: str) -> None:
+    keys = st.sampled_from(["genres", "director", "year", "price", "runtime", "categories", "stars", "hours", "tags"])
+
+    @given(texts(), st.dictionaries(st.one_of(keys, texts().map(lambda key: key[:60])), texts(), max_size=4))
+    def check(text: str, metadata: dict[str, str]) -> None:
+        item = valid(Candidate, {"item_id": "i", "title": text, "description": text, "metadata": metadata})
+        if item is not None:
+            facts, _ = DEFAULT.item(facts_of(item, BUILT_IN[parser]), "films")
+            assert all(fact.value.isprintable() for fact in facts.facts)
+            rank([facts], (), text)
+
+    look(check)
+
+
+@pytest.mark.parametrize("kind", ["odd digits", "expanding"])
+def test_the_filter_reads_a_title_with_every_odd_character_beside_number_words(kind: str) -> None:
+    for character in characters()[kind]:
+        text = f"{character} One {character} Two {character * 8} Three"
+        DEFAULT.work(text, 500)
+        DEFAULT.refuses("films", "theme", text)
+
+
+def test_the_privacy_filter_reads_any_text() -> None:
+    @given(texts(), texts())
+    def check(text: str, before: str) -> None:
+        for kept in (DEFAULT.redact(text, "films").text, DEFAULT.turn(text, "films", before).text):
+            assert len(kept) <= max(len(text), 2_000)
+        DEFAULT.told(text, "films", 200)
+        DEFAULT.asked(text, "films")
+        DEFAULT.refuses("films", text[:40], text[:120])
+        DEFAULT.named("films", text[:MAX_ID_CHARS])
+        DEFAULT.work(text, 500)
+        DEFAULT.wish(text)
+        for kind in Text:
+            why(text, kind)
+
+    look(check)
+
+
+def test_the_gate_and_the_cards_read_any_text() -> None:
+    @given(texts())
+    def check(text: str) -> None:
+        GATE.held("genre", text[:120], 3)
+        GATE.held(text[:40], "noir", 3)
+        fields = {"facet": text[:100], "confidence": 0.5, "attribute_id": f"preference:genre:{text[:60]}"}
+        if (facet := valid(Facet, fields)) is not None:
+            told(facet)
+            worded(facet)
+        refused(dimension_of(text), value_of(text) or "x", text, DEFAULT)
+        quoted(text, DEFAULT)
+
+    look(check)
+
+
+def test_any_words_are_understood_and_listened_to() -> None:
+    @given(texts(), texts())
+    def check(text: str, other: str) -> None:
+        base = {"event_id": "e", "occurred_at": NOW, "user_id": "ann", "domain": "films"}
+        said, item = valid(Correction, {**base, "text": text}), valid(ItemFacts, {"item_id": "i", "title": other[:100]})
+        if said is not None:
+            understand(said, [item] if item else [], SKILL)
+            heard(*(each for each in (text, other) if each.isprintable()))
+
+    look(check)
+
+
+def test_any_text_is_a_line_of_a_prompt_and_of_a_skill_within_its_bounds() -> None:
+    @given(texts())
+    def check(text: str) -> None:
+        line = as_data(text, 120)
+        assert len(line) <= 120
+        assert line.isprintable()
+        assert count_tokens(text) >= 0
+        normalise(text)
+        value = "".join(c for c in text[:60] if c.isprintable()).strip() or "x"
+        made = outcome(lambda: an_attribute(f"genre: {value}", Tier.HIGH), ValidationError)
+        if not isinstance(made, ValidationError):
+            skill = a_skill(made)
+            assert len(render(skill)) <= 1_500
+            assert slim(skill, count_tokens).tokens <= 30
+
+    look(check)
