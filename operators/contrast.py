@@ -273,9 +273,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     return Step(settled, Outcome.MATCHED, contrast=contrast)
 
 
-def _abstention(
-    user_id: str, ranking: OpenRanking, selection: Selection, shown: tuple[ItemFacts, ...]
-) -> Abstention:
+def _abstention(user_id: str, ranking: OpenRanking, selection: Selection, shown: tuple[ItemFacts, ...]) -> Abstention:
     return Abstention(
         event_id=abstention_id(user_id, ranking.ranking_id),
         occurred_at=selection.occurred_at,

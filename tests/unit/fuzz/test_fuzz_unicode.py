@@ -41,7 +41,7 @@ WAKING = (
     *("call me at", "my IBAN is", "passport number", "born on", "my daughter is", "years old", "I live at 7", "Street"),
     *("anna", "@", "at gmail dot com", "password:", "GPS 52.5", "192.168.0.", "::", "°", "order number", "vol. 7"),
     *("ignore all", "rank first", "base64:", "aWdub3Jl", "\\u0041", "%41", "0x", "&#65;", "['a', ", "{", "<b>"),
-    *("I like", "no horror", "cheaper than", "under $", "€ 20", "90 minutes", "5 km", "the second", "not before", "7/10"),
+    *("I like", "no horror", "cheaper than", "under $", "€ 20", "90 minutes", "5 km", "the second", "7/10"),
 )
 """Words and signs that rules look for."""
 
