@@ -35,7 +35,7 @@ class ChangeKind(StrEnum):
     RESTORED = "restored"
     FORGOTTEN = "forgotten"
     SHIFTED = "shifted"
-    """The taste has changed: the person said so, or what they take says so."""
+    """The taste has changed, where the person said so, or may have changed, where choices suggest it."""
     FADED = "faded"
     """Nothing confirmed it for long."""
 
@@ -221,7 +221,7 @@ class SkillDiff(Event):
     shifted: bool = Field(
         default=False,
         exclude_if=is_nothing,
-        description="The person's taste has changed: of what they said before nobody is sure any more.",
+        description="The person's taste has changed, or may have: earlier statements are doubtful.",
     )
     beliefs: Beliefs | None = Field(
         default=None, exclude_if=is_nothing, description="How probable something unknown suits, from this version on."
@@ -272,7 +272,10 @@ class PolicySkill(Event):
         default=(), max_length=MAX_STATEMENTS, exclude_if=is_nothing, description="What the person said of their taste."
     )
     shifted: int = Field(
-        default=0, ge=0, exclude_if=is_nothing, description="The version at which their taste last changed."
+        default=0,
+        ge=0,
+        exclude_if=is_nothing,
+        description="The version at which their taste last changed, or may have.",
     )
     beliefs: Beliefs | None = Field(default=None, exclude_if=is_nothing)
     sessions: tuple[Session, ...] = Field(default=(), max_length=MAX_SESSIONS, exclude_if=is_nothing)

@@ -6,7 +6,7 @@ from typing import Final
 from operators.attributes import normalise
 from operators.cards.routines import tells
 from operators.listen.finding import Finding
-from operators.privacy import Privacy, Text, gives_orders, is_suspicious
+from operators.privacy import Privacy, Text, addresses_assistant, gives_orders, is_suspicious
 from operators.privacy.filter import ORDER
 from operators.privacy.redaction import redact
 from operators.prompts import visible
@@ -47,7 +47,8 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
         found = redact(value, frozenset(), of_a_person=True).found
         if found:
             return next(iter(found))
-        kind = ORDER if is_suspicious(value) or gives_orders(value, Text.VALUE) else next(tells(value), None)
+        acts = is_suspicious(value) or gives_orders(value, Text.VALUE) or addresses_assistant(value)
+        kind = ORDER if acts else next(tells(value), None)
         if kind is not None:
             return kind
     told = strict.redact(words, "")

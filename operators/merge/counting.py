@@ -224,7 +224,7 @@ class Counting:
             if name in POLE_OF:
                 continue
             if name in over:
-                self._shift(line, counts_after(line, self.tally)[1])
+                self._shift(line, counts_after(line, self.tally))
                 continue
             is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
             faded = bool(aged) and not self.has_shifted and name not in shown.shares
@@ -251,9 +251,9 @@ class Counting:
             before, new = tuple(line for line in before if line.attribute_id not in over), [*come, *new]
         self._make_room(before, new)
 
-    def _shift(self, line: Attribute, expected: int) -> None:
-        """Note that a line's taste is over: it says nothing until it is taken oftener than by chance again."""
-        name = line.attribute_id
+    def _shift(self, line: Attribute, counts: Counts) -> None:
+        """Silence a line whose taste may be over, until it is taken more often than by chance again."""
+        name, (taken, expected) = line.attribute_id, counts[:2]
         self.taken[name], self.tiers[name] = expected, Tier.SILENT
         self.changes.append(
             Change(
@@ -262,7 +262,7 @@ class Counting:
                 before=line.tier,
                 after=Tier.SILENT,
                 counts=(expected, expected),
-                reason="not taken any more where it is offered",
+                reason=f"may have changed: {in_words(taken, expected)}, and seldom in the last lists",
             )
         )
 

@@ -3,7 +3,7 @@
 from operators.options import Category
 from operators.privacy.acts import Text, Why, why
 from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, TAKEN_OUT, UNREADABLE, Privacy
-from operators.privacy.orders import gives_orders, is_suspicious, without_orders
+from operators.privacy.orders import addresses_assistant, gives_orders, is_suspicious, without_orders
 from operators.privacy.redaction import Found, Redacted
 from operators.privacy.wishes import wish_of
 
@@ -20,6 +20,7 @@ __all__ = [
     "Redacted",
     "Text",
     "Why",
+    "addresses_assistant",
     "gives_orders",
     "is_suspicious",
     "why",

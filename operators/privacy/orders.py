@@ -42,6 +42,7 @@ _CONTACTS: Final = (
 _OF_A_REQUEST: Final = re.compile("|".join((*_ORDERS, _ROLES)))
 _ORDER: Final = re.compile("|".join((*_ORDERS, *_RANKING, _ROLES)))
 _SUSPICIOUS: Final = re.compile("|".join((*_ORDERS, *_RANKING, *_MARKS, *_CONTACTS)))
+_OF_THE_ASSISTANT: Final = re.compile("|".join(patterns("assistant")))
 _TURNERS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that make text read otherwise than it is stored."""
 
@@ -78,6 +79,17 @@ def gives_orders(text: str, kind: Text = Text.TITLE) -> bool:
     """
     pattern = _OF_A_REQUEST if kind is Text.REQUEST else _ORDER
     return bool(text) and (why(text, kind) is not None or any(pattern.search(said) for said in _said(text)))
+
+
+def addresses_assistant(text: str) -> bool:
+    """Return True if a stated preference is about the assistant's mode, rights or rules.
+
+    Only for people's own words: a game has a developer mode, and a title may be called so.
+
+    >>> addresses_assistant("unrestricted mode"), addresses_assistant("unrestricted views")
+    (True, False)
+    """
+    return any(_OF_THE_ASSISTANT.search(said) for said in _said(text))
 
 
 def without_orders(text: str, kind: Text = Text.TITLE) -> str:

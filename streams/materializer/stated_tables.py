@@ -48,7 +48,7 @@ STATEMENTS = Table(
         number("place", "Place within the skill, from 1: the newest last"),
         STATEMENT_ID,
         *STATEMENT,
-        flag("doubtful", "Whether the person's taste has changed since they said it: nobody is sure of it any more"),
+        flag("doubtful", "Whether the person's taste has changed since they said it, or may have: it is doubtful"),
     ),
 )
 STATEMENT_CHANGES = Table(

@@ -38,7 +38,8 @@ _SIGNALS = {
 _WHOLE = {
     "judged": "",
     "evicted": "The profile was full, and this was the line that it could spare.",
-    "shifted": "Your taste has changed here: this says nothing until choices confirm it again.",
+    "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
+    "choices confirm it again.",
     "faded": "Nothing had confirmed this for long: it counts less now.",
 }
 _STATED = {
@@ -164,6 +165,8 @@ def _amount(some: int, of: int) -> str:
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
+    if step["kind"] == "shifted" and (step.get("heard") or {}).get("what") == "correction":
+        return "Your taste has changed here: this says nothing until choices confirm it again."
     if step["kind"] in _WHOLE:
         return _WHOLE[step["kind"]]
     if after is None:

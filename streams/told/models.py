@@ -44,7 +44,7 @@ class Wish(BaseModel):
     value: str
     rather_than: str | None = None
     scope: Scope
-    doubtful: Annotated[bool, Field(description="Their taste has changed since.")] = False
+    doubtful: Annotated[bool, Field(description="Their taste has changed since, or may have.")] = False
 
 
 class ToldSkill(Told):

@@ -145,7 +145,8 @@ STATEMENTS = Counter(
     ["domain", "stance", "change"],
 )  # fmt: skip
 SHIFTS = Counter(
-    "sager_shifts", "Tastes that changed, by domain and how it was seen: stated, observed, overtaken or faded.",
+    "sager_shifts",
+    "Tastes that changed, or may have (observed), by domain and kind: stated, observed, overtaken or faded.",
     ["domain", "kind"],
 )  # fmt: skip
 CHUNKS = Counter(

@@ -1823,7 +1823,7 @@ export interface components {
              */
             stated: components["schemas"]["Statement"][];
             /**
-             * @description The version at which their taste last changed.
+             * @description The version at which their taste last changed, or may have.
              * @default 0
              */
             shifted: number;
@@ -2347,7 +2347,7 @@ export interface components {
              */
             stated: components["schemas"]["StatementChange"][];
             /**
-             * @description The person's taste has changed: of what they said before nobody is sure any more.
+             * @description The person's taste has changed, or may have: earlier statements are doubtful.
              * @default false
              */
             shifted: boolean;
@@ -2821,7 +2821,7 @@ export interface components {
             rather_than?: string | null;
             scope: components["schemas"]["Scope"];
             /**
-             * @description Their taste has changed since.
+             * @description Their taste has changed since, or may have.
              * @default false
              */
             doubtful: boolean;

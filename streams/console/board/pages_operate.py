@@ -8,12 +8,12 @@ from streams.console.board.pages_live import OPERATE, OPERATORS
 from streams.console.visit import Visit
 
 
-@OPERATE.get("/shifts", needs=OPERATORS, nav="Changed tastes", icon="shift")
+@OPERATE.get("/shifts", needs=OPERATORS, nav="Shifts in taste", icon="shift")
 async def changed(visit: Visit) -> Response:
-    """Tastes that changed, counted."""
+    """Tastes that changed or may have, counted."""
     shown = await of_all(visit, lambda con: ([shifts.shifts(con)], []))
     return visit.page(
-        "board/all.html", shown=shown, title="Changed tastes",
+        "board/all.html", shown=shown, title="Tastes that may have changed",
         lead="Counted, without the people: a sudden rise is worth a look at what is shown to them.",
     )  # fmt: skip
 

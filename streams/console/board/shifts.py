@@ -1,4 +1,4 @@
-"""Tastes that changed, and signals: counted, without the people."""
+"""Tastes that changed or may have, by week, without the people."""
 
 from datetime import date, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ _SHIFTS = """
 
 
 def shifts(con: DuckDBPyConnection) -> Figure:
-    """Lines that fell because a taste has changed, by week and how it was seen."""
+    """Lines that fell because a taste changed or may have, by week and kind."""
     found = con.execute(_SHIFTS, [WEEKS]).fetchall()
     first, last = (found[-1][0], found[0][0]) if found else (date.max, date.min)
     weeks = [first + timedelta(weeks=at) for at in range((last - first).days // 7 + 1)]
@@ -36,11 +36,12 @@ def shifts(con: DuckDBPyConnection) -> Figure:
                Column("people", is_number=True)]  # fmt: skip
     return Figure(
         "shifts",
-        "Tastes that changed",
-        "Lines that fell, by week. Stated: the person said so. Observed: what they take says so. Overtaken: another "
-        "change has made it old. Faded: nothing confirmed it for long. A sudden rise in one week more often means that "
-        "the catalogue or the lists changed than that people did.",
-        table("Tastes that changed", columns, found),
+        "Tastes that may have changed",
+        "Lines that fell, by week. Stated: the person said so. Observed: it may have changed, since they seldom took "
+        "it from the last lists that offered it. Overtaken: another change has made it old. Faded: nothing confirmed "
+        "it for long. A sudden rise in one week more often means that the catalogue or the lists changed than that "
+        "people did.",
+        table("Tastes that may have changed", columns, found),
         drawn,
         "No taste has been seen to change.",
     )

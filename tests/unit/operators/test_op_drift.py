@@ -31,8 +31,8 @@ def test_a_taste_that_holds_is_seldom_thought_over_and_one_that_is_over_soon(sha
     kept = sorted(offers_until_told(holding, share, seed, 2_000) for seed in range(99))[49]
     lost = sorted(offers_until_told(share / 3, share, seed, 2_000) for seed in range(99))[49]
 
-    assert kept > 200
-    assert lost < 16
+    assert kept > 120
+    assert lost < 12
     assert kept > 5 * lost
 
 
@@ -45,6 +45,15 @@ def test_what_is_taken_speaks_for_the_line() -> None:
 @pytest.mark.parametrize("share", [0, ONE])
 def test_a_list_that_offers_no_choice_tests_nothing(share: int) -> None:
     assert drifted(SURE.model_copy(update={"drift": 7}), share, taken=False) == 7
+
+
+def test_a_line_of_the_history_needs_more_to_be_a_taste_that_can_change() -> None:
+    learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=Source.DISCOVERED)
+    prior = learned.model_copy(update={"source": Source.PRIOR})
+
+    assert drifted(learned, 300, taken=False) > 0
+    assert drifted(prior, 300, taken=False) == 0
+    assert drifted(prior.model_copy(update={"taken": 10 * ONE}), 300, taken=False) > 0
 
 
 def test_only_lines_that_were_sure_are_tested() -> None:

@@ -1,6 +1,6 @@
--- One row per line that fell because a taste has changed: stated (the person said so), observed (what they take says so),
--- overtaken (of before such a change) or faded (nothing confirmed it for long). A change of which no line knew is there
--- without a line.
+-- One row per line that fell because a taste changed or may have: stated (the person said so), observed (it may have
+-- changed: choices suggest it, and a few people whose taste holds are here too), overtaken (of before such a change) or
+-- faded (nothing confirmed it for long). A change without a line of its own has a row without a line.
 CREATE VIEW shifts AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
        CASE WHEN c.kind = 'faded' AND (d.taste_changed OR d.shifted > 0) THEN 'overtaken' WHEN c.kind = 'faded' THEN 'faded'

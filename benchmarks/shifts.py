@@ -1,0 +1,173 @@
+"""How often the test of change is wrong about people whose taste holds, and how soon it sees a taste that ends.
+
+    python -m benchmarks.shifts [--people N] [--choices N] [--json]
+
+People of the demo, with hidden policies: the taste of half of them holds, the others have another policy from the
+middle on. Each chooses from lists of ten; the steps are the worker's own, in this process. Exit status 1: false alarms
+for more than one in fifty people.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from statistics import median
+from typing import Any, NamedTuple
+
+from operators.attributes import fact_id
+from operators.evolve import CountsReasoner
+from operators.items import read_item
+from operators.privacy import DEFAULT
+from operators.statinit import observe, parser_for
+from operators.steps import Evolve, Start, State
+from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Profile
+from streams.demo import catalogue, people
+
+PEOPLE, CHOICES = 200, 16
+"""As many choices as the demo has, for more people than it has."""
+HISTORY = 12
+SLATE = 10
+MOST_ALARMED = 1 / 50
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+class Alarm(NamedTuple):
+    """A line of which the test says that its taste is over.
+
+    Attributes:
+        choice: after which choice, from 1.
+        attribute_id: the line.
+    """
+
+    choice: int
+    attribute_id: str
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--people", type=int, default=PEOPLE, help="of each kind")
+    parser.add_argument("--choices", type=int, default=CHOICES, help="of each person; as many again after a taste ends")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="one object, for programs")
+    asked = parser.parse_args()
+    found = measured(asked.people, asked.choices, asked.seed)
+    if asked.json:
+        print(json.dumps(found))
+    else:
+        print(
+            f"taste holds: {found['alarms']} alarms in {found['choices']:,} choices "
+            f"({found['per_1000_choices']} per 1,000), {found['alarmed']} of {found['people']} people\n"
+            f"taste ends: seen for {found['seen']} of {found['changed']} people who had a sure line for it, "
+            f"after {found['median_choices']} choices (median) of {found['choices_after']}"
+        )
+    return int(found["alarmed"] > MOST_ALARMED * found["people"])
+
+
+def measured(n_people: int, n_choices: int, seed: int) -> dict[str, Any]:
+    """The figures."""
+    world = World(2 * n_people, seed)
+    holding = [world.play(number, n_choices) for number in range(n_people)]
+    alarms = [alarm for found, _ in holding for alarm in found]
+    delays: list[int] = []
+    changed = 0
+    for number in range(n_people):
+        found, sure = world.play(number, 2 * n_choices, ends_after=n_choices)
+        ended = world.ended(number) & sure
+        changed += bool(ended)
+        after = [
+            alarm.choice - n_choices for alarm in found if alarm.choice > n_choices and alarm.attribute_id in ended
+        ]
+        delays += after[:1]
+    return {
+        "people": n_people,
+        "choices": n_people * n_choices,
+        "alarms": len(alarms),
+        "alarmed": sum(bool(found) for found, _ in holding),
+        "per_1000_choices": round(1_000 * len(alarms) / (n_people * n_choices), 2),
+        "changed": changed,
+        "seen": len(delays),
+        "choices_after": n_choices,
+        "median_choices": median(delays) if delays else None,
+    }
+
+
+class World:
+    """People with hidden policies, and what the items say."""
+
+    def __init__(self, n_people: int, seed: int) -> None:
+        self._seed = seed
+        self._items = catalogue.load()
+        self._facts: Mapping[str, ItemFacts] = {
+            item.item_id: read_item(item, domain, parser_for(domain, {}), DEFAULT).facts
+            for domain, items in self._items.items()
+            for item in items
+        }
+        self._facts_of = lambda item: self._facts[item.item_id].facts
+        self._people = people.simulate(n_people, seed, self._items, self._facts_of)
+        self._evolve, self._start, self._rules = Evolve(), Start(), CountsReasoner()
+
+    def other(self, number: int) -> people.Person:
+        """Whose policy a person has afterwards: another one of the same domain."""
+        person = self._people[number]
+        return next(
+            each
+            for each in reversed(self._people)
+            if each.domain == person.domain and not _wants(each) & _wants(person)
+        )
+
+    def ended(self, number: int) -> frozenset[str]:
+        """What a person wants no more after their taste has ended."""
+        return _wants(self._people[number])
+
+    def play(self, number: int, n_choices: int, ends_after: int | None = None) -> tuple[list[Alarm], frozenset[str]]:
+        """The alarms of a person's choices, and which lines could have been tested when the taste ended."""
+        person = self._people[number]
+        rng = random.Random(f"{self._seed}:{number}")
+        profile = self._past(person, rng)
+        skill, alarms, sure = None, list[Alarm](), frozenset[str]()
+        for turn in range(1, n_choices + 1):
+            if turn - 1 == ends_after:
+                person = self.other(number)
+                sure = frozenset(line.attribute_id for line in skill.attributes if line.tier) if skill else sure
+            shown = people.candidates(person, self._items, rng, SLATE)
+            taken = people.choose(person, shown, self._facts_of, rng)
+            contrast = Contrast(
+                event_id=f"c{turn}",
+                occurred_at=NOON + timedelta(days=HISTORY + turn),
+                user_id=f"user-{number}",
+                domain=person.domain,
+                ranking_id=f"r{turn}",
+                chosen=self._facts[taken],
+                chosen_rank=1,
+                unchosen=tuple(self._facts[item.item_id] for item in shown if item.item_id != taken),
+                skill_version=0,
+            )
+            skill = skill or self._start.skill(contrast.user_id, contrast.domain, contrast, profile)
+            state = State(skill)
+            answer = self._rules.propose(contrast, skill)
+            done = self._evolve.finish(state, contrast, answer)
+            changes = () if done.diff is None else done.diff.changes
+            alarms += [Alarm(turn, each.attribute_id) for each in changes if each.kind is ChangeKind.SHIFTED]
+            skill = done.skill
+        return alarms, sure
+
+    def _past(self, person: people.Person, rng: random.Random) -> Profile | None:
+        profile = None
+        for place, item in enumerate(people.history(person, self._items, self._facts_of, rng, HISTORY)):
+            at = NOON + timedelta(days=place)
+            visit = Interaction(
+                event_id=f"v{place}", occurred_at=at, user_id=person.user_id, domain=person.domain, item=item
+            )
+            profile = observe(profile, visit, self._facts[item.item_id].facts)
+        return profile
+
+
+def _wants(person: people.Person) -> frozenset[str]:
+    return frozenset(fact_id(want.fact) for want in person.policy.wants)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
