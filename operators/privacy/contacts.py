@@ -21,6 +21,7 @@ _ENDS: Final = (
     r"|kr|tw|se|no|dk|fi|cz|sk|hu|ro|bg|gr|ua|il|ir|sa|ae|eg|za|au|nz|io|me|ai|xyz|example|test)"
 )
 _HOSTS: Final = r"(?:gmail|googlemail|yahoo|hotmail|outlook|gmx|web|icloud|proton(?:mail)?|aol|mail|yandex|qq|163)"
+_MAILERS: Final = ("gmail", "googlemail", "hotmail", "yahoo", "gmx", "icloud", "protonmail")
 _LOCAL: Final = r"(?<![\w.+%-])[\w.+%-]{1,64}"
 _OPENED: Final = r"\s?[(\[{<*_]\s?"
 _CLOSED: Final = r"\s?[)\]}>*_]\s?"
@@ -39,10 +40,14 @@ _EMAIL: Final = re.compile(
     rf"|(?<![\w.+%-])(?=[\w.+%-]{{0,64}}[\d._+])[\w.+%-]{{3,64}}\s(?:{_AT})\s[\w-]{{1,63}}\.{_ENDS}\b"
     # annaアットマークexampleドットcom
     r"|(?<![\w.+%-])[A-Za-z0-9.+_-]{1,64}\s?(?:アットマーク|アット|艾特|골뱅이)\s?[A-Za-z0-9-]{1,63}"
-    rf"(?:\s?(?:\.|ドット|点|點|점|닷)\s?[A-Za-z]{{2,24}}){{1,4}}",
+    rf"(?:\s?(?:\.|ドット|点|點|점|닷)\s?[A-Za-z]{{2,24}}){{1,4}}"
+    # anna@example,org; annaATexampleDOTorg; anna84 gmail
+    rf"|{_LOCAL}@[\w-]{{1,63}},\s?{_ENDS}\b"
+    r"|(?<![\w.+-])(?-i:[a-z0-9._+-]{2,64}AT[a-z0-9-]{2,63}(?:DOT[a-z0-9-]{2,24}){1,3})(?!\w)"
+    rf"|(?<![\w.+%-])(?=[a-z._]{{0,40}}\d)[a-z][\w.]{{3,40}}\s(?:{'|'.join(_MAILERS)})(?![\w.])",
     re.IGNORECASE,
 )
-_SIGNS: Final = frozenset(patterns("at"))
+_SIGNS: Final = frozenset((*patterns("at"), *_MAILERS))
 _UNSPACED_SIGN: Final = re.compile("アット|艾特|골뱅이")
 _AT_NETWORK: Final = re.compile(
     rf"(?<![\w.])(?P<name>@[\w.]{{3,30}})(?=[^@]{{0,20}}\b(?:{'|'.join(patterns('networks'))})\b)"
@@ -91,7 +96,15 @@ _NUMBERED_NAME: Final = re.compile(
     # name#1234 of Discord, live:name of Skype, @name_with_signs
     r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}(?:@[\w.-]{3,40})?"
     r"|(?<![\w/])u/[\w-]{3,20}"
+    # a page of one's own: t.me/name, instagram.com/name
+    r"|(?<![\w.])(?:t\.me|wa\.me|(?:www\.)?(?:instagram|twitter|facebook|fb|tiktok|snapchat|threads|x)\.com"
+    r"|(?:www\.)?linkedin\.com/in)/@?[\w.-]{3,40}"
 )
+_BESIDE_NETWORK: Final = re.compile(
+    rf"(?<!\w)(?:{'|'.join(patterns('networks'))}) (?P<name>[a-z]\w{{3,20}}[._][a-z0-9]\w{{0,20}}|[a-z]{{6,30}}\d{{2,4}})(?![\w.])",
+    re.IGNORECASE,
+)
+"""As "snapchat anna.b9", with a dot or figures that no word has."""
 _NETWORKS: Final = re.compile(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
 
 
@@ -100,7 +113,7 @@ _NAMED_SO: Final = frozenset({"handle", "username", "nickname", "benutzername", 
 
 def emails(text: str) -> Iterator[Span]:
     """Addresses, also ones whose signs are spelled as words."""
-    if "@" in text or not _SIGNS.isdisjoint(small_words_of(text)) or _UNSPACED_SIGN.search(text):
+    if "@" in text or "DOT" in text or not _SIGNS.isdisjoint(small_words_of(text)) or _UNSPACED_SIGN.search(text):
         yield from (found.span() for found in _EMAIL.finditer(text))
 
 
@@ -111,10 +124,11 @@ def handles(text: str) -> Iterator[Span]:
             name = found["name"] or found["told"] or found["id"]
             if found["name"] or re.search(r"[\d_@.]", name.rstrip(".")):
                 yield next(found.span(group) for group in ("name", "told", "id") if found[group])
-    if "@" in text or "#" in text or "live:" in text or "u/" in text:
+    if any(sign in text for sign in ("@", "#", "live:", "/")):
         yield from (found.span() for found in _NUMBERED_NAME.finditer(text))
     yield from (found.span("name") for found in _AT_ME.finditer(text))
     if _NETWORKS.search(text):
+        yield from (found.span("name") for found in _BESIDE_NETWORK.finditer(text))
         for found in _REACHED.finditer(text):
             if re.search(r"[\d_@#]|\w\.\w", found["name"]) or _SAYS_IT_IS.search(found[0]):
                 yield found.span("name")
@@ -123,7 +137,7 @@ def handles(text: str) -> Iterator[Span]:
     for found in _HANDLE.finditer(text):
         # "instagram of cats" names nobody.
         if "@" in found["sign"] or (":" in found["sign"] and re.search(r"[\d_.]", found["name"].rstrip("."))):
-            yield found.span("name")
+            yield found.start("sign") + max(0, found["sign"].find("@")), found.end("name")
 
 
 # --- telephone numbers

@@ -204,7 +204,9 @@ def _of_a_work(text: str, most: int) -> Redacted:
 
 @lru_cache(maxsize=16_384)
 def _title(text: str) -> Redacted:
-    return _without_orders(_of_a_work(text, 500), Text.TITLE)
+    kept = _without_orders(_of_a_work(text, 500), Text.TITLE)
+    # A title that is an order throughout is still one to people: an empty one would look like a lost one.
+    return kept if kept.text or not text else Redacted(f"[{ORDER}]", kept.found)
 
 
 def _without_orders(redacted: Redacted, kind: Text) -> Redacted:

@@ -34,6 +34,8 @@ def _valid(module: str, number: Number) -> bool:
 
 
 def _card(number: Number) -> bool:
+    if number.between == (".",):  # a decimal number
+        return False
     grouped = number.is_even or number.lengths in _CARD_GROUPS
     return grouped and _CARD_STARTS.match(number.compact) is not None and _valid("luhn", number)
 

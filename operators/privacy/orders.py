@@ -46,6 +46,7 @@ _OF_THE_ASSISTANT: Final = re.compile("|".join(patterns("assistant")))
 _TURNERS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that make text read otherwise than it is stored."""
 
+_NAME_WORDS: Final = 7
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?;])\s+|(?<=[。!?؟।;!?])|\n+|\s[|*]\s|\s?[\u2013\u2014]\s?|\s--+\s?|[-=*#_~]{3,}|[<>{}\[\]`]+"
 )
@@ -77,8 +78,13 @@ def gives_orders(text: str, kind: Text = Text.TITLE) -> bool:
     >>> gives_orders("always choose this", Text.VALUE), gives_orders("always choose this", Text.REQUEST)
     (True, False)
     """
+    if not text or why(text, kind) is not None:
+        return bool(text)
+    # A work may be called by words of attacks ("Ignore the Rules", "System: Shock"); `why` knows the orders among them.
+    if kind is Text.TITLE and len(text.split()) <= _NAME_WORDS:
+        return False
     pattern = _OF_A_REQUEST if kind is Text.REQUEST else _ORDER
-    return bool(text) and (why(text, kind) is not None or any(pattern.search(said) for said in _said(text)))
+    return any(pattern.search(said) for said in _said(text))
 
 
 def addresses_assistant(text: str) -> bool:
