@@ -101,7 +101,8 @@ _NUMBERED_NAME: Final = re.compile(
     r"|(?:www\.)?linkedin\.com/in)/@?[\w.-]{3,40}"
 )
 _BESIDE_NETWORK: Final = re.compile(
-    rf"(?<!\w)(?:{'|'.join(patterns('networks'))}) (?P<name>[a-z]\w{{3,20}}[._][a-z0-9]\w{{0,20}}|[a-z]{{6,30}}\d{{2,4}})(?![\w.])",
+    rf"(?<!\w)(?:{'|'.join(patterns('networks'))}) "
+    r"(?P<name>[a-z]\w{3,20}[._][a-z0-9]\w{0,20}|[a-z]{6,30}\d{2,4})(?![\w.])",
     re.IGNORECASE,
 )
 """As "snapchat anna.b9", with a dot or figures that no word has."""
