@@ -20,9 +20,11 @@ from operators.attributes import fact_id
 from operators.evolve import CountsReasoner
 from operators.items import read_item
 from operators.privacy import DEFAULT
-from operators.statinit import observe, parser_for
+from operators.statinit import parser_for
 from operators.steps import Evolve, Start, State
-from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Profile
+from operators.steps.prior import Prior
+from operators.steps.prior import State as PriorState
+from schemas import ChangeKind, Contrast, Interaction, ItemFacts, Position, Profile
 from streams.demo import catalogue, people
 
 PEOPLE, CHOICES = 200, 16
@@ -161,7 +163,9 @@ class World:
             visit = Interaction(
                 event_id=f"v{place}", occurred_at=at, user_id=person.user_id, domain=person.domain, item=item
             )
-            profile = observe(profile, visit, self._facts[item.item_id].facts)
+            source = Position(topic="interactions", partition=0, offset=place, timestamp_ms=int(1_000 * at.timestamp()))
+            done = Prior().step(PriorState(profile), visit, self._facts[item.item_id], source, at)
+            profile = done.profile or profile
         return profile
 
 
