@@ -121,7 +121,7 @@ def test_an_app_with_a_package_schemas_of_its_own_can_import_it(wheel: zipfile.Z
 def test_every_setting_is_told_in_the_clients_own_readme() -> None:
     told = set(re.findall(r"SAGER_[A-Z_]*[A-Z]", (CLIENT / "README.md").read_text(encoding="utf-8")))
 
-    assert told - {"SAGER_CONFIG"} == {f"SAGER_{each.name.upper()}" for each in fields(Connection)}
+    assert told - {"SAGER_CONFIG", "SAGER_SIGNALS"} == {f"SAGER_{each.name.upper()}" for each in fields(Connection)}
 
 
 def test_it_is_of_the_same_release_as_the_pipeline() -> None:

@@ -141,6 +141,25 @@ def test_slim_skills_read_anew_after_the_broker_was_restarted(own: tuple[Embedde
         until(lambda: bool(skills.get("cem", "films")))
 
 
+def test_an_app_starts_before_the_broker_and_gets_slim_skills_when_it_is_there(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = EmbeddedBroker(tmp_path / "broker.log")
+    with SlimSkills(broker.bootstrap) as skills:
+        assert (skills.ready, skills.get("ann", "films")) == (False, "")
+        assert [each.getMessage() for each in caplog.records if "could not be read" in each.getMessage()]
+
+        with broker:
+            settings = Settings(bootstrap=broker.bootstrap, embedded=True, data_dir=tmp_path)
+            topics.ensure(settings)
+            put(settings, "ann", 1)
+            skills.wait(SECONDS)
+            until(lambda: skills.get("ann", "films") == "likes: noir")
+            assert skills.ready
+            put(settings, "bob", 1)
+            until(lambda: skills.get("bob", "films") == "likes: noir")
+
+
 # --- what the broker has
 
 

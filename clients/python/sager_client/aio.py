@@ -20,11 +20,12 @@ from .events import (
     WAIT_SECONDS,
     EventProducer,
 )
-from .exceptions import NotDelivered
+from .exceptions import BrokerUnreachable, NotDelivered
 from .making import CandidateLike
 from .schemas import Correction, Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
+from .slim_skills import WAIT_SECONDS as READ_SECONDS
 from .telling import CorrectionFields, Telling, made_correction
 from .understood import Understood
 
@@ -286,23 +287,37 @@ class AsyncSlimSkills:
     def __len__(self) -> int:
         return len(self._skills)
 
+    @property
+    def ready(self) -> bool:
+        """True once the whole topic has been read; until then users may be missing."""
+        return self._skills.ready
+
     async def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Begin to follow, and wait until all that is on the topic has been read.
+        """Follow the topic, and wait up to `seconds` until all of it is read; see `SlimSkills.start`.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`.
             Closed: `close` was called.
         """
         self._loop = asyncio.get_running_loop()
-        follower = self._skills.follower
-        follower.start()
+        self._skills.follower.start()
         try:
-            if not await _until(lambda: follower.ready, seconds):
-                raise follower.too_late(seconds)
+            await self.wait(seconds)
+        except BrokerUnreachable as error:
+            self._skills.on_late(error)
         except BaseException:
             await self.close()
             raise
         return self
+
+    async def wait(self, seconds: float = READ_SECONDS) -> None:
+        """Wait until the whole topic is read; see `SlimSkills.wait`.
+
+        Raises:
+            BrokerUnreachable: that took longer than `seconds`; the text has the cause.
+        """
+        follower = self._skills.follower
+        if not await _until(lambda: follower.ready, seconds):
+            raise follower.too_late(seconds)
 
     async def close(self) -> None:
         """End the reading thread; what was read can still be asked for."""

@@ -8,6 +8,7 @@ from typing import Self, TypeVar, Unpack, overload
 
 from . import making
 from .answers import Answers
+from .checks import EventChecks
 from .connection import Connection
 from .exceptions import NoAnswer, NotDelivered
 from .making import CandidateLike
@@ -69,6 +70,7 @@ class EventProducer(Telling):
         self.answers = Answers(self._connection, Ranking, bytes.decode, lambda ranking: ranking.ranking_id)
         self.understood = Answers(self._connection, SkillDiff, user_of_diff, lambda diff: diff.event_id)
         self._wait_seconds = wait_seconds
+        self._checks = EventChecks()
 
     def rank(
         self,
@@ -172,6 +174,8 @@ class EventProducer(Telling):
     def send(self, event: EventT) -> EventT:
         """Send any event that apps write, and give it back. It waits only where too many are waiting already.
 
+        A valid event that teaches nothing is sent too: a warning is logged, once per kind.
+
         Raises:
             NotDelivered: too many events wait for the broker, which is told with the cause.
             Misconfigured: the broker's topics do not have the number of partitions that they have to have.
@@ -181,6 +185,7 @@ class EventProducer(Telling):
         topic = topic_of(type(event))
         if topic.key not in KEYS:
             raise TypeError(f"only the pipeline writes {topic.base}")
+        self._checks.check(event)
         self.sender.send(topic.base, topic.key_of(event), encode(event), event, self._wait_seconds)
         return event
 

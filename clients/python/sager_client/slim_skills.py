@@ -6,12 +6,16 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
+from .checks import SWAPPED
 from .connection import Connection
 from .events import reached_by
+from .exceptions import BrokerUnreachable
 from .follower import Follower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
-READY_SECONDS = 30.0
+READY_SECONDS = 5.0
+"""How long starting waits for the broker: long enough for one that answers, short for an app that can do without."""
+WAIT_SECONDS = 30.0
 OnSkill = Callable[[SlimSkill], None]
 
 logger = logging.getLogger("sager_client")
@@ -24,7 +28,8 @@ class SlimSkills:
             skills.get("ann", "films")  # 'likes: sci-fi | style: prefers 2010s'
 
     It reads the topic from its beginning in a thread, without a consumer group, so that any number of apps can follow
-    it. Entering waits until all that was there has been read.
+    it. Entering waits up to five seconds until the whole topic is read. Without a broker it starts empty, logs a
+    warning with the cause, and fills when the broker is there; `ready` and `wait` tell when.
 
     Args:
         bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
@@ -56,8 +61,10 @@ class SlimSkills:
             SlimSkill.TOPIC,
             self._take,
             anew=self._doubt_all,
-            caught_up=self._remove_the_unseen,
+            caught_up=self._on_caught_up,
         )
+        self._is_late = False
+        self._is_warned = False
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
         """The text to inject into this user's prompt; empty while nothing is known of them.
@@ -68,7 +75,11 @@ class SlimSkills:
         if session_id is not None and (said := self._of_session(user_id, domain, session_id)):
             return said
         users = self._texts.get(domain)
-        return users.get(user_id, "") if users else ""
+        text = users.get(user_id, "") if users else ""
+        if not text and not self._is_warned and domain in self._texts.get(user_id, {}):
+            self._is_warned = True
+            logger.warning(SWAPPED)
+        return text
 
     def _of_session(self, user_id: str, domain: str, session_id: str) -> str:
         """What the slim skill says within this session; empty where it says no more than otherwise."""
@@ -84,20 +95,41 @@ class SlimSkills:
     def __len__(self) -> int:
         return len(self._held)
 
+    @property
+    def ready(self) -> bool:
+        """True once the whole topic has been read; until then users may be missing."""
+        return self.follower.ready
+
     def start(self, seconds: float = READY_SECONDS) -> Self:
-        """Begin to follow, and wait until all that is on the topic has been read.
+        """Follow the topic, and wait up to `seconds` until all of it is read.
+
+        A broker that is away is no error: the answers are empty, a warning has the cause, and reading goes on.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`.
             Closed: `close` was called.
         """
         self.follower.start()
         try:
             self.follower.wait(seconds)
+        except BrokerUnreachable as error:
+            self.on_late(error)
         except BaseException:
             self.close()
             raise
         return self
+
+    def wait(self, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until the whole topic is read, for programs that must not answer before.
+
+        Raises:
+            BrokerUnreachable: that took longer than `seconds`; the text has the cause.
+        """
+        self.follower.wait(seconds)
+
+    def on_late(self, error: BrokerUnreachable) -> None:
+        """Log that the start goes on without slim skills."""
+        self._is_late = True
+        logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
 
     def close(self) -> None:
         """End the reading thread; what was read can still be asked for."""
@@ -139,9 +171,12 @@ class SlimSkills:
     def _doubt_all(self) -> None:
         self._unseen = set(self._held)
 
-    def _remove_the_unseen(self) -> None:
+    def _on_caught_up(self) -> None:
         for key in tuple(self._unseen):
             self._remove(key)
+        if self._is_late:
+            self._is_late = False
+            logger.info("the slim skills are read now: %d of them", len(self))
 
     @staticmethod
     def _tell(whom: OnSkill | None, skill: SlimSkill) -> None:

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 import schemas
 from sager_client import (
     AsyncEventProducer,
+    AsyncSlimSkills,
     BrokerUnreachable,
     Candidate,
     Closed,
@@ -233,14 +234,32 @@ def test_an_error_in_the_with_block_is_the_one_that_is_raised(nowhere: str) -> N
         fail()
 
 
-def test_slim_skills_say_why_they_cannot_be_read(nowhere: str) -> None:
-    with pytest.raises(BrokerUnreachable) as told:
-        SlimSkills(nowhere).start(1)
-
-    assert str(told.value).startswith("sager.slim-skills could not be read within 1 s: broker unreachable at ")
+def test_slim_skills_start_empty_without_a_broker_and_log_the_cause(
+    nowhere: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    skills = SlimSkills(nowhere)
+    try:
+        assert skills.start(0.5) is skills
+        assert (skills.ready, len(skills), skills.get("ann", "films")) == (False, 0, "")
+        (logged,) = [each for each in caplog.records if each.name == "sager_client"]
+        assert logged.levelname == "WARNING"
+        assert logged.getMessage().startswith(
+            "sager.slim-skills could not be read within 0.5 s: broker unreachable at "
+        )
+        with pytest.raises(BrokerUnreachable, match=r"could not be read within 0.1 s: broker unreachable at "):
+            skills.wait(0.1)
+    finally:
+        skills.close()
 
 
 # --- asyncio
+
+
+async def test_asyncio_slim_skills_start_empty_without_a_broker(nowhere: str) -> None:
+    async with AsyncSlimSkills(nowhere) as skills:
+        assert (skills.ready, skills.get("ann", "films")) == (False, "")
+        with pytest.raises(BrokerUnreachable, match=r"could not be read within 0.1 s"):
+            await skills.wait(0.1)
 
 
 async def test_an_asyncio_producer_never_blocks_the_loop_and_tells_the_cause(nowhere: str) -> None:
