@@ -7,6 +7,7 @@ import os
 import re
 from pathlib import Path
 
+import duckdb
 from typer.testing import CliRunner
 
 from streams.cli import app
@@ -40,6 +41,29 @@ def test_every_table_view_and_macro_is_in_the_document() -> None:
     names = [table.name for table in all_tables()] + [query.name for query in analytics.queries()]
 
     assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_every_column_of_a_view_has_a_comment_and_every_comment_its_column() -> None:
+    with duckdb.connect(published(), read_only=True) as con:
+        found = con.execute(
+            "SELECT table_name, column_name, comment FROM duckdb_columns() WHERE table_name IN "
+            "(SELECT view_name FROM duckdb_views() WHERE NOT internal)"
+        ).fetchall()
+    columns = {(view, column) for view, column, _ in found}
+    comments = analytics.column_comments()
+
+    assert sorted(f"{view}.{column}" for view, column, comment in found if not comment) == []
+    named = {(view, column) for view, of in comments.items() for column in of if view != analytics.SHARED}
+    assert sorted(named - columns) == []
+    assert sorted(comments[analytics.SHARED].keys() - {column for _, column in columns}) == []
+
+
+def test_describing_a_view_prints_the_comments_of_its_columns() -> None:
+    result = CliRunner(env={"SAGER_DUCKDB": str(published()), "COLUMNS": None}).invoke(
+        app, ["sql", "--describe", "learning_curve"]
+    )
+
+    assert "Number of the selection among the user's in this domain" in result.stdout
 
 
 def test_every_output_has_rows() -> None:

@@ -1,6 +1,10 @@
-"""Views and macros that answer analysts' questions: one SQL file each, whose first comment is stored with it."""
+"""Views and macros that answer analysts' questions: one SQL file each, whose first comment is stored with it.
 
-from collections.abc import Iterator
+The comments of the views' columns are in `columns.toml`, since columns repeat from view to view.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -57,6 +61,16 @@ class Query(NamedTuple):
     sql: str
 
 
+SHARED = "shared"
+"""The table of `columns.toml` whose comments apply to every view."""
+
+
+@cache
+def column_comments() -> Mapping[str, Mapping[str, str]]:
+    """Comments of columns by view; those of `SHARED` apply where a view has none of its own."""
+    return tomllib.loads(files(__package__).joinpath("columns.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def queries() -> tuple[Query, ...]:
     """All views and macros, in the order of their creation."""
@@ -79,7 +93,8 @@ def derivation(table: str) -> str:
 @cache
 def fingerprint(*derived: str) -> str:
     """A fingerprint that changes with any view, macro, comment or one of these derivations."""
-    return sha256("\n".join([*statements(), *map(derivation, derived)]).encode()).hexdigest()[:16]
+    text = [*statements(), *map(derivation, derived), repr(column_comments())]
+    return sha256("\n".join(text).encode()).hexdigest()[:16]
 
 
 def replace(con: "DuckDBPyConnection") -> None:
@@ -91,6 +106,20 @@ def replace(con: "DuckDBPyConnection") -> None:
             con.execute(f'DROP {kind} "{name}"')
     for statement in statements():
         con.execute(statement)
+    _comment_columns(con)
+
+
+def _comment_columns(con: "DuckDBPyConnection") -> None:
+    """Comment the columns of every view; DuckDB takes them only once the views are there."""
+    columns = (
+        "SELECT view_name, column_name FROM duckdb_columns() c JOIN duckdb_views() v ON c.table_oid = v.view_oid "
+        "AND c.database_name = v.database_name WHERE NOT v.internal"
+    )
+    comments = column_comments()
+    for view, column in con.execute(columns).fetchall():
+        comment = {**comments[SHARED], **comments.get(view, {})}.get(column)
+        if comment is not None:
+            con.execute(f'COMMENT ON COLUMN {view}."{column}" IS {quoted(comment)}')
 
 
 def quoted(words: str) -> str:

@@ -16,8 +16,8 @@ _ALL = """
     ORDER BY name
 """
 _COLUMNS = """
-    SELECT table_name, list(column_name || ' ' || lower(data_type) ORDER BY column_index) FROM duckdb_columns()
-    WHERE database_name = 'snapshot' GROUP BY ALL
+    SELECT table_name, list([column_name || ' ' || lower(data_type), coalesce(comment, '')] ORDER BY column_index)
+    FROM duckdb_columns() WHERE database_name = 'snapshot' GROUP BY ALL
 """
 _NEWEST = "SELECT max(published_at) FROM snapshot_info"
 KINDS = (("view", "Views"), ("macro", "Macros"), ("table", "Tables"))
@@ -39,14 +39,14 @@ class Name:
         name: its name.
         comment: what it is for.
         query: a query that reads it.
-        columns: names with their types; empty for a macro.
+        columns: names with their types, and their comments; empty for a macro.
         parameters: of a macro.
     """
 
     name: str
     comment: str
     query: str
-    columns: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
     parameters: tuple[str, ...] = ()
 
 
@@ -62,7 +62,7 @@ def names(con: DuckDBPyConnection) -> list[tuple[str, list[Name]]]:
                 name,
                 comment or "",
                 _query(name, kind, given, newest or NEVER),
-                tuple(columns.get(name, ())),
+                tuple((column, comment) for column, comment in columns.get(name, ())),
                 given,
             )
         )
