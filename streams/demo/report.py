@@ -1,6 +1,7 @@
 """What the demo tells: a summary as one JSON object, or tables for people."""
 
 import math
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,7 +46,8 @@ def summary(result: Result) -> dict[str, Any]:
         "events_by_topic": result.events_in,
         "selections": result.selections,
         "contrasts": len(result.seen.contrasts),
-        "diffs": len(result.seen.diffs),
+        "diffs": len(result.seen.diffs.keys() & result.seen.contrasts.keys()),
+        "words": len(result.seen.diffs.keys() - result.seen.contrasts.keys()),
         "dead_letters": len(result.seen.dead_letters),
         "selections_unmatched": result.selections - len(result.seen.contrasts),
         "users": len({user for user, _ in result.skills}),
@@ -65,7 +67,7 @@ def summary(result: Result) -> dict[str, Any]:
             for point in result.curve
         },
         "fold_agrees": result.fold_agrees,
-        "contrasts_per_second": round(len(result.seen.diffs) / max(result.evolve_seconds, 0.001), 1),
+        "contrasts_per_second": round(len(result.seen.contrasts) / max(result.evolve_seconds, 0.001), 1),
         "evolve_seconds": round(result.evolve_seconds, 2),
         "seconds": round(result.seconds, 2),
         "duckdb": str(result.duckdb),
@@ -224,6 +226,7 @@ def _figures(result: Result) -> Table:
     for name, value in (
         ("events in", facts["events_in"]),
         ("selections, contrasts, diffs", f"{facts['selections']}, {facts['contrasts']}, {facts['diffs']}"),
+        ("versions from words, signals, commands", facts["words"]),
         ("dead letters, unmatched selections", f"{facts['dead_letters']}, {facts['selections_unmatched']}"),
         ("slim skills, longest in tokens", f"{facts['slim_skills']}, {facts['slim_tokens_max']}"),
         ("log = skills topic = DuckDB", "yes" if result.fold_agrees else "NO"),
@@ -296,7 +299,11 @@ def _answers(facts: dict[str, Any]) -> Group:
 
 def _next(result: Result) -> Group:
     user = next(iter(_telling(result)), ("", ""))[0]
-    parts: list[RenderableType] = [Text(f"DuckDB file: {result.duckdb}", style="bold"), Text("Try, for instance:")]
+    parts: list[RenderableType] = [
+        Text(f"DuckDB file: {result.duckdb}", style="bold"),
+        Text(f"Ask it: sager sql --duckdb {shlex.quote(str(result.duckdb))}", style="bold"),
+        Text("Try, for instance:"),
+    ]
     for what, query in QUERIES.items():
         parts.append(Text(f"  -- {what}", style="dim"))
         parts.extend(Text(f"  {line.strip()}") for line in f"{query};".format(user=user).strip().splitlines())

@@ -8,7 +8,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from operators.merge import fold
-from schemas import Interaction, Item, PolicySkill, Ranking, RankRequest, Selection, SkillDiff, encode
+from schemas import (
+    Correction,
+    Directive,
+    Interaction,
+    Item,
+    PolicySkill,
+    Ranking,
+    RankRequest,
+    Selection,
+    SkillDiff,
+    Stance,
+    Utterance,
+    encode,
+)
 from streams.demo.costs import Costs, costs, http_calls, patience_seconds, uses_llm
 from streams.demo.curve import Point, curve
 from streams.demo.observer import STALLED_SECONDS, Observer, Seen
@@ -24,6 +37,9 @@ LOOK_SECONDS = 0.5
 IDLE_LOOKS = 2
 """A worker that has committed a selection has sent its contrast: the second look includes that."""
 DUCKDB_SECONDS = 60.0
+WORDS = """
+    SELECT (SELECT count(*) FROM corrections), (SELECT count(*) FROM feedback), (SELECT count(*) FROM card_diffs)
+"""
 
 Progress = Callable[[str, int, int], None]
 """Told of a stage's name, how far it is, and its total."""
@@ -116,6 +132,9 @@ class Demo:
         after = self._measure(held, "after")
         self._observer.read_to_end()
         seen = self._observer.seen
+        learned = sorted(seen.diffs.values(), key=lambda diff: diff.version)
+        # Choices alone are measured: words come when all of that is over.
+        self._speak(fold(learned))
         diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         skills = fold(diffs)
         firsts: dict[tuple[str, str], SkillDiff] = {(d.user_id, d.domain): d for d in diffs if d.version == 1}
@@ -129,14 +148,67 @@ class Demo:
             selections=self._selections,
             before=before,
             after=after,
-            agreement=self._scenario.agreement(skills, firsts),
+            agreement=self._scenario.agreement(fold(learned), firsts),
             fold_agrees=agrees,
-            curve=curve(diffs, seen.contrasts),
+            curve=curve(learned, seen.contrasts),
             evolve_seconds=evolve_seconds,
             seconds=time.monotonic() - began,
             duckdb=self._local.settings.duckdb_file,
             llm=self._costs(),
         )
+
+    def _speak(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
+        """Send what people say, then last lists: one half is declined, of the other half questions are answered."""
+        if uses_llm(self._local.settings):
+            return  # each of these would be a call
+        seen = self._observer.seen
+        heard = len(seen.diffs)
+        chats = set()
+        for event in self._scenario.words(skills):
+            self._events.send(event)
+            self._count(event.TOPIC)
+            if isinstance(event, Utterance):
+                chats.add(event.user_id)
+            else:
+                heard += 1
+        asked = {self._ask(each, each.choice_id, clarify=True).request_id: each for each in self._scenario.last_lists()}
+        self._answers(asked, "asking")
+        for place, (name, choice) in enumerate(asked.items()):
+            heard += self._decline(choice) if place % 2 == 0 else self._reply(choice, seen.rankings[name])
+        self._events.flush()
+        self._observer.wait(
+            lambda: len(seen.diffs) + len(seen.dead_letters) >= heard and chats <= seen.cards.keys(),
+            "words",
+            lambda: self._progress("taking in words", len(seen.diffs), heard),
+        )
+
+    def _decline(self, choice: Choice) -> int:
+        """The user wants none of a list; how many events were sent."""
+        later = choice.at + timedelta(minutes=1)
+        self._events.send(
+            Selection(**envelope(later), user_id=choice.user_id, ranking_id=choice.choice_id, none_taken=True)
+        )
+        self._count("selections")
+        return 1
+
+    def _reply(self, choice: Choice, ranking: Ranking) -> int:
+        """The user gives the first answer to a list's question, if it has one; how many events were sent."""
+        question = None if ranking.injected.fit is None else ranking.injected.fit.question
+        if question is None:
+            return 0
+        said = Directive(stance=Stance.PREFERS, dimension=question.dimension, value=question.options[0].value)
+        self._events.send(
+            Correction(
+                **envelope(choice.at + timedelta(minutes=1)),
+                user_id=choice.user_id,
+                domain=choice.domain,
+                ranking_id=choice.choice_id,
+                says=(said,),
+                answers=question.question_id,
+            )
+        )
+        self._count("corrections")
+        return 1
 
     def _costs(self) -> Costs | None:
         settings = self._local.settings
@@ -191,7 +263,7 @@ class Demo:
 
         return Hits(len(places), share(1), share(3), share(5))
 
-    def _ask(self, choice: Choice, request_id: str) -> RankRequest:
+    def _ask(self, choice: Choice, request_id: str, *, clarify: bool = False) -> RankRequest:
         self._count("rank-requests")
         return self._events.send(
             RankRequest(
@@ -200,6 +272,7 @@ class Demo:
                 user_id=choice.user_id,
                 domain=choice.domain,
                 candidates=choice.candidates,
+                clarify=clarify,
             )
         )
 
@@ -217,12 +290,13 @@ class Demo:
 
     def _stream(self, choices: Sequence[Choice]) -> None:
         """One round of choices: shown as our ranker orders them, or as the app does; then taken."""
-        if self._scenario.closed_loop:
-            asked = {self._ask(choice, choice.choice_id).request_id: choice for choice in choices}
-            self._answers(asked, "choosing")
-        else:
-            for choice in choices:
+        asked = []
+        for choice in choices:
+            if self._scenario.closed_loop and self._scenario.has_skill(choice.user_id):
+                asked.append(choice)
+            else:
                 self._show(choice)
+        self._answers({self._ask(choice, choice.choice_id).request_id: choice for choice in asked}, "choosing")
         for choice in choices:
             self._take(choice)
             self._selections += 1
@@ -283,6 +357,11 @@ class Demo:
         """Whether log, skills topic and DuckDB tell the same, byte for byte (invariant 1)."""
         folded = {(str(user), str(domain)): encode(skill) for (user, domain), skill in skills.items()}
         total = len(self._observer.seen.diffs)
+        words = (
+            self._counts.get("corrections", 0),
+            self._counts.get("feedback", 0),
+            len(self._observer.seen.card_diffs),
+        )
         self._observer.wait(lambda: self._observer.seen.skills == folded, "skills")
         give_up = time.monotonic() + DUCKDB_SECONDS
         while time.monotonic() < give_up:
@@ -290,10 +369,14 @@ class Demo:
                 with read.connect(self._local.settings) as con:
                     rows = con.execute("SELECT user_id, domain, document FROM skills").fetchall()
                     diffs = con.execute("SELECT count(*) FROM skill_diffs").fetchall()[0][0]
+                    said = con.execute(WORDS).fetchall()[0]
             except MaterializerError:
-                rows, diffs = [], 0
+                rows, diffs, said = [], 0, ()
             self._progress("filling DuckDB", diffs, total)
-            if {(user, domain): document.encode() for user, domain, document in rows} == folded and diffs == total:
+            if {(user, domain): document.encode() for user, domain, document in rows} == folded and (diffs, said) == (
+                total,
+                words,
+            ):
                 return True
             self._local.check()
             time.sleep(0.5)

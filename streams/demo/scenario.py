@@ -10,11 +10,15 @@ from typing import Protocol
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas import Candidate, Fact, PolicySkill, SkillDiff
-from streams.demo import catalogue, people
+from schemas import Candidate, Event, Fact, PolicySkill, SkillDiff
+from streams.demo import catalogue, people, words
 from streams.importers import Dataset, load
 
 SLATE = 10
+NO_SKILL_EVERY = 5
+"""One simulated user in five is in the arm without skills, for comparison."""
+PAUSE_DAYS = 14
+"""Between the last choice and the words."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,18 @@ class Scenario(Protocol):
         """Choices that are never streamed: on these the ranker is measured."""
         ...
 
+    def has_skill(self, user_id: str) -> bool:
+        """False in the arm without skills, in which the app shows its own order."""
+        ...
+
+    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
+        """What users say once the choices are over, in order."""
+        ...
+
+    def last_lists(self) -> Sequence[Choice]:
+        """Lists that come with a question, after the words; every other user wants none of theirs."""
+        ...
+
     def agreement(
         self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]
     ) -> tuple[float, float] | None:
@@ -101,7 +117,7 @@ class Simulated:
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
         self._facts_of: Callable[[Candidate], tuple[Fact, ...]] = lambda item: facts[item.item_id]
         self.people = people.simulate(self.users, self.seed, self._items, self._facts_of)
-        self._start = datetime(2026, 1, 1, tzinfo=UTC)
+        self._start = datetime(2025, 12, 24, tzinfo=UTC)
 
     def describe(self) -> str:
         """One line for people."""
@@ -137,6 +153,28 @@ class Simulated:
             for rng in [self._rng(person, "held")]
             for place in range(self.held)
         ]
+
+    def has_skill(self, user_id: str) -> bool:
+        """False for every fifth user."""
+        return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
+
+    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
+        """What users say two weeks after the last choice."""
+
+        def first_line(person: people.Person) -> str | None:
+            skill = skills.get((person.user_id, person.domain))
+            return skill.attributes[0].attribute_id if skill and skill.attributes else None
+
+        return words.words(self.people, self._items, first_line, self._end())
+
+    def last_lists(self) -> Sequence[Choice]:
+        """One list each for a few users, an hour after the words."""
+        at = self._end() + timedelta(hours=1)
+        some = self.people[: words.LISTS]
+        return [self._choice(person, self._rng(person, "last"), "last", at) for person in some]
+
+    def _end(self) -> datetime:
+        return self._start + timedelta(days=self.history + self.n_rounds + PAUSE_DAYS)
 
     def agreement(
         self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]
@@ -219,6 +257,18 @@ class Recorded:
     def held_back(self) -> Sequence[Choice]:
         """The last item of every user: the paper's protocol (3.1)."""
         return [choices[-1] for user in self._data.histories if (choices := self._choices(user))]
+
+    def has_skill(self, user_id: str) -> bool:
+        """True: every user of a data set is in the same arm."""
+        return True
+
+    def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
+        """A data set has no words."""
+        return ()
+
+    def last_lists(self) -> Sequence[Choice]:
+        """A data set has no further lists."""
+        return ()
 
     def agreement(
         self, skills: Mapping[tuple[str, str], PolicySkill], firsts: Mapping[tuple[str, str], SkillDiff]

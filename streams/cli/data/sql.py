@@ -1,6 +1,7 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +21,7 @@ def register(app: typer.Typer) -> None:
             'sager sql "FROM learning_curve ORDER BY domain, nth"',
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
             "sager sql --describe outcomes",
+            "sager sql --duckdb /tmp/sager-demo/sager.duckdb --list",
             'sager sql "FROM rankings LIMIT 3" --vertical --full',
             'sager sql "FROM outcomes" --table | less -S',
             "sager sql - < question.sql",
@@ -35,6 +37,9 @@ def sql(
     describe: Annotated[str | None, typer.Option(help="List a table's or view's columns.", metavar="NAME")] = None,
     vertical: Annotated[bool, typer.Option("--vertical", "-x", help="Print one value per line.")] = False,
     as_table: Annotated[bool, typer.Option("--table", help="Print a table, even one wider than the terminal.")] = False,
+    duckdb: Annotated[
+        Path | None, typer.Option(help="The DuckDB file, instead of SAGER_DUCKDB.", metavar="FILE")
+    ] = None,
     full: Annotated[bool, typer.Option("--full", help="Do not cut long values.")] = False,
     seconds: Annotated[float, typer.Option(min=0.1, max=86_400, help="Stop the query after so many seconds.")] = 60.0,
     memory: Annotated[
@@ -53,12 +58,13 @@ def sql(
         raise typer.BadParameter("give one of QUERY, --list and --describe; none of them at a terminal, for a prompt")
     if sum([as_json, as_csv, vertical, as_table]) > 1:
         raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
+    chosen = settings(duckdb=duckdb)
     mode = mode_of(as_json=as_json, as_csv=as_csv, vertical=vertical, as_table=as_table)
     memory_bytes = int(memory * GIB)
     if not asked_for:
         from streams.cli.shell.shell import Shell  # noqa: PLC0415 - a single query needs no prompt
 
-        Shell(settings(), mode=mode, full=full, seconds=seconds, memory_bytes=memory_bytes).run()
+        Shell(chosen, mode=mode, full=full, seconds=seconds, memory_bytes=memory_bytes).run()
         return
     if list_all:
         query = LISTED
@@ -77,7 +83,9 @@ def sql(
         mode = Mode.WRAPPED
     with (
         Progress() as progress,
-        Asked(settings(), query or "", values, seconds=seconds, memory_bytes=memory_bytes, tell=progress.at) as asked,
+        Asked(
+            settings(duckdb=duckdb), query or "", values, seconds=seconds, memory_bytes=memory_bytes, tell=progress.at
+        ) as asked,
     ):
         count = print_answer(asked.columns(), asked.rows(), mode, full=full)
         if not count and describe is not None and mode not in (Mode.JSON, Mode.CSV):
