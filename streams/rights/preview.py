@@ -1,5 +1,6 @@
-"""What a request to forget would reach, and what an import would bring: counted and told before anything is sent."""
+"""Previews of an erasure and of an import: counted and worded before anything is sent."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -7,6 +8,7 @@ from datetime import datetime
 from schemas import TOPICS, ForgetRequest, Interaction, Receipt, line_of
 from streams.rights.holdings import Holdings, count, skills
 from streams.rights.portable import Bundle, NotPortable, statements_of
+from streams.rights.portable.ownership import OF_USERS
 from streams.settings import Settings
 
 NAMING_LINE = "versions of the skill that name the line"
@@ -28,18 +30,69 @@ class Going:
 
 
 @dataclass(frozen=True)
+class Group:
+    """One part of a preview for a lay person: a title, a list of what is in it, and what happens to it."""
+
+    title: str
+    items: tuple[str, ...]
+    fate: str
+
+
+@dataclass(frozen=True)
 class Goes:
-    """What a request to forget would reach.
+    """The reach of a request to forget.
 
     Attributes:
-        what: what is to be forgotten, such as `ann in films`.
+        what: the subject of the request, such as `ann in films`.
         held: all that is held, counted.
-        stores: of that, what this request is about.
+        stores: the stores that the request reaches.
+        sentence: the request in one sentence, for a lay person.
+        groups: what was learned, what was recorded, and what stays.
     """
 
     what: str
     held: Holdings
     stores: list[Going]
+    sentence: str
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A kind of record that a lay person knows, and the topics or tables that count it: the largest count is shown."""
+
+    one: str
+    many: str
+    stores: tuple[str, ...]
+
+
+_LEARNED = (
+    _Kind("skill", "skills", ("skills",)),
+    _Kind("line of a skill", "lines of skills", ("skill_attributes",)),
+    _Kind("version of a skill", "versions of skills", ("skill_diffs", "skill-diffs")),
+    _Kind("card line", "card lines", ("card_lines",)),
+)
+_RECORDED = (
+    _Kind("choice", "choices", ("selections",)),
+    _Kind("list that was shown", "lists that were shown", ("rankings",)),
+    _Kind("earlier visit", "earlier visits", ("interactions",)),
+    _Kind("statement", "statements", ("corrections",)),
+    _Kind("rating or other signal", "ratings and other signals", ("feedback",)),
+    _Kind("turn of a conversation", "turns of conversations", ("utterances",)),
+    _Kind("change by a person", "changes by a person", ("skill_commands", "skill-commands", "card-commands")),
+)
+_IN_SENTENCE = ("skills", "choices", "statements")
+_LONGEST_DAYS = max(
+    topic.retention.days for topic in TOPICS.values() if topic.key in OF_USERS and topic.retention and not topic.compact
+)
+_LEARNED_FATE = "Erased at once, everywhere."
+_RECORDED_FATE = (
+    "Erased from the database at once, and never learned from again. The messages themselves leave the message log "
+    f"when their time is up, within {_LONGEST_DAYS} days."
+)
+_RECEIPT = "A receipt that names nobody: it proves the erasure, and keeps old messages from being learned again."
+_COPIES = "Copies outside of this system, such as an export that was downloaded: they cannot be reached from here."
+_CHOICES_STAY = "The choices behind the line: other lines rest on them too."
 
 
 def goes(
@@ -72,7 +125,57 @@ def goes(
             if (number := counts.total() if domain is None else counts[domain])
         }
     stores = [Going(name, number, fate_of(name)) for name, number in found.items()]
-    return Goes(named(user, domain, line), held, stores)
+    if line is not None and domain is not None:
+        return Goes(named(user, domain, line), held, stores, *_of_a_line(user, domain, found[NAMING_LINE]))
+    return Goes(named(user, domain, line), held, stores, *_in_words(held, user, domain))
+
+
+def _of_a_line(user: str, domain: str, versions: int) -> tuple[str, tuple[Group, ...]]:
+    """The sentence and the groups of a request that erases one line."""
+    named_by = _counted(versions, "version of the skill names it", "versions of the skill name it")
+    return f"This erases one line that was learned about {user} in {domain}.", (
+        Group("Learned", (f"The line itself: {named_by}",), _LEARNED_FATE),
+        Group("Recorded", ("What the person said about the line, in their own words",), _RECORDED_FATE),
+        Group("Stays, and why", (_CHOICES_STAY, _RECEIPT, _COPIES), ""),
+    )
+
+
+def _in_words(held: Holdings, user: str, domain: str | None) -> tuple[str, tuple[Group, ...]]:
+    """The sentence and the groups of a request that erases a person or a domain of theirs."""
+
+    def counts(kinds: tuple[_Kind, ...]) -> dict[str, str]:
+        found = {}
+        for kind in kinds:
+            most = max(
+                counted.get(store, Counter())[domain] if domain else counted.get(store, Counter()).total()
+                for store in kind.stores
+                for counted in (held.topics, held.tables)
+            )
+            if most:
+                found[kind.many] = _counted(most, kind.one, kind.many)
+        return found
+
+    learned, recorded = counts(_LEARNED), counts(_RECORDED)
+    where = f"{user} in {domain}" if domain else user
+    if not learned and not recorded:
+        return f"Nothing is held about {where}.", ()
+    every = {**learned, **recorded}
+    named_ = [every[many] for many in _IN_SENTENCE if many in every]
+    sentence = f"This erases everything that was learned about {where}" + (f": {', '.join(named_)}." if named_ else ".")
+    return sentence, (
+        Group("Learned", tuple(learned.values()), _LEARNED_FATE if learned else "Nothing was learned."),
+        Group("Recorded", tuple(recorded.values()), _RECORDED_FATE if recorded else "Nothing is recorded."),
+        Group("Stays, and why", (_RECEIPT, _COPIES), ""),
+    )
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    """A count with its noun.
+
+    >>> _counted(1, "choice", "choices"), _counted(1200, "choice", "choices")
+    ('1 choice', '1,200 choices')
+    """
+    return f"{count:,} {one if count == 1 else many}"
 
 
 def named(user: str, domain: str | None, line: str | None) -> str:

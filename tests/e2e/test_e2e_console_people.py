@@ -151,8 +151,19 @@ def test_everything_held_is_downloaded(page, world):
 def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     open_(page, world, "/person?user=fay")
     page.get_by_role("link", name="Forget…").click()
-    expect(page.get_by_role("cell", name="topic selections")).to_be_visible()
+    expect(page.get_by_text("This erases everything that was learned about fay: 1 skill, ")).to_be_visible()
+    for group in ("Learned", "Recorded", "Stays, and why"):
+        expect(page.get_by_role("heading", name=group)).to_be_visible()
+    expect(page.get_by_role("cell", name="topic selections")).to_be_hidden()
     screenshot(page, "forget")
+    page.set_viewport_size({"width": 375, "height": 812})
+    fits(page)
+    page.get_by_text("Every store, counted").click()
+    expect(page.get_by_role("cell", name="topic selections")).to_be_visible()
+    fits(page)
+    inner = page.locator("details .table-wrap").evaluate("each => each.scrollWidth - each.clientWidth")
+    assert inner <= 0, "the table scrolls sideways on a phone"
+    page.set_viewport_size({"width": 1200, "height": 760})
 
     page.get_by_label("Type fay to go on", exact=True).fill("someone")
     page.get_by_role("button", name="Forget everything").click()

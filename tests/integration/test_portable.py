@@ -173,6 +173,8 @@ def test_a_person_takes_all_that_is_held_about_them_and_nothing_about_another_to
             "skills": 1,
         }
         texts = [file.read_text() for file in (tmp_path / "ann" / "topics").iterdir()]
+        texts.append((tmp_path / "ann" / "index.html").read_text())
+        assert f"Everything held about {ANN}" in texts[-1]
         assert not [text for text in texts if BOB in text or neighbour_of(BOB, SECRET) in text]
         [ring] = records(tmp_path / "ann", "open-rankings")
         assert ring["value"]["answered"], "the newest record of a key holds"

@@ -91,6 +91,14 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
         print_json({"dry_run": True, "user_id": user, "domain": domain, "line": line, "held": counts,
                     "unread": held.unread})  # fmt: skip
         return
+    print(printable(found.sentence))
+    for group in found.groups:
+        print(f"\n{group.title}")
+        for each in group.items:
+            print(printable(f"  - {each}"))
+        if group.fate:
+            print(f"  {group.fate}")
+    print()
     made = table(
         "store", "records", "what happens", title=printable(f"held of {user}" + (f" in {domain}" if domain else ""))
     )

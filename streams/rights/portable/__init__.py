@@ -1,5 +1,6 @@
 """Exports everything held about a person to a portable folder, and imports such a folder.
 
+DIR/index.html               a readable page of the main things, for the person
 DIR/manifest.json            what it holds, from which deployment, and how long that keeps it
 DIR/topics/TOPIC.jsonl       one record per line, for each topic with records of theirs
 DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot, or TABLE.parquet

@@ -8,6 +8,7 @@ from typing import IO, BinaryIO
 from schemas import TOPICS
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.manifest import MANIFEST, TABLES_FOLDER, TOPICS_FOLDER, topic_file
+from streams.rights.portable.page import PAGE
 
 MAX_MEMBERS = 300
 MAX_UNPACKED_BYTES = 128 * 1024 * 1024
@@ -29,7 +30,7 @@ def pack(folder: Path, out: BinaryIO) -> None:
 
 
 def unpack(source: BinaryIO, folder: Path) -> None:
-    """Unpacks what `load` reads into an empty folder: the manifest and topics' records. Tables are left out.
+    """Unpacks what `load` reads into an empty folder: the manifest and topics' records. Tables and page are left out.
 
     Raises:
         NotPortable: it is no zip file of an export, or unpacks to more than `MAX_UNPACKED_BYTES`.
@@ -47,7 +48,7 @@ def unpack(source: BinaryIO, folder: Path) -> None:
             for member in members:
                 target = targets.get(member.filename)
                 if target is None:
-                    if not member.filename.startswith((f"{TABLES_FOLDER}/", f"{TOPICS_FOLDER}/")):
+                    if not member.filename.startswith((f"{TABLES_FOLDER}/", f"{TOPICS_FOLDER}/", PAGE)):
                         raise NotPortable("the zip file has a file that no export has")
                     continue
                 if member.flag_bits & _ENCRYPTED:

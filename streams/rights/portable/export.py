@@ -29,6 +29,7 @@ from streams.rights.portable.manifest import (
     topic_file,
 )
 from streams.rights.portable.ownership import ELSEWHERE, NOTES, OF_USERS, Owner, owner_of
+from streams.rights.portable.page import PAGE, page_of
 from streams.rights.portable.rows import export_rows
 from streams.settings import Settings
 
@@ -64,6 +65,7 @@ def export(
         for folder in (temporary / TOPICS_FOLDER, temporary / TABLES_FOLDER):
             folder.mkdir(mode=0o700)
         manifest = _fill(settings, Owner(user), temporary, tell, parquet=parquet)
+        _private(temporary / PAGE).write_text(page_of(temporary, manifest), encoding="utf-8")
         _private(temporary / MANIFEST).write_bytes(_pretty(manifest))
         temporary.rename(target)
     finally:

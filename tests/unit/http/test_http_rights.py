@@ -138,7 +138,7 @@ def forgets(api, monkeypatch) -> list[ForgetRequest]:
 
     def counted(_: object, user: str, domain: str | None, line: str | None) -> Goes:
         held = Holdings(user, topics={"selections": Counter({"books": 2})}, unread=["cards"])
-        return Goes("", held, [Going("topic selections", 2, "goes")])
+        return Goes("", held, [Going("topic selections", 2, "goes")], "", ())
 
     def forget(_: Changes, request: ForgetRequest) -> Receipt:
         sent.append(request)
