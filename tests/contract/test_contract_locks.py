@@ -24,6 +24,17 @@ def test_the_installs_are_found() -> None:
     assert {"Makefile", "infra/Dockerfile", ".github/workflows/release.yml"} <= {file for file, _ in installs()}
 
 
+def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
+    """Else installing the second over the first would replace packages of a running pipeline."""
+    of_demo, of_developers = (
+        set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
+        for file in ("infra/run.lock", "requirements.lock")
+    )
+
+    assert of_demo
+    assert of_demo <= of_developers
+
+
 @pytest.mark.parametrize(("file", "command"), installs())
 def test_pip_resolves_nothing_of_a_lock_file(file: str, command: str) -> None:
     """Else a new release of what another package wants with an extra ends every install (pypa/pip#9644)."""

@@ -40,7 +40,7 @@ class Trained:
         """
         if missing := [name for name in NEEDED if find_spec(name) is None]:
             raise MissingExtra(
-                f'the arm {self.name} needs {" and ".join(missing)}: pip install "sager-streams[eval-trained]"'
+                f'the arm {self.name} needs {" and ".join(missing)}: pip install ".[eval-trained]" in a clone'
             )
         from evaluation.arms.trained.fit import fit  # noqa: PLC0415
 

@@ -180,7 +180,7 @@ def arms() -> None:
 
     made = table("arm", "what it does")
     for name, entry in ARMS.items():
-        row(made, [name, entry.what + (f" (needs sager-streams[{entry.needs}])" if entry.needs else "")])
+        row(made, [name, entry.what + (f" (needs the extra {entry.needs})" if entry.needs else "")])
     console().print(made)
 
 

@@ -108,7 +108,11 @@ def versions() -> Iterator[Finding]:
             wrong.append(f"{each.name} {has or 'missing'}, needs {each.specifier}")
     told = ", ".join(f"{name} {number or 'missing'}" for name, number in found.items())
     if wrong:
-        yield error("versions", f"{told}. Out of range: {'; '.join(wrong)}", "`pip install --upgrade sager-streams`")
+        yield error(
+            "versions",
+            f"{told}. Out of range: {'; '.join(wrong)}",
+            "`pip install --upgrade .` in a clone of the repository",
+        )
     else:
         yield ok("versions", told)
 
@@ -141,7 +145,7 @@ def contradictions(settings: Settings) -> Iterator[Finding]:
                 settings.store is Store.ROCKSDB and find_spec("rocksdict") is None,
                 True,
                 "SAGER_STORE=rocksdb, but its extra is missing",
-                "pip install 'sager-streams[rocksdb]', or SAGER_STORE=memory",
+                "pip install '.[rocksdb]' in a clone of the repository, or SAGER_STORE=memory",
             ),
             (
                 settings.facets_by is By.LLM and not settings.retrieve,

@@ -75,4 +75,4 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     result = run(SAGER_TOKEN=TOKEN)
 
     assert result.exit_code == 1
-    assert 'pip install "sager-streams[mcp]"' in result.output
+    assert 'pip install ".[mcp]"' in result.output

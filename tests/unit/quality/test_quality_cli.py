@@ -77,7 +77,7 @@ def test_a_missing_extra_is_told_with_what_to_install(tmp_path, monkeypatch):
     done = eval_("--data", tmp_path, "--arm", "random")
 
     assert done.exit_code == 1
-    assert 'numpy and scipy: pip install "sager-streams[eval]"' in done.stderr
+    assert 'numpy and scipy: pip install ".[eval]"' in done.stderr
 
 
 def test_arms_are_listed():

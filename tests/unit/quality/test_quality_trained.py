@@ -37,7 +37,7 @@ async def test_without_the_extra_training_says_what_to_install(name, split, monk
     for library in NEEDED:
         monkeypatch.setitem(sys.modules, library, None)
 
-    with pytest.raises(MissingExtra, match=r'pip install "sager-streams\[eval-trained\]"'):
+    with pytest.raises(MissingExtra, match=r'pip install ".\[eval-trained\]"'):
         await make(name, ArmOptions()).train(split, lambda *_: None)
 
 
