@@ -19,6 +19,7 @@ NOT_IN_THE_DEMO = {
     "FROM llm_calls": "needs a model",
     "FROM shadow_arms": "needs an experiment",
     "FROM dead_letters": "a clean run has none",
+    "FROM stopped_helping": "helping may have stopped for none of 45 users",
     "FROM why('person-027'": "names a line of a person of the docs' own deployment",
 }
 """The documented queries that may find nothing, and why."""

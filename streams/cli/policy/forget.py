@@ -94,8 +94,8 @@ def _preview(chosen: "Settings", user: str, domain: str | None, line: str | None
     print(printable(found.sentence))
     for group in found.groups:
         print(f"\n{group.title}")
-        for each in group.items:
-            print(printable(f"  - {each}"))
+        for item in group.items:
+            print(printable(f"  - {item}"))
         if group.fate:
             print(f"  {group.fate}")
     print()

@@ -43,7 +43,7 @@ def page_of(folder: Path, manifest: Manifest) -> str:
         }
         for skill in _records(folder, PolicySkill)
     ]
-    said = [(each.occurred_at, each.domain, each.text) for each in _newest(folder, Correction) if each.text]
+    said = [(each.occurred_at, str(each.domain), each.text) for each in _newest(folder, Correction) if each.text]
     said += [(each.occurred_at, "conversation", each.text) for each in _newest(folder, Utterance) if each.text]
     choices = [
         (each.occurred_at, each.domain, each.chosen.title or each.chosen.item_id, len(each.unchosen))
