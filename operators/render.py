@@ -1,6 +1,6 @@
 """A policy skill as people read it, and the size that counts (paper 2.3: about 1,500 characters)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from schemas import Attribute, Kind, PolicySkill, Strategy, Tier
@@ -92,14 +92,23 @@ def render(skill: PolicySkill) -> str:
     return render_lines(skill.attributes, skill.strategy)
 
 
-def strategy_of(attributes: Iterable[Attribute]) -> Strategy:
-    """How to use these attributes (App. E.3): what to include, what breaks a tie."""
+def strategy_of(attributes: Iterable[Attribute], unwanted: Collection[str] = ()) -> Strategy:
+    """Return how to use these attributes (App. E.3): likes to include, and a tie breaker.
+
+    Args:
+        attributes: the lines of a skill.
+        unwanted: ids of lines that the person speaks against. No other line takes their place, so that the document
+            never outgrows the size for which the merge made room.
+    """
     medium = Tier.MEDIUM
     sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))
-    likes = [a.value for a in sure if a.kind is Kind.PREFERENCE]
-    criteria = [a.value for a in sure if a.kind is Kind.CRITERION]
-    tie_breaker = criteria[0] if criteria else next(iter(likes[MUST_INCLUDE:]), "")
-    return _strategy(tuple(likes[:MUST_INCLUDE]), tie_breaker)
+    likes = [a for a in sure if a.kind is Kind.PREFERENCE]
+    criteria = [a for a in sure if a.kind is Kind.CRITERION]
+    breaks = (criteria or likes[MUST_INCLUDE:])[:1]
+    included, tie_breaker = (
+        tuple([a.value for a in lines if a.attribute_id not in unwanted]) for lines in (likes[:MUST_INCLUDE], breaks)
+    )
+    return _strategy(included, "".join(tie_breaker))
 
 
 @lru_cache(maxsize=4_096)

@@ -9,7 +9,7 @@ import re
 from operators.attributes import normalise
 from operators.prompts import as_data
 from operators.render import MAX_VALUE_CHARS, strategy_of
-from operators.stated import is_doubtful
+from operators.stated import is_doubtful, lasting, speaking
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
 
@@ -40,7 +40,7 @@ def skill_document(skill: PolicySkill, vouching: Vouching = DEFAULT) -> str:
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of
     strings and integers.
     """
-    lines = vouching.let_out(skill.attributes)
+    lines = vouching.let_out(speaking(skill.attributes, lasting(skill.stated)))
     shown = skill.model_copy(update={"attributes": tuple(lines), "strategy": strategy_of(lines)})
     return "\n".join([*_front_matter(shown), "", *_body(shown, _let_out(skill, vouching))]) + "\n"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import MAX_ID_CHARS, fact_ids, normalise
-from schemas import Bound, ItemFacts, PolicySkill, Session, Stance, Statement, derived_id
+from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, Session, Stance, Statement, derived_id
 
 NOW = timedelta(minutes=30)
 """How long `now` is, at most: it ends with the next choice."""
@@ -61,6 +61,26 @@ def live(skill: PolicySkill, now: datetime, session_id: str | None = None) -> tu
     return tuple(
         [said for said in skill.stated if said.session_id in (None, session_id) and not is_over(skill, said, now)]
     )
+
+
+def lasting(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Return the statements that hold for good, for views without a clock or a session."""
+    return tuple([said for said in statements if said.scope is Scope.ALWAYS])
+
+
+def unwanted(statements: Iterable[Statement]) -> frozenset[str]:
+    """Return the ids of the attributes that these statements avoid."""
+    return frozenset([said.attribute_id for said in statements if said.stance is Stance.AVOIDS and said.bound is None])
+
+
+def speaking(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
+    """Return the lines that these statements leave: a view, in which no count changes (invariant 5).
+
+    A line that the person speaks against keeps its counts and its tier, and says nothing while the statement is live.
+    """
+    if not statements or not (silent := unwanted(statements)):
+        return lines
+    return tuple([line for line in lines if line.attribute_id not in silent])
 
 
 def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:

@@ -9,14 +9,17 @@ if TYPE_CHECKING:
 def plain(skill: "PolicySkill") -> dict[str, Any]:
     """The skill as JSON, without what only a worker needs.
 
-    Each line says in words how it was counted (`counted`), each statement whether tastes changed since (`doubtful`).
+    Each line says in words how it was counted (`counted`), and whether the person does not want what it says
+    (`unwanted`): then it says nothing. Each statement says whether tastes changed since (`doubtful`).
     """
     from operators.evidence import in_words, is_counted  # noqa: PLC0415
-    from operators.stated import is_doubtful  # noqa: PLC0415
+    from operators.stated import is_doubtful, lasting, unwanted  # noqa: PLC0415
 
+    silent = unwanted(lasting(skill.stated))
     told = skill.model_dump(mode="json", exclude={"last_diff"})
     for line, each in zip(skill.attributes, told["attributes"], strict=True):
         each["counted"] = in_words(line.taken, line.expected) if is_counted(line) else ""
+        each["unwanted"] = line.attribute_id in silent
     for said, each in zip(skill.stated, told.get("stated", ()), strict=True):
         each["doubtful"] = is_doubtful(skill, said)
     return told

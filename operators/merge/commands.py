@@ -194,14 +194,16 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),
     )
-    if any(a.attribute_id == line.attribute_id for a in skill.attributes):
-        return _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
     unwanted = statement_id(Stance.AVOIDS, line.attribute_id)
     taken_back = tuple(
         StatementChange(kind=Said.WITHDRAWN, statement_id=unwanted, reason="a line says the opposite now")
         for each in skill.stated
         if each.statement_id == unwanted
     )
+    if any(a.attribute_id == line.attribute_id for a in skill.attributes):
+        # A line that the person spoke against is there, and speaks again once that is taken back.
+        refused = _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
+        return _Answer(stated=taken_back) if taken_back else refused
     return _Answer((_new(ChangeKind.ADDED, line, command.reason),), stated=taken_back)
 
 

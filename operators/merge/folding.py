@@ -8,6 +8,7 @@ from operators.evidence import MOST
 from operators.habits import POLE_OF
 from operators.merge.habits import habits_after, in_step
 from operators.render import strategy_of
+from operators.stated import lasting, unwanted
 from schemas import (
     MAX_EVIDENCE,
     MAX_RECENT,
@@ -60,6 +61,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.tally)
     if habits:
         attributes = in_step(attributes, habits)
+    stated = stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
@@ -68,11 +70,11 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "contrasts": now,
             "attributes": attributes,
             "habits": habits,
-            "stated": stated_after(skill.stated, diff.stated),
+            "stated": stated,
             "shifted": diff.version if diff.shifted else skill.shifted,
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
             "sessions": sessions_after(skill.sessions, diff.session),
-            "strategy": strategy_of(attributes),
+            "strategy": strategy_of(attributes, unwanted(lasting(stated))),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,
             "recent": remember(skill.recent, diff.event_id, MAX_RECENT),

@@ -20,8 +20,6 @@ from operators.stated import live, speaks_against
 from operators.understand import About, Read, Understood, explanation, not_kept
 from schemas import (
     Abstention,
-    Attribute,
-    Change,
     ChangeKind,
     Correction,
     Evidence,
@@ -35,19 +33,15 @@ from schemas import (
     Refused,
     Scope,
     SkillDiff,
-    Source,
     Stance,
     Tally,
-    Tier,
 )
 from schemas.statements import MAX_WORDS
 
 SAME_CHANGE = 64
-"""Whoever tells of a changed taste again within so many versions tells more of the same change."""
+"""Reports of a changed taste within this many versions are about the same change."""
 _CORRECTION, _PERSON, _OF_ANOTHER = "correction", "what the person says", "about somebody else"
 _SUITS = "the person says that an item with it suits"
-_NOT_ANY_MORE = "the person says that they do not like it any more"
-_NOT_WANTED = "the person says that they do not want it"
 
 
 def resolve_correction(
@@ -78,7 +72,7 @@ def resolve_correction(
     made = _Correcting(skill, correction, items, limits, privacy, usual or {}, source, learns=learns)
     for read in understood.says:
         made.hear(read)
-    shifted = _has_shifted(skill, understood)
+    shifted = made.has_changed and _begins_a_change(skill)
     made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
     left_out = tuple(dict.fromkeys((*not_kept(correction.text), *made.private)))
@@ -86,7 +80,7 @@ def resolve_correction(
         skill,
         correction,
         tally=made.counting.tally,
-        changes=(*made.counting.changes, *made.changes),
+        changes=tuple(made.counting.changes),
         stated=tuple(made.saying.changes),
         shifted=shifted,
         beliefs=made.beliefs,
@@ -178,10 +172,9 @@ def resolve_abstention(
     )
 
 
-def _has_shifted(skill: PolicySkill, understood: Understood) -> bool:
-    """Whether what the person says begins a change of taste; they tell of one change piece by piece."""
-    is_another = not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
-    return is_another and any(read.directive.changed for read in understood.says)
+def _begins_a_change(skill: PolicySkill) -> bool:
+    """Return true unless the skill already holds a change of taste this recent: people report one piece by piece."""
+    return not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
 
 
 def _kept(words: str, domain: str, privacy: Privacy) -> str:
@@ -202,7 +195,7 @@ class _Correcting:
         learns: whether it counts anything.
         saying: the statements.
         counting: what the items that suit add to the counts.
-        changes: what it does to lines.
+        has_changed: the person reports that a taste of theirs is over for good.
         refused: what may not be kept.
         private: its kinds.
         picked: the items that suit, those that are wanted first.
@@ -228,7 +221,7 @@ class _Correcting:
             skill, correction.occurred_at, self.evidence, session=limits.session, logged_at=kafka_time(source)
         )
         self.counting = Counting(skill, self.evidence, limits, usual)
-        self.changes: list[Change] = []
+        self.has_changed = False
         self.refused: list[Refused] = []
         self.private: list[str] = []
         self.picked: tuple[ItemFacts, ...] = ()
@@ -252,7 +245,7 @@ class _Correcting:
         stated = self.saying.state(said.stance, subject, words, self._scope(read), self.correction.session_id)
         if stated is not None and said.stance is Stance.AVOIDS:
             self._unwanted.append(subject.attribute_id)
-            self._silence(subject.attribute_id, said.changed)
+            self.has_changed = self.has_changed or (said.changed and stated.scope is Scope.ALWAYS)
 
     def pick(self, suits: Sequence[str], shifted: bool) -> None:
         """Count what suits as a choice from what the person sees, and take back what they said against it.
@@ -291,8 +284,6 @@ class _Correcting:
         if not self.learns:
             return
         self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
-        said = {change.attribute_id for change in self.changes}
-        self.counting.changes = [change for change in self.counting.changes if change.attribute_id not in said]
 
     @property
     def counted(self) -> tuple[ItemFacts, ...]:
@@ -326,26 +317,3 @@ class _Correcting:
         if read.directive.bound is not None:
             return Scope.SESSION if self.correction.session_id is not None else Scope.NOW
         return Scope.ALWAYS
-
-    def _silence(self, name: str, changed: bool) -> None:
-        """What the person does not want is no like of theirs, whatever they took; what they stated before goes."""
-        line = next((each for each in self.skill.attributes if each.attribute_id == name), None)
-        if line is None:
-            return
-        reason = _NOT_ANY_MORE if changed else _NOT_WANTED
-        if line.source is Source.STATED:
-            gone = Change(kind=ChangeKind.REMOVED, attribute_id=name, before=line.tier, reason=reason)
-            self.changes.append(gone)
-        elif line.tier or line.taken:
-            self.changes.append(_silenced(line, reason, ChangeKind.SHIFTED if changed else ChangeKind.SET))
-
-
-def _silenced(line: Attribute, reason: str, kind: ChangeKind) -> Change:
-    return Change(
-        kind=kind,
-        attribute_id=line.attribute_id,
-        before=line.tier,
-        after=Tier.SILENT,
-        counts=(0, line.expected),
-        reason=reason,
-    )

@@ -15,7 +15,7 @@ from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
 from operators.retrieve import DEFAULT_LIMITS, Retrieved, RetrieveLimits, retrieve
 from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
-from operators.stated import is_doubtful, live, session_on
+from operators.stated import is_doubtful, lasting, live, session_on, speaking
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
@@ -143,10 +143,17 @@ class Rank:
         shares: Mapping[str, float] | None = None,
         short: Slimmed | None = None,
     ) -> Sequence[Attribute]:
-        """The lines of a skill that rank; `short`: its slim skill, if somebody else than a rule has chosen it."""
+        """Return the lines of a skill that rank, outside of any session.
+
+        Args:
+            skill: as it is now.
+            instruction: the user's own words.
+            shares: which share of the domain's users holds an attribute.
+            short: the skill's slim skill, if a model has chosen it.
+        """
         match self.by:
             case RankSkill.FULL:
-                return skill.attributes
+                return speaking(skill.attributes, lasting(skill.stated))
             case RankSkill.SLIM:
                 return lines_of(skill, short or self.extract(skill, instruction, shares))
             case RankSkill.NONE:
@@ -179,9 +186,11 @@ class Rank:
     def within(
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
-        """Lines of a skill that rank, with what a session that is not over adds."""
+        """Return the lines that rank now: with those of a session that is on, without those that the person avoids."""
         held = session_on(skill, session_id, now)
-        return lines if held is None else with_session(tuple(lines), held.lines, skill.contrasts)
+        if held is not None:
+            lines = with_session(tuple(lines), held.lines, skill.contrasts)
+        return speaking(lines, live(skill, now, session_id))
 
     def order(
         self,

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from operators.evidence import is_counted, number_of
 from operators.history import Step, at_version, counted, statement_steps, steps
+from operators.stated import is_over, unwanted
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement
 from streams.exceptions import StreamsError
@@ -178,14 +179,15 @@ def explain(
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
     choices = evidence.choices(con, user, [step.diff.evidence.event_id for step in found])
-    lines = counted(diffs)
-    line = _line(at_version(diffs, diffs[-1].version), attribute_id)
+    lines, skill = counted(diffs), at_version(diffs, diffs[-1].version)
+    line = _line(skill, attribute_id)
     held = vouching.of_line(line) if line else None
     return Explained(
         attribute_id=attribute_id,
         domain=domain,
         words=_words(diffs, attribute_id),
-        state=state(None if line is None else line.model_dump(mode="json")),
+        state=state(None if line is None else line.model_dump(mode="json"))
+        + ("" if line is None or skill is None else _silence(skill, attribute_id, now or datetime.now(UTC))),
         now=line,
         counts=Counts(**_counts(line if line is not None and is_counted(line) else None)),
         unvouched=None if held is None else held.value,
@@ -194,6 +196,12 @@ def explain(
             _step(_told(con, step, choices.get(step.diff.evidence.event_id)), lines.get(_place(step))) for step in found
         ],
     )
+
+
+def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
+    """Return why the line says nothing although it is counted; empty where no live statement speaks against it."""
+    found = [said for said in skill.stated if attribute_id in unwanted([said]) and not is_over(skill, said, now)]
+    return "".join(f"; it says nothing while you want it so: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
 
 
 def _statement(diffs: Sequence[SkillDiff], statement_id: str, now: datetime) -> ExplainedStatement:

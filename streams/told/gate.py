@@ -7,7 +7,7 @@ from operators.evidence import in_words, is_counted
 from operators.prompts import as_data
 from operators.render import MAX_VALUE_CHARS
 from operators.skill_document import skill_document
-from operators.stated import is_doubtful, live
+from operators.stated import is_doubtful, live, speaking
 from operators.vouch import Vouching
 from schemas import Attribute, Change, PolicySkill, Signal, SkillDiff, Statement, StatementChange
 from streams.told.models import Line, ToldLog, ToldSkill, Version, Wish
@@ -28,9 +28,9 @@ def skill_told(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSki
         vouching: what may be let out.
         now: which statements stand at this moment, outside of any session.
     """
-    lines = sorted(vouching.let_out(skill.attributes), key=lambda line: (-line.tier, -line.confirmed_at))
-    speaking = sum(1 for line in skill.attributes if line.tier)
     standing = live(skill, now)
+    speak = speaking(skill.attributes, standing)
+    lines = sorted(vouching.let_out(speak), key=lambda line: (-line.tier, -line.confirmed_at))
     wishes = [said for said in standing if _may_be_told(said, vouching)]
     return ToldSkill(
         domain=skill.domain,
@@ -38,7 +38,7 @@ def skill_told(skill: PolicySkill, vouching: Vouching, now: datetime) -> ToldSki
         frozen=skill.frozen,
         lines=[line_of(line) for line in lines],
         said=[_wish(skill, each) for each in wishes],
-        held_back=speaking - len(lines) + len(standing) - len(wishes),
+        held_back=sum(1 for line in speak if line.tier) - len(lines) + len(standing) - len(wishes),
         markdown=skill_document(skill, vouching),
     )
 

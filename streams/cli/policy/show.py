@@ -134,8 +134,9 @@ def _print_document(skills: "list[PolicySkill]") -> None:
 
 def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     from operators.render import SECTIONS  # noqa: PLC0415
+    from operators.stated import live, unwanted  # noqa: PLC0415
 
-    vouching = gate()
+    vouching, silent = gate(), unwanted(live(skill, datetime.now(UTC)))
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + (" · frozen" if skill.frozen else "")
     out.print(printable(title), style="bold", markup=False)
     print(f"learned from {skill.contrasts} contrasts, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
@@ -150,7 +151,9 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
             counts = ("tier", "taken", "chance")
             made = table(heading, *counts, *more, whole=(*counts, "id"))
             for line in lines:
-                row(made, _cells(line, more, vouching), {0: "dim", 1: "dim", 3: "bold"}.get(line.tier))
+                is_unwanted = line.attribute_id in silent
+                style = "dim" if is_unwanted else {0: "dim", 1: "dim", 3: "bold"}.get(line.tier)
+                row(made, _cells(line, more, vouching, is_unwanted=is_unwanted), style)
             out.print(made)
     show_said(out, skill)
     strategy = skill.strategy
@@ -163,13 +166,13 @@ def _show_skill(out: "Console", skill: "PolicySkill") -> None:
     out.print()
 
 
-def _cells(line: "Attribute", more: list[str], vouching: "Vouching") -> list[object]:
+def _cells(line: "Attribute", more: list[str], vouching: "Vouching", *, is_unwanted: bool) -> list[object]:
     """The line's cells.
 
     In a narrow terminal its source stands behind its words and its id below them, so that it can be copied whole.
     """
     words = f"{line.value} ({line.dimension})"
-    marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None)
+    marks = ["pinned"] * line.pinned + ["unvouched"] * (vouching.of_line(line) is not None) + ["unwanted"] * is_unwanted
     source = ", ".join([line.source.value, *marks])
     items = dict.fromkeys(str(e.item_id or e.event_id) for e in line.evidence)
     return [

@@ -1,13 +1,13 @@
 """What a person's page tells, read from the snapshot and from what is followed live."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from duckdb import DuckDBPyConnection
 
 from operators.evidence import is_counted, number_of
-from operators.stated import is_doubtful, is_over
+from operators.stated import is_doubtful, is_over, live, unwanted
 from operators.vouch import Vouching
 from schemas import ONE, Attribute, Kind, PolicySkill, Session, SkillDiff, Statement, Tier, decode
 from streams.http.api import Api
@@ -62,6 +62,10 @@ class Line:
     expected_bar: int
     held_back: str
 
+    def says_something(self, unwanted: Collection[str]) -> bool:
+        """Return true for a line with a tier against which the person has no live statement."""
+        return bool(self.line.tier) and self.line.attribute_id not in unwanted
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -100,7 +104,7 @@ class Person:
         skill: the skill.
         domains: all domains in which they have one.
         groups: its lines that say something, by kind.
-        silent: those that are counted and say nothing yet.
+        silent: those that are counted and say nothing yet, or nothing while the person does not want them.
         wishes: what the person said.
         unheard: the last corrections that were not understood, the newest first.
         examples: sentences that are understood here.
@@ -144,6 +148,7 @@ def person(
         return None
     skill = newest(api, skills[chosen])
     slim, slim_now = _slim(con, api, user, chosen, now)
+    silent = unwanted(live(skill, now))
     lines = shown(skill.attributes, vouching)
     return Person(
         skill=skill,
@@ -151,9 +156,9 @@ def person(
         groups=[
             Group(title, about, found)
             for kind, (title, about) in GROUPS.items()
-            if (found := [each for each in lines if each.line.kind is kind and each.line.tier])
+            if (found := [each for each in lines if each.line.kind is kind and each.says_something(silent)])
         ],
-        silent=[each for each in lines if not each.line.tier],
+        silent=[each for each in lines if not each.says_something(silent)],
         wishes=[wish(skill, said, now) for said in skill.stated],
         unheard=_unheard(con, skill),
         examples=_examples(lines),

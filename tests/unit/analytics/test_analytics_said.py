@@ -83,7 +83,9 @@ def test_shifts_say_how_they_were_known_and_when(store: Store) -> None:
     falls = (*eves_log()[1].changes, *eves_log()[2].changes)
     seen = eves_log()[0].model_copy(update={"user_id": "dan", "changes": falls})
     bare = eves_log()[3].model_copy(update={"user_id": "flo", "base_version": 0, "version": 1, "shifted": True})
-    write(store, *eves_log(), seen, bare)
+    faded = eves_log()[2].model_copy(update={"user_id": "gus", "base_version": 0, "version": 1, "shifted": True})
+    said = faded.model_copy(update={"heard": eves_log()[1].heard})
+    write(store, *eves_log(), seen, bare, said)
 
     query = "SELECT user_id, how, attribute_id, before, after, words FROM shifts ORDER BY user_id, version, how"
 
@@ -93,6 +95,8 @@ def test_shifts_say_how_they_were_known_and_when(store: Store) -> None:
         ("eve", "stated", SF, "high", "silent", "no horror any more"),
         ("eve", "faded", NOIR, "low", "silent", ""),
         ("flo", "stated", None, None, None, "well, hm"),
+        ("gus", "overtaken", NOIR, "low", "silent", "no horror any more"),
+        ("gus", "stated", "item:item:dune-1", None, None, "no horror any more"),
     ]
 
 

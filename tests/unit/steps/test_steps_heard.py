@@ -11,9 +11,11 @@ from operators.evidence import FORGET
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
 from operators.merge import fold, merge
+from operators.skill_document import skill_document
 from operators.stated import live
 from operators.steps import Evolve, Outcome, State
 from operators.steps.evolved import Effects
+from operators.steps.rank import Rank
 from operators.understand import About, Read, Understood, understand
 from schemas import (
     ONE,
@@ -52,7 +54,7 @@ from tests.builders import (
 )
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
-STEP = Evolve(slim_tokens=30)
+STEP, RANK = Evolve(slim_tokens=30), Rank()
 HELD = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
 SHOWN = (item_facts("a", NOIR), item_facts("b", SAGA), item_facts("c", WAR))
 
@@ -167,17 +169,63 @@ class TestSignals:
 
 
 class TestWords:
-    def test_an_avoidance_silences_the_line_and_is_kept_with_its_event(self) -> None:
+    def test_an_avoidance_silences_the_line_in_every_view_and_is_kept_with_its_event(self) -> None:
         correction = words(avoids(NOIR))
         effects = correct(correction)
 
         (said,) = effects.skill.stated
         assert (said.stance, said.attribute_id, said.scope) == (Stance.AVOIDS, id_of(NOIR), Scope.ALWAYS)
         assert said.evidence.event_id == correction.event_id
-        assert line(effects.skill, NOIR).tier is Tier.SILENT
+        assert line(effects.skill, NOIR) == line(HELD, NOIR)
+        assert RANK.lines(effects.skill) == ()
+        assert effects.skill.strategy.must_include == ()
+        assert "**noir** (genre; likes" not in skill_document(effects.skill)
         assert effects.version is not None
         assert effects.version.slim is not None
         assert effects.version.slim.text == "avoids: noir"
+
+    @pytest.mark.parametrize("scope", Scope)
+    def test_a_statement_changes_no_line_whatever_its_scope(self, scope: Scope) -> None:
+        effects = correct(words(avoids(NOIR), scope=scope, session_id="s1"))
+
+        assert effects.skill.attributes == HELD.attributes
+
+    def test_no_noir_tonight_is_over_with_the_next_choice_and_the_line_is_as_it_was(self) -> None:
+        liked, other = a_contrast([NOIR], [[SAGA], [WAR], [WAR]]), a_contrast([SAGA], [[WAR]])
+        skill = a_skill()
+        for number in range(12):
+            skill = choose(skill, liked.model_copy(update={"event_id": f"c{number}"})).skill
+
+        tonight = correct(words(avoids(NOIR), scope=Scope.NOW), skill).skill
+        after = choose(tonight, other).skill
+
+        assert id_of(NOIR) not in [each.attribute_id for each in RANK.within(tonight, RANK.lines(tonight), NOW, None)]
+        assert after.attributes == choose(skill, other).skill.attributes
+        assert line(after, NOIR).tier is Tier.HIGH
+        assert id_of(NOIR) in [each.attribute_id for each in RANK.within(after, RANK.lines(after), NOW, None)]
+
+    def test_a_line_speaks_again_once_the_person_takes_their_word_back(self) -> None:
+        avoided = correct(words(avoids(NOIR))).skill
+        wanted = correct(words(prefers(NOIR)), avoided).skill
+
+        assert RANK.lines(wanted) == HELD.attributes
+
+    def test_writing_a_line_takes_back_what_the_person_said_against_it(self) -> None:
+        avoided = correct(words(avoids(NOIR))).skill
+        command = a_command(
+            action="add", line={"kind": "preference", "dimension": "genre", "value": "noir", "tier": "high"}
+        )
+
+        effects = STEP.command(State(avoided), command)
+
+        assert (effects.skill.stated, effects.skill.attributes) == ((), HELD.attributes)
+
+    @pytest.mark.parametrize("scope", [Scope.NOW, Scope.SESSION])
+    def test_a_word_for_now_is_no_change_of_taste(self, scope: Scope) -> None:
+        effects = correct(words(avoids(NOIR, changed=True), scope=scope, session_id="s1"))
+
+        assert effects.diff is not None
+        assert (effects.diff.shifted, effects.skill.attributes) == (False, HELD.attributes)
 
     def test_a_taste_that_changed_makes_what_was_said_before_doubtful(self) -> None:
         before = correct(words(avoids(SAGA))).skill
@@ -185,7 +233,7 @@ class TestWords:
 
         assert effects.diff is not None
         assert effects.diff.shifted
-        assert [change.kind for change in effects.diff.changes] == [ChangeKind.SHIFTED]
+        assert {change.kind for change in effects.diff.changes} <= {ChangeKind.FADED}
         assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
 
     def test_the_opposite_takes_back_what_was_said(self) -> None:

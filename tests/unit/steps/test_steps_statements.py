@@ -1,0 +1,95 @@
+"""A statement stands beside what was learned: streams of choices, with and without words for now (invariant 5)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.evolve.counts import COUNTS
+from operators.evolve.proposal import Proposal
+from operators.merge import fold
+from operators.stated import live
+from operators.steps import Evolve, State
+from operators.steps.rank import Rank
+from operators.understand import understand
+from schemas import Contrast, Correction, Directive, PolicySkill, Scope, SkillDiff, Stance
+from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, a_time
+
+GENRES = ("genre: noir", "genre: saga", "genre: war", "genre: western")
+STEP, RANK = Evolve(slim_tokens=30), Rank()
+
+
+@dataclass(frozen=True)
+class Played:
+    skill: PolicySkill
+    diffs: tuple[SkillDiff, ...]
+
+
+def choice(number: int, taken: int, left: int, at: datetime) -> Contrast:
+    contrast = a_contrast([GENRES[taken]], [[GENRES[left]], [GENRES[(left + 1) % len(GENRES)]]])
+    return contrast.model_copy(
+        update={"event_id": f"c{number}", "ranking_id": f"r{number}", "occurred_at": at, "session_id": "s1"}
+    )
+
+
+def words(number: int, genre: int, stance: Stance, scope: Scope, at: datetime, *, changed: bool) -> Correction:
+    dimension, value = GENRES[genre].split(": ")
+    said = Directive(stance=stance, dimension=dimension, value=value, changed=changed and stance is Stance.AVOIDS)
+    return Correction(
+        event_id=f"w{number}",
+        occurred_at=at,
+        user_id=USER,
+        domain=DOMAIN,
+        says=(said,),
+        scope=scope,
+        session_id="s1" if scope is Scope.SESSION else None,
+    )
+
+
+def play(events: Sequence[Contrast | Correction]) -> Played:
+    skill, diffs = a_skill(version=0), []
+    for event in events:
+        if isinstance(event, Contrast):
+            effects = STEP.finish(State(skill), event, Proposal(reasoned_by=COUNTS))
+        else:
+            effects = STEP.correct(State(skill), event, (), understand(event, (), skill))
+        assert effects.diff is not None
+        diffs.append(effects.diff)
+        skill = effects.skill
+    return Played(skill, tuple(diffs))
+
+
+CHOICES = st.tuples(st.integers(0, 3), st.integers(0, 3))
+WORDS = st.tuples(
+    st.integers(0, 3),
+    st.sampled_from([Stance.AVOIDS, Stance.PREFERS]),
+    st.sampled_from([Scope.NOW, Scope.SESSION]),
+    st.booleans(),
+)
+
+
+@given(st.lists(st.one_of(CHOICES, WORDS), min_size=1, max_size=24))
+def test_once_words_for_now_are_over_all_lines_are_those_of_the_stream_without_them(
+    steps: list[tuple[int, int] | tuple[int, Stance, Scope, bool]],
+) -> None:
+    events: list[Contrast | Correction] = []
+    for number, step in enumerate(steps):
+        at = a_time(number)
+        if len(step) == 2:
+            events.append(choice(number, *step, at))
+        else:
+            genre, stance, scope, changed = step
+            events.append(words(number, genre, stance, scope, at, changed=changed))
+
+    spoken, silent = play(events), play([event for event in events if isinstance(event, Contrast)])
+
+    assert spoken.skill.attributes == silent.skill.attributes
+    assert spoken.skill.habits == silent.skill.habits
+    assert spoken.skill.strategy == silent.skill.strategy
+    later = NOW + timedelta(days=1)
+    assert live(spoken.skill, later, "s1") == ()
+    rank = [RANK.within(each.skill, RANK.lines(each.skill), later, "s1") for each in (spoken, silent)]
+    assert rank[0] == rank[1]
+    assert fold(spoken.diffs) == {(USER, DOMAIN): spoken.skill}
