@@ -1,9 +1,10 @@
-"""The ranker that needs no LLM: what was asked for first, then the community and the skill, weighed against each other.
+"""The ranker that needs no LLM: the request, then stated preferences, then community and skill in one sum.
 
 The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
 many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
-tiers would silence the skill. So only the instruction is a tier of its own; what the community says, in standard scores
-inside the list, and what the skill's evidence says are added: docs/decisions/0015-weighing-in-a-ranking.md.
+tiers would silence the skill. So only the person's own words are tiers: what they avoid, what the request asks for, and
+what they said they prefer. What the community says, in standard scores inside the list, and what the skill's evidence
+says are added: docs/decisions/0015-weighing-in-a-ranking.md.
 """
 
 import random
@@ -19,26 +20,28 @@ from schemas import Attribute, Facet, ItemFacts
 
 @dataclass(frozen=True)
 class Score:
-    """One candidate's score: what the person does not want comes last; then by instruction, then by the other's sum.
+    """One candidate's score: by tiers of the person's own words, then by the sum of all else.
 
     Attributes:
-        instruction: how much of what was asked for the candidate has.
+        instruction: how much the candidate has of what the request asks for.
         facets: what the community says for it, in standard deviations of the list, weighed.
         skill: what the skill's lines say for it, weighed.
-        said: what the person's own words say for it, and how probable it suits.
-        against: whether they said that they do not want it.
+        suits: what the chance that it suits adds.
+        against: true if the person said that they do not want it.
+        preferred: the key of what they said that they prefer; the least comes first.
     """
 
     instruction: float
     facets: float
     skill: float
-    said: float = 0.0
+    suits: float = 0.0
     against: bool = False
+    preferred: tuple[int, ...] = ()
 
     @property
-    def best_first(self) -> tuple[bool, float, float]:
+    def best_first(self) -> tuple[bool, float, tuple[int, ...], float]:
         """The key by which candidates are sorted."""
-        return self.against, -self.instruction, -(self.facets + self.skill + self.said)
+        return self.against, -self.instruction, self.preferred, -(self.facets + self.skill + self.suits)
 
 
 def rank(
@@ -86,12 +89,19 @@ def ordered(
         weights: what counts how much.
         said: what the person said about them.
     """
-    asked, wants = words(instruction), said.wants
+    asked = words(instruction)
     community, skill = spoken.community(weights, len(candidates)), spoken.skill(weights, len(candidates))
     scored = [
         (
             item,
-            Score(_instructed(item, asked), told, liked, wants.get(item.item_id, 0.0), item.item_id in said.against),
+            Score(
+                instructed(item, asked),
+                told,
+                liked,
+                said.suits.get(item.item_id, 0.0),
+                item.item_id in said.against,
+                said.first(item.item_id),
+            ),
         )
         for item, told, liked in zip(candidates, community, skill, strict=True)
     ]
@@ -106,7 +116,8 @@ def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
     return {facet.attribute_id: facet.confidence for facet in facets if facet.attribute_id}
 
 
-def _instructed(item: ItemFacts, asked: frozenset[str]) -> float:
+def instructed(item: ItemFacts, asked: frozenset[str]) -> float:
+    """Return how much an item has of what a request asks for; `asked`: the request's words."""
     if not asked:
         return 0.0
     matched = sum(1.0 for fact in item.facts if (said := words(fact.value)) and said <= asked)

@@ -1,19 +1,20 @@
-"""What the person said about each candidate: what comes last, and what is wanted more than any count says."""
+"""The person's own words about each candidate: avoided ones come last, preferred ones first among the rest."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.stated import spoken_for
-from schemas import Fit, ItemFacts, Stance, Statement
+from schemas import Fit, ItemFacts, Scope, Statement
 
-STATED = 1.0
-"""What one statement for a candidate adds to its score: as much as a line that is very sure; said twice, twice that."""
-RATHER = 4.0
-"""The same for what a person would rather have than something else: more than what is liked in three ways."""
 SUITING = 4.0
 """How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste."""
 _LEAST = 0.001
+_SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
+"""From the most specific on: a word for now goes before one for the session, and that before one for good."""
+
+Preference = tuple[int, ...]
+"""What statements say for one candidate, to be compared place by place; the greater comes first."""
 
 
 @dataclass(frozen=True)
@@ -22,45 +23,68 @@ class Said:
 
     Attributes:
         against: ids of the candidates that they do not want.
-        wants: by item id, what is added to a candidate's score.
+        prefers: by item id, what statements say for a candidate; empty where no statement names any of them.
+        suits: by item id, what the chance that a candidate suits adds to its score.
     """
 
     against: frozenset[str] = frozenset()
-    wants: Mapping[str, float] = field(default_factory=dict)
+    prefers: Mapping[str, Preference] = field(default_factory=dict)
+    suits: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Said":
-        """What these statements, and what is known of what suits, say.
+        """Return what these statements and the fit say of a list.
 
         Args:
             items: the candidates, parsed.
-            statements: those that stand now.
+            statements: those that are live and not doubtful.
             fit: of these candidates in this order; None where nothing is known of what does not suit.
         """
         if fit is None and not statements:
             return NOTHING
         chances = fit.chances if fit is not None else (1.0,) * len(items)
-        wants: dict[str, float] = {
-            item.item_id: SUITING * math.log(max(chance, _LEAST)) + _wanted(item, statements)
-            for item, chance in zip(items, chances, strict=True)
-        }
-        return cls(frozenset(fit.against) if fit is not None else frozenset(), wants)
+        preferred = {item.item_id: _preference(item, statements) for item in items}
+        return cls(
+            frozenset(fit.against) if fit is not None else frozenset(),
+            preferred if len(set(preferred.values())) > 1 else {},
+            {
+                item.item_id: SUITING * math.log(max(chance, _LEAST))
+                for item, chance in zip(items, chances, strict=True)
+            },
+        )
 
     @property
     def decides(self) -> bool:
-        """Whether it tells candidates apart."""
-        return bool(self.against) or len(set(self.wants.values())) > 1
+        """True if it tells candidates apart."""
+        return bool(self.against or self.prefers) or len(set(self.suits.values())) > 1
 
-    def honoured(self, order: Sequence[str]) -> tuple[str, ...]:
-        """An order that somebody else made, with what the person does not want at its end."""
-        return tuple(sorted(order, key=self.against.__contains__)) if self.against else tuple(order)
+    def first(self, item_id: str) -> tuple[int, ...]:
+        """Return the key by which a preferred candidate comes before another one; the least comes first."""
+        return tuple(-part for part in self.prefers.get(item_id, ()))
+
+    def honoured(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
+        """Return an order that a model made, with what the person does not want last and what they prefer first.
+
+        Args:
+            order: the candidates' ids, best first.
+            instructed: how much a candidate has of what the request asks for, which goes before any preference.
+        """
+
+        def key(item_id: str) -> tuple[bool, float, tuple[int, ...]]:
+            is_against = item_id in self.against
+            return (is_against, -instructed(item_id), self.first(item_id)) if self.prefers else (is_against, 0.0, ())
+
+        return tuple(sorted(order, key=key))
 
 
 NOTHING = Said()
 
 
-def _wanted(item: ItemFacts, statements: Sequence[Statement]) -> float:
-    return math.fsum(
-        sign * (RATHER if sign > 0 and said.stance is Stance.INSTEAD else STATED) * (1.0 + math.log2(said.times))
-        for said, sign in spoken_for(item, statements)
-    )
+def _preference(item: ItemFacts, statements: Sequence[Statement]) -> Preference:
+    """Return what statements say for a candidate: by scope how many more are for it than against, then the newest.
+
+    A statement is against a candidate where the person would rather have something else *instead* of what it has.
+    """
+    spoken = spoken_for(item, statements)
+    by_scope = [sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]
+    return (*by_scope, max((said.since for said, sign in spoken if sign > 0), default=0))

@@ -8,7 +8,7 @@ from operators.fit import fit_of
 from operators.neighbourhood import Neighbourhood
 from operators.options import Preset, RankSkill
 from operators.rank import facet_weights
-from operators.rank.deterministic import ordered
+from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
 from operators.rank.said import NOTHING, Said
 from operators.rank.weights import DEFAULT_WEIGHTS, RankWeights
@@ -19,6 +19,7 @@ from operators.stated import is_doubtful, lasting, live, session_on, speaking
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
+from operators.words import words
 from schemas import (
     Attribute,
     Candidate,
@@ -73,6 +74,12 @@ class Heard:
             return None
         chances: dict[str, float] = dict(zip((item.item_id for item in items), self.fit.chances, strict=True))
         return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
+
+    def honoured(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
+        """Return a model's order by the tiers of the person's own words, as the ranker without a model keeps them."""
+        asked = words(instruction)
+        wanted = {str(item.item_id): instructed(item, asked) for item in items}
+        return self.said.honoured(order, wanted.__getitem__)
 
 
 UNHEARD = Heard()

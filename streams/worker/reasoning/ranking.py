@@ -189,7 +189,7 @@ class Answers:
                 metrics.RANK_FALLBACKS.labels("rank").inc()
             else:
                 metrics.RANK_REPAIRS.inc(ranking.repaired)
-                return replace(ranking, order=heard.said.honoured(ranking.order)), None
+                return replace(ranking, order=heard.honoured(task.items, ranking.order, task.instruction)), None
         lines = self._step.within(state.skill, self._step.lines(state.skill, short=short), *session)
         said = Retrieved(tuple(task.facets), task.companions)
         spoken = self._step.spoken(task.items, lines, said, state.popularity)

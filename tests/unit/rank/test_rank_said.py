@@ -68,7 +68,7 @@ def test_a_model_s_order_honours_it_too() -> None:
     skill = a_skill(stated=(said(Stance.AVOIDS, NOIR),))
     heard = STEP.heard(skill, ITEMS, NOW)
 
-    assert heard.said.honoured(["a", "c", "b"]) == ("c", "b", "a")
+    assert heard.honoured(ITEMS, ["a", "c", "b"], "") == ("c", "b", "a")
     assert heard.fit is not None
     assert heard.fit.honoured == ("avoids:preference:genre:noir",)
     assert heard.fit.against == {"a": "avoids:preference:genre:noir"}
@@ -79,6 +79,75 @@ def test_what_they_prefer_comes_before_what_they_took() -> None:
 
     assert order(a_skill(some), ITEMS)[0] == "a"
     assert order(a_skill(some, stated=(said(Stance.PREFERS, WAR),)), ITEMS)[0] == "c"
+
+
+SURE = an_attribute(NOIR, Tier.HIGH, taken=900 * ONE, expected=ONE, support=99)
+
+
+def test_a_preference_decides_however_much_speaks_for_another() -> None:
+    """A sum let anything else outweigh it (issue 27)."""
+    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
+
+    assert order(skill, ITEMS)[0] == "c"
+
+
+def test_what_is_avoided_is_last_although_it_is_preferred_too() -> None:
+    both = item_facts("d", WAR, SAGA)
+    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR), said(Stance.AVOIDS, SAGA)))
+
+    assert order(skill, [*ITEMS, both])[0] == "c"
+    assert set(order(skill, [*ITEMS, both])[-2:]) == {"b", "d"}
+
+
+def test_what_the_request_asks_for_goes_before_what_was_preferred_earlier() -> None:
+    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
+
+    assert order(skill, ITEMS, asked="a saga") == ("b", "c", "a")
+
+
+def test_a_narrower_scope_goes_before_more_statements_and_those_before_newer_ones() -> None:
+    both, once = item_facts("both", WAR, SAGA), item_facts("once", NOIR)
+    wishes = (
+        said(Stance.PREFERS, WAR, since=1),
+        said(Stance.PREFERS, SAGA, since=2),
+        said(Stance.PREFERS, NOIR, since=3),
+    )
+    tonight = wishes[2].model_copy(update={"scope": Scope.NOW, "until": NOW + timedelta(minutes=30)})
+
+    assert order(a_skill(stated=wishes), [once, both]) == ("both", "once")
+    assert order(a_skill(stated=(*wishes[:2], tonight)), [both, once]) == ("once", "both")
+    assert order(a_skill(SURE, stated=wishes[:2]), ITEMS) == ("b", "c", "a")
+
+
+def test_a_model_s_order_honours_a_preference_too() -> None:
+    heard = STEP.heard(a_skill(stated=(said(Stance.PREFERS, WAR),)), ITEMS, NOW)
+
+    assert heard.honoured(ITEMS, ["a", "b", "c"], "") == ("c", "a", "b")
+    assert heard.honoured(ITEMS, ["a", "b", "c"], "a saga") == ("b", "c", "a")
+    unheard = STEP.heard(a_skill(), ITEMS, NOW)
+    assert unheard.honoured(ITEMS, ["a", "b", "c"], "a saga") == ("a", "b", "c")
+
+
+def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> None:
+    skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
+    heard, spoken = STEP.heard(skill, ITEMS, NOW), STEP.spoken(ITEMS, STEP.lines(skill), Retrieved())
+
+    weighed = STEP.weighed(ITEMS, spoken, "", "seed", STEP.weights, heard)
+
+    assert (weighed.order[0], weighed.features) == ("c", None)
+
+
+@given(
+    st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8),
+    st.sampled_from([SAGA, WAR]),
+)
+def test_no_candidate_stands_before_one_that_is_preferred(facts: list[str], wanted: str) -> None:
+    items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
+
+    found = order(a_skill(SURE, stated=(said(Stance.PREFERS, wanted),)), items)
+
+    places = [facts[int(name[1:])] != wanted for name in found]
+    assert places == sorted(places)
 
 
 def test_this_instead_of_that_puts_one_up_and_the_other_down() -> None:
