@@ -157,6 +157,7 @@ def on_ranking(
         wish=wish,
         facets=() if wish else ranking.injected.facets,
         features=None if wish else _features(ranking),
+        by_sager=is_ours(ranking),
         session_id=None if wish else ranking.session_id,
     )
     waiting = next((w for w in state.waiting if w.selection.ranking_id == ranking.ranking_id), None)
@@ -171,10 +172,15 @@ def on_ranking(
     return _open(fenced, opened, limits)
 
 
+def is_ours(ranking: Ranking) -> bool:
+    """Return true if our ranker made this ranking's order."""
+    return ranking.ranked_by is RankedBy.SAGER
+
+
 def _features(ranking: Ranking) -> Features | None:
     """What spoke for each candidate, of a ranking of ours; an app's own was not ordered by any weights of ours."""
     told = ranking.injected.features
-    ours = ranking.ranked_by is RankedBy.SAGER and told is not None and told.candidates == len(ranking.candidates)
+    ours = is_ours(ranking) and told is not None and told.candidates == len(ranking.candidates)
     return told if ours else None
 
 
@@ -268,6 +274,7 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
         arm=ranking.arm,
         facets=ranking.facets,
         features=ranking.features,
+        by_sager=ranking.by_sager,
         session_id=selection.session_id or ranking.session_id,
     )
     return Step(settled, Outcome.MATCHED, contrast=contrast)

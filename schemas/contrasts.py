@@ -42,4 +42,9 @@ class Contrast(Event):
     features: Features | None = Field(
         default=None, description="What spoke for each candidate in the ranking, in its order; only of ours."
     )
+    by_sager: bool = Field(
+        default=False,
+        exclude_if=is_nothing,
+        description="True if our ranker made the order: its places teach no habit.",
+    )
     session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)

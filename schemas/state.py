@@ -58,6 +58,7 @@ class OpenRanking(Model):
     wish: Wish | None = Field(default=None, description="Why the choice from it teaches nothing, if so.")
     facets: tuple[Facet, ...] = Field(default=(), max_length=MAX_FACETS)
     features: Features | None = None
+    by_sager: bool = Field(default=False, exclude_if=is_nothing, description="True if our ranker made the order.")
     size_bytes: Count = Field(default=0, description="Its size in the ring; their total is bounded. 0: it is alone.")
     session_id: Identifier | None = Field(default=None, exclude_if=is_nothing)
 

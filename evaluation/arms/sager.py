@@ -208,6 +208,7 @@ class Sager:
             chosen_rank=order.index(visit.item_id) + 1,
             unchosen=reverse_rank([by_id[item_id] for item_id in order], visit.item_id),
             facets=now.context.facets,
+            by_sager=True,
         )
         reason: Reason = RulesReplacer().replace if self._parts.replace else self._reasoner().reason
         state = State(now.skill, usual=self._usual, popularity=now.popularity)

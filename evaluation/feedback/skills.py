@@ -166,6 +166,7 @@ class Skills:
             chosen=by_id[item_id],
             chosen_rank=offer.order.index(item_id) + 1,
             unchosen=reverse_rank([by_id[name] for name in offer.order], item_id),
+            by_sager=True,
         )
         state = State(self.skill(scenario))
         effects = await learn(self._evolve, CountsReasoner().reason, state, contrast)

@@ -223,6 +223,7 @@ class Player:
             unchosen=reverse_rank([facts[item_id] for item_id in order], taken.item_id),
             skill_version=skill.version,
             facets=choice.context.facets,
+            by_sager=True,
         )
         state = State(skill, usual=usual, popularity=choice.popularity)
         effects = await learn(arm.evolve, self._reason(arm), state, contrast)

@@ -261,6 +261,7 @@ class Play:
             skill_version=player.skill.version,
             facets=choice.context.facets,
             features=ranked.features,
+            by_sager=True,
         )
 
     async def _learn(self, player: _Player, contrast: Contrast, popularity: Mapping[str, int]) -> None:

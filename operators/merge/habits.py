@@ -20,9 +20,15 @@ from schemas import (
 
 
 def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
-    """What a choice adds to each question about how the person decides that its list leaves open."""
+    """Return what a choice adds to each question about how the person decides that its list leaves open.
+
+    In an order of our own the place is what we made of the person's taste: with a good ranking everybody takes what
+    stands first, which is no habit of theirs.
+    """
     items, chosen = shown_of(contrast)
-    return learn(sides_of(items, Before.of(skill.attributes), contrast.instruction, popularity), chosen)
+    before = Before.of(skill.attributes)
+    sides = sides_of(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
+    return learn(sides, chosen)
 
 
 def habits_after(skill: PolicySkill, tally: Tally | None, changes: Iterable[Change] = ()) -> Mapping[str, HabitCounts]:

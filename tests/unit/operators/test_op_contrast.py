@@ -27,6 +27,7 @@ from schemas import (
     ItemFacts,
     OpenRankings,
     Position,
+    RankedBy,
     Ranking,
     Selection,
     Wish,
@@ -238,6 +239,13 @@ class TestNothingTaken:
         step = on_selection(opened, nothing_taken(), a_position(1, "sager.selections"))
 
         assert (step.outcome.value, step.abstention) == (wish.value, None)
+
+
+@pytest.mark.parametrize("ranked_by", RankedBy)
+def test_a_contrast_says_if_our_ranker_made_the_order(ranked_by: RankedBy) -> None:
+    [contrast] = contrasts(run(a_ranking("r1", ranked_by=ranked_by), a_selection("r1", "i1")))
+
+    assert contrast.by_sager is (ranked_by is RankedBy.SAGER)
 
 
 class TestSession:

@@ -352,6 +352,18 @@ class TestSeveral:
         assert (line(skill, NOIR).taken, line(skill, SAGA).taken) == (683, 341)
 
 
+class TestPlace:
+    @pytest.mark.parametrize("by_sager", [True, False])
+    def test_what_stands_first_is_a_habit_only_in_orders_that_are_not_ours(self, by_sager: bool) -> None:
+        skill = a_skill()
+        for _ in range(30):
+            contrast = a_contrast([NOIR], [[SAGA], [WAR], [SAGA], [WAR]], by_sager=by_sager)
+            skill = choose(skill, contrast).skill
+
+        assert ("position" in skill.habits) is not by_sager
+        assert ("takes what stands first" in [each.value for each in skill.attributes]) is not by_sager
+
+
 class TestSessions:
     def test_what_is_taken_in_a_session_is_told_as_of_now(self) -> None:
         skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6))
