@@ -135,4 +135,7 @@ def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
     if slim.session_id is not None and (held is None or held.until != slim.session_until):
         what = f"the slim skill is of the session {slim.session_id!r}, which version {version} does not have so"
         return [Fault(Kind.SLIM_DIFFERS, what)]
+    if slim.session_id is None and slim.session_until not in {None, *(said.until for said in skill.stated)}:
+        what = f"the slim skill has words until {slim.session_until}, which version {version} does not"
+        return [Fault(Kind.SLIM_DIFFERS, what)]
     return []

@@ -206,22 +206,36 @@ class SlimSkill(Event):
     likes: tuple[Label, ...] = Field(default=(), max_length=3)
     avoids: tuple[Label, ...] = Field(default=(), max_length=3, exclude_if=is_nothing)
     session_id: Identifier | None = Field(
-        default=None, exclude_if=is_nothing, description="The newest session; what follows is of it alone."
+        default=None,
+        exclude_if=is_nothing,
+        description="The session for which `now` and `session_text` hold; none: for every host, until `session_until`.",
     )
     session_until: UtcDatetime | None = Field(default=None, exclude_if=is_nothing)
     now: tuple[Label, ...] = Field(
-        default=(), max_length=2, exclude_if=is_nothing, description="What the session adds: not of the long term."
+        default=(),
+        max_length=2,
+        exclude_if=is_nothing,
+        description="What the person said for now, `no sci-fi`, or else what the session adds: not of the long term.",
     )
     session_text: Text = Field(
         default="",
         exclude_if=is_nothing,
-        description="`text` with what this session adds, `likes: X | now: W | style: phrase`, to be used within the "
-        "session and until `session_until`; empty where it adds nothing.",
+        description="`text` with `now`, `likes: X | now: W | style: phrase`, to be used until `session_until`: by "
+        "every host where there is no `session_id`, else within that session; empty where there is no `now`.",
         json_schema_extra={"pattern": SLIM_TEXT},
     )
     style: Annotated[str, Field(max_length=120)] = ""
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")
     seal: Digest | None = Field(default=None, description="Says that a worker wrote it, with the deployment's secret.")
+
+    def text_at(self, now: datetime, session_id: str | None = None) -> str:
+        """Return the text to inject at this moment, in this session or outside of any."""
+        return self.session_text if self.is_within(now, session_id) and self.session_text else self.text
+
+    def is_within(self, now: datetime, session_id: str | None = None) -> bool:
+        """Return true while `session_text` holds for a host in this session."""
+        is_for = self.session_id is None or self.session_id == session_id
+        return is_for and self.session_until is not None and now < self.session_until
 
 
 class GlobalSkill(Event):

@@ -4,14 +4,16 @@ import math
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
-from operators.slim.said import avoided, of_session, preferred
+from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
+from operators.stated import unwanted
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Stance, Tier
 
@@ -120,12 +122,23 @@ def phrases(
     for line in sorted(vouching.let_out(_sayable_lines(skill)), key=order):
         if line.attribute_id in PLACE_OF:
             habits.append(line)
-        elif safe := plain(line.value):
+        elif safe := phrase(line.dimension, line.value):
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
     habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
     # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
     styles = {line.value: line for line in habits}
     return said[Kind.PREFERENCE], {**styles, **said[Kind.PATTERN], **said[Kind.CRITERION]}
+
+
+@lru_cache(maxsize=16_384)
+def phrase(dimension: str, value: str) -> str:
+    """Return a value as it is said: one without any letter, such as `20`, with its dimension.
+
+    >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
+    ('price 20', 'vegan', 'cook time 45')
+    """
+    safe = plain(value)
+    return safe if not safe or any(c.isalpha() for c in safe) else plain(f"{dimension} {value}")
 
 
 def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
@@ -153,8 +166,10 @@ class Sayable:
 def sayable(skill: PolicySkill) -> Sayable:
     """All phrases that any slim skill of this version may contain."""
     likes, styles = phrases(skill, vouching=_EVERYTHING)
-    avoids = avoided(skill, _EVERYTHING, plain, most=None)
-    now = of_session(skill, {}, _EVERYTHING, plain, most=None)
+    avoids = avoided(skill, _EVERYTHING, phrase, most=None)
+    scopes = [(Scope.NOW, None), *((Scope.SESSION, session.session_id) for session in skill.sessions)]
+    words = (passing(skill, scope, name, _EVERYTHING, phrase, most=None) for scope, name in scopes)
+    now = (*chain.from_iterable(words), *of_session(skill, {}, _EVERYTHING, phrase, most=None))
     return Sayable(frozenset(likes), frozenset(styles), frozenset(avoids), frozenset(now))
 
 
@@ -194,11 +209,9 @@ def composed(
         budget: in tokens.
         vouching: what else may be let out: what the person does not want, and what their session adds.
     """
-    avoids = avoided(skill, vouching, plain) if skill.stated else ()
+    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     line = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids)
-    session = skill.sessions[-1] if skill.sessions else None
-    now = of_session(skill, dict.fromkeys(line.likes), vouching, plain)
-    within = _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids, now)
+    within, overlay = _overlay(skill, likes, styles, line, count_tokens, budget, vouching)
     said = [likes[like] for like in line.likes] + [styles[style] for style in line.styles]
     record = SlimSkill(
         event_id=skill.event_id,
@@ -209,14 +222,52 @@ def composed(
         text=line.text,
         likes=line.likes[:MAX_LIKES],
         avoids=line.avoids,
-        session_id=session.session_id if session else None,
-        session_until=session.until if session else None,
+        session_id=overlay.session_id,
+        session_until=overlay.until,
         now=within.now,
         session_text=within.text if within.now else "",
         style=JOINT.join(line.styles),
         tokens=line.tokens,
     )
     return Slimmed(record, frozenset(line.attribute_id for line in said))
+
+
+class _Overlay(NamedTuple):
+    """For whom and until when an overlay holds: without a session, for every host."""
+
+    session_id: str | None = None
+    until: datetime | None = None
+
+
+def _overlay(
+    skill: PolicySkill,
+    likes: Mapping[str, Attribute],
+    styles: Mapping[str, Attribute],
+    line: "_Line",
+    count_tokens: Callable[[str], int],
+    budget: int,
+    vouching: Vouching,
+) -> tuple["_Line", _Overlay]:
+    """Return the line with what holds for a while: the person's words for now, or else what the newest session adds."""
+    session = skill.sessions[-1] if skill.sessions else None
+    words = passing(skill, Scope.NOW, None, vouching, phrase)
+    ends = [until for until in words.values() if until is not None]
+    if ends:
+        now, overlay = tuple(words), _Overlay(None, min(ends))
+    elif session is not None:
+        said = passing(skill, Scope.SESSION, session.session_id, vouching, phrase)
+        added = of_session(skill, dict.fromkeys(line.likes), vouching, phrase)
+        now, overlay = tuple(dict.fromkeys((*said, *added)))[:MAX_NOW], _Overlay(session.session_id, session.until)
+    else:
+        return line, _Overlay()
+    silent = unwanted(
+        said
+        for said in skill.stated
+        if said.scope is not Scope.ALWAYS and said.session_id in (None, overlay.session_id)
+    )
+    left = {each: of for each, of in likes.items() if of.attribute_id not in silent}
+    kept = {each: of for each, of in styles.items() if of.attribute_id not in silent}
+    return _fitting(tuple(left), _sayable(kept), count_tokens, budget, line.avoids, now), overlay
 
 
 def text_of(
@@ -228,7 +279,7 @@ def text_of(
 ) -> str:
     """The text of what `slim` gives, for who compares two and sends neither."""
     likes, styles = phrases(skill, population, (), vouching)
-    avoids = avoided(skill, vouching, plain) if skill.stated else ()
+    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
     return _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids).text
 
 

@@ -1,6 +1,7 @@
 """What a slim skill says beside likes and style: what the person does not want, and what their session adds."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from operators.attributes import MAX_ID_CHARS
 from operators.evidence import tier_of, weight, worth
@@ -24,23 +25,55 @@ def preferred(skill: PolicySkill) -> list[Attribute]:
 
 
 def avoided(
-    skill: PolicySkill, vouching: Vouching, plain: Callable[[str], str], most: int | None = MAX_AVOIDS
+    skill: PolicySkill, vouching: Vouching, phrase: Callable[[str, str], str], most: int | None = MAX_AVOIDS
 ) -> tuple[str, ...]:
-    """The person's lasting avoidances as phrases, the newest first; `most`: how many, or None for all."""
+    """Return the person's lasting avoidances as phrases, the newest first; `most`: how many, or None for all."""
     said = [
         _as_line(each.attribute_id, each.dimension, each.value, Tier.HIGH, skill.contrasts)
         for each in reversed(skill.stated)
         if _is_of_a_fact(each) and each.stance is Stance.AVOIDS and not is_doubtful(skill, each)
     ]
-    phrases = (plain(line.value) for line in vouching.let_out(said))
-    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))[:most]
+    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(said))
+    return tuple(dict.fromkeys(each for each in phrases if each))[:most]
+
+
+def passing(
+    skill: PolicySkill,
+    scope: Scope,
+    session_id: str | None,
+    vouching: Vouching,
+    phrase: Callable[[str, str], str],
+    most: int | None = MAX_NOW,
+) -> dict[str, datetime | None]:
+    """Return the statements of a passing scope as phrases, the newest first, each with the moment at which it ends.
+
+    There is no clock here: a reader compares the end with its own. The next choice makes a version without them.
+    """
+    held = [
+        said
+        for said in reversed(skill.stated)
+        if said.scope is scope and said.session_id == session_id and said.item_id is None
+    ]
+    facts = [
+        _as_line(said.attribute_id, said.dimension, said.value, Tier.HIGH, skill.contrasts)
+        for said in held
+        if said.bound is None
+    ]
+    let_out = {line.attribute_id for line in vouching.let_out(facts)}
+    words: dict[str, datetime | None] = {}
+    for said in held:
+        # A bound's words are ours; all others are the person's or an item's.
+        may = said.bound is not None or said.attribute_id in let_out
+        if may and (says := phrase(said.dimension, said.value)):
+            words.setdefault(f"no {says}" if said.stance is Stance.AVOIDS else says, said.until)
+    return dict(list(words.items())[:most])
 
 
 def of_session(
     skill: PolicySkill,
     known: Mapping[str, object],
     vouching: Vouching,
-    plain: Callable[[str], str],
+    phrase: Callable[[str, str], str],
     most: int | None = MAX_NOW,
 ) -> tuple[str, ...]:
     """The phrases that the newest session adds, the clearest first.
@@ -49,7 +82,7 @@ def of_session(
         skill: any version of a policy skill.
         known: phrases that the slim skill has already.
         vouching: which lines may leave the skill.
-        plain: makes a phrase of a value.
+        phrase: words a value of a dimension.
         most: how many phrases; None for all.
     """
     if not skill.sessions:
@@ -59,8 +92,8 @@ def of_session(
         key=lambda line: (-weight(line.taken, line.expected), line.attribute_id),
     )
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]
-    phrases = (plain(line.value) for line in vouching.let_out(lines))
-    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase and phrase not in known))[:most]
+    phrases = (phrase(line.dimension, line.value) for line in vouching.let_out(lines))
+    return tuple(dict.fromkeys(each for each in phrases if each and each not in known))[:most]
 
 
 def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:

@@ -13,7 +13,7 @@ from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
-from schemas import PolicySkill, SkillDiff, SlimSkill
+from schemas import PolicySkill, Scope, SkillDiff, SlimSkill, Statement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class Versions:
         """
         skill = state.skill
         now = self.slim(skill, state.shares)
-        is_as_before = now is not None and now.text == slim_text and now.session_id is None
+        is_as_before = now is not None and now.text == slim_text and now.session_until is None
         is_told = slim_version >= skill.version or is_as_before
         return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
 
@@ -87,7 +87,7 @@ class Versions:
         is_same = len(before) == len(now) and all(map(is_, before, now)) and as_before
         if self.slim_tokens is None or (skill.version and is_same):
             return False
-        if skill.sessions is not evolved.sessions:
+        if skill.sessions is not evolved.sessions or _passing(skill) != _passing(evolved):
             return True
         said = partial(text_of, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
         return said(evolved, population=shares) != (said(skill, population=shares) if skill.version else "")
@@ -96,3 +96,8 @@ class Versions:
     def _may_change(skill: PolicySkill) -> bool:
         """Whether a line may be let out at one time and held back at another."""
         return any(VOUCHING.held(line.dimension, line.value) for line in eligible(skill))
+
+
+def _passing(skill: PolicySkill) -> tuple[Statement, ...]:
+    """Return the statements that hold for now or for a session: they are in no long-term text."""
+    return tuple(said for said in skill.stated if said.scope is not Scope.ALWAYS)

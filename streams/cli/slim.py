@@ -147,9 +147,7 @@ def _text(skill: "SlimSkill", session: str | None) -> str:
     """What the slim skill says, in a session or outside of one."""
     from datetime import UTC, datetime  # noqa: PLC0415
 
-    lasts = skill.session_until is not None and datetime.now(UTC) < skill.session_until
-    is_in_it = session is not None and session == skill.session_id and lasts
-    return (skill.session_text if is_in_it else "") or skill.text
+    return skill.text_at(datetime.now(UTC), session)
 
 
 def _print_removed(skill: "SlimSkill", as_json: bool) -> None:

@@ -83,6 +83,8 @@ class Slims:
             return None
         body = orjson.dumps(shown(found))
         made = Answer(held, body, tag_of(body).encode())
+        if found.session_id is None and found.session_until is not None:
+            return made  # words for now end by the clock: an answer that is kept would outlive them
         with self._changing:
             # It may have been replaced or forgotten meanwhile, and dropped before it was there.
             if self._live.slims.get(key) is held:
@@ -126,12 +128,13 @@ def shown(slim: SlimSkill, session: str | None = None, now: datetime | None = No
         now: for that; by default the time it is.
     """
     body = slim.model_dump(mode="json", exclude=OURS)
-    until = slim.session_until
-    if session is None or session != slim.session_id or until is None or (now or datetime.now(UTC)) >= until:
+    at = now or datetime.now(UTC)
+    body["text"] = slim.text_at(at, session)
+    if not slim.is_within(at, session):
         body.pop("now", None)
         body.pop("session_id", None)
-    elif slim.session_text:
-        body["text"] = slim.session_text
+    elif slim.session_id is None and slim.session_until is not None:
+        body["until"] = slim.session_until.isoformat()
     return body
 
 

@@ -54,6 +54,8 @@ class SlimSkills:
         self._texts: dict[str, dict[str, str]] = {}
         """What `get` answers, by domain and user: with a million users, whatever else it touched would be out of the
         processor's cache."""
+        self._passing: set[tuple[str, str]] = set()
+        """Domain and user of those with words for now, which end by the clock."""
         self._unseen: set[bytes] = set()
         """Keys that the topic had before it was made anew, and has not had since."""
         self.follower = Follower(
@@ -67,26 +69,20 @@ class SlimSkills:
         self._is_warned = False
 
     def get(self, user_id: str, domain: str, session_id: str | None = None) -> str:
-        """The text to inject into this user's prompt; empty while nothing is known of them.
+        """Return the text to inject into this user's prompt; empty while nothing is known of them.
 
-        With a session: long term and session together, `likes: noir | now: westerns`, while it is the user's newest
-        and lasts. Else the long term alone.
+        Words for now are in it until they end, `likes: noir | now: no sci-fi`. With a session: long term and session
+        together, `likes: noir | now: westerns`, while it is the user's newest and lasts. Else the long term alone.
         """
-        if session_id is not None and (said := self._of_session(user_id, domain, session_id)):
-            return said
+        if session_id is not None or (self._passing and (domain, user_id) in self._passing):
+            skill = self.skill(user_id, domain)
+            return "" if skill is None else skill.text_at(datetime.now(UTC), session_id)
         users = self._texts.get(domain)
         text = users.get(user_id, "") if users else ""
         if not text and not self._is_warned and domain in self._texts.get(user_id, {}):
             self._is_warned = True
             logger.warning(SWAPPED)
         return text
-
-    def _of_session(self, user_id: str, domain: str, session_id: str) -> str:
-        """What the slim skill says within this session; empty where it says no more than otherwise."""
-        skill = self.skill(user_id, domain)
-        if skill is None or skill.session_id != session_id or skill.session_until is None:
-            return ""
-        return skill.session_text if datetime.now(UTC) < skill.session_until else ""
 
     def skill(self, user_id: str, domain: str) -> SlimSkill | None:
         """The whole slim skill, with its version and token count."""
@@ -155,6 +151,10 @@ class SlimSkills:
             return
         self._held[key] = skill
         self._texts.setdefault(skill.domain, {})[skill.user_id] = skill.text
+        if skill.session_id is None and skill.session_text:
+            self._passing.add((skill.domain, skill.user_id))
+        else:
+            self._passing.discard((skill.domain, skill.user_id))
         if held != skill:
             self._tell(self._on_change, skill)
 
@@ -164,6 +164,7 @@ class SlimSkills:
         if gone is not None:
             users = self._texts[gone.domain]
             users.pop(gone.user_id, None)
+            self._passing.discard((gone.domain, gone.user_id))
             if not users:
                 del self._texts[gone.domain]
             self._tell(self._on_removed, gone)

@@ -200,9 +200,7 @@ class Answers:
 
 def _text(short: SlimSkill, request: RankRequest) -> str:
     """What a slim skill says: in its own session, until that is over, with what it adds."""
-    is_of_it = short.session_id is not None and short.session_id == request.session_id
-    is_on = short.session_until is not None and request.occurred_at < short.session_until
-    return short.session_text if short.session_text and is_of_it and is_on else short.text
+    return short.text_at(request.occurred_at, request.session_id)
 
 
 def _kept(by: ReasonedBy) -> ReasonedBy:

@@ -1,0 +1,90 @@
+"""Words for now in the slim line that hosts read: marked, with their end, and never without the clock (issue 27)."""
+
+from datetime import timedelta
+
+import pytest
+
+from operators.audit import _says_else
+from operators.evolve.counts import COUNTS
+from operators.evolve.proposal import Proposal
+from operators.steps import Evolve, State
+from operators.tokens import count_tokens
+from operators.understand import understand
+from schemas import ONE, Bound, Correction, Directive, Measure, Scope, SlimSkill, Stance, Tier
+from streams.http.slims import shown
+from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
+
+SCIFI, NOIR = "genre: sci-fi", "genre: noir"
+STEP = Evolve(slim_tokens=30)
+HELD = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in (SCIFI, NOIR)))
+
+
+def corrected(*says: Directive, scope: Scope = Scope.NOW, session_id: str | None = None, skill=HELD):
+    event = Correction(
+        event_id="w1", occurred_at=NOW, user_id=USER, domain=DOMAIN, says=says, scope=scope, session_id=session_id
+    )
+    return STEP.correct(State(skill), event, (), understand(event, (), skill))
+
+
+def slim_of(effects) -> SlimSkill:
+    assert effects.version is not None
+    assert effects.version.slim is not None
+    return effects.version.slim
+
+
+NO_SCIFI = Directive(stance=Stance.AVOIDS, dimension="genre", value="sci-fi")
+
+
+def test_a_word_for_now_is_in_the_line_until_it_ends_and_the_long_term_text_is_as_before() -> None:
+    slim = slim_of(corrected(NO_SCIFI))
+
+    assert slim.text_at(NOW) == "likes: noir | now: no sci-fi"
+    assert slim.text == slim.text_at(NOW + timedelta(minutes=30)) == "likes: noir, sci-fi"
+    assert count_tokens(slim.session_text) <= 30
+    assert _says_else(corrected(NO_SCIFI).skill, slim) == []
+
+
+def test_hosts_over_http_read_it_with_its_end() -> None:
+    slim = slim_of(corrected(NO_SCIFI))
+
+    body = shown(slim, now=NOW)
+    assert (body["text"], body["now"]) == ("likes: noir | now: no sci-fi", ["no sci-fi"])
+    assert body["until"] == (NOW + timedelta(minutes=30)).isoformat()
+    later = shown(slim, now=NOW + timedelta(minutes=30))
+    assert later["text"] == "likes: noir, sci-fi"
+    assert not {"until", "now"} & later.keys()
+
+
+def test_the_next_choice_sends_a_line_without_it() -> None:
+    tonight = corrected(NO_SCIFI).skill
+    after = STEP.finish(State(tonight), a_contrast([NOIR], [[SCIFI]]), Proposal(reasoned_by=COUNTS))
+
+    assert slim_of(after).session_text == ""
+    assert slim_of(after).text_at(NOW) == slim_of(after).text
+
+
+def test_a_bound_for_now_names_its_measure() -> None:
+    cheaper = Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE, below=20))
+
+    assert slim_of(corrected(cheaper)).text_at(NOW).endswith("now: price below 20")
+
+
+@pytest.mark.parametrize(("session", "text"), [("s1", "likes: noir | now: no sci-fi"), (None, "likes: noir, sci-fi")])
+def test_a_word_for_a_session_is_read_within_that_session_alone(session: str | None, text: str) -> None:
+    slim = slim_of(corrected(NO_SCIFI, scope=Scope.SESSION, session_id="s1"))
+
+    assert slim.text_at(NOW, session) == text
+    assert slim.text_at(NOW, "s2") == slim.text_at(NOW + timedelta(hours=3), "s1") == "likes: noir, sci-fi"
+
+
+def test_no_number_stands_without_its_dimension() -> None:
+    """A slim line `likes: vegan, 20, tofu` says nothing of the 20 (issue 27)."""
+    numbers = ("diet: vegan", "duration: 20", "ingredient: tofu")
+    skill = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in numbers))
+    avoided = Directive(stance=Stance.AVOIDS, dimension="price", value="4")
+
+    slim = slim_of(corrected(avoided, scope=Scope.ALWAYS, skill=skill))
+
+    assert slim.text == "likes: vegan, duration 20, tofu | avoids: price 4"
+    assert slim.tokens <= 30
+    assert _says_else(corrected(avoided, scope=Scope.ALWAYS, skill=skill).skill, slim) == []
