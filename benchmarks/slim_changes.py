@@ -15,14 +15,13 @@ from pathlib import Path
 from statistics import mean, median
 
 from evaluation.stream.arms import ARMS, SAGER
-from evaluation.stream.plan import Choice, Lists, plans
+from evaluation.stream.lists import Lists
+from evaluation.stream.plan import Choice, plans
 from evaluation.stream.play import By, Play, Played
 from operators.options import RankSkill
 from operators.rank.weights import DEFAULT_WEIGHTS
 from operators.retrieve import Retrieved
-from operators.slim import lines_of, slimmed
 from operators.steps.rank import Rank
-from operators.tokens import count_tokens
 
 BUDGET = 30
 BARE = re.compile(r"(?:: |, )[^a-zA-Z,|]*\d[^a-zA-Z,|]*(?:,|$| \|)")
@@ -36,19 +35,19 @@ class Watched(Play):
         self.texts: dict[str, list[str]] = {}
         self.tokens: list[int] = []
         self.hits: list[bool] = []
-        self._slim = Rank(by=RankSkill.SLIM)
+        self._slim = Rank(by=RankSkill.SLIM, slim_tokens=BUDGET)
 
     async def _turn(self, player, played: Played) -> None:  # type: ignore[no-untyped-def]
         choice: Choice = self._plan.choices[player.user_id][player.played]
         shares = self._plan.populations[player.user_id].shares
         if choice.shown:
             items = [self._plan.facts[item_id] for item_id in choice.candidates]
-            short = slimmed(player.skill, count_tokens, BUDGET, shares)
-            spoken = self._slim.spoken(items, lines_of(player.skill, short), Retrieved())
+            short = self._slim.extract(player.skill, shares=shares)
+            spoken = self._slim.spoken(items, self._slim.lines(player.skill, short=short), Retrieved())
             order = self._slim.weighed(items, spoken, "", choice.request_id, DEFAULT_WEIGHTS).order
             self.hits.append(order[0] == choice.taken.item_id)
         await super()._turn(player, played)
-        short = slimmed(player.skill, count_tokens, BUDGET, shares)
+        short = self._slim.extract(player.skill, shares=shares)
         self.texts.setdefault(player.user_id, []).append(short.record.text)
         self.tokens.append(short.record.tokens)
 

@@ -43,7 +43,7 @@ class Said:
         if fit is None and not statements:
             return NOTHING
         chances = fit.chances if fit is not None else (1.0,) * len(items)
-        preferred = {item.item_id: _preference(item, statements) for item in items}
+        preferred: dict[str, Preference] = {item.item_id: _preference(item, statements) for item in items}
         return cls(
             frozenset(fit.against) if fit is not None else frozenset(),
             preferred if len(set(preferred.values())) > 1 else {},
