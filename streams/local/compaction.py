@@ -1,15 +1,17 @@
-"""What a journal keeps: what Kafka would, and nothing that a receipt says is forgotten."""
+"""Compaction of the journal: it keeps what Kafka would keep, without the records that a receipt covers."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 from schemas import BadRecord, Receipt, Topic, decode, moment_of
 from schemas.topics import WORKED_OFF, by_name
 from streams.kafka.packed import unpack
-from streams.local.batches import Record
-from streams.local.journal import Log
+from streams.local.batches import Record, built
+from streams.local.journal import Log, Segment, read
 from streams.local.wire import Partition
 from streams.settings import Settings
 
@@ -35,7 +37,7 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> Comp
     An event that no worker has finished is kept in any case. What internal topics hold is not kept longer than that.
     """
     covers, waiting = _covered_by_receipts(log, settings), 0
-    rest = Log(commits=dict(log.commits), ids=dict(log.ids), ends=dict(log.ends))
+    rest = Log(commits=dict(log.commits), ends=dict(log.ends))
     now_ms = (now or datetime.now(UTC)).timestamp() * 1_000
     for partition, held in log.records.items():
         topic = by_name(partition[0], settings.prefix)
@@ -58,6 +60,24 @@ def compacted(log: Log, settings: Settings, now: datetime | None = None) -> Comp
         if kept:
             rest.records[partition] = kept
     return Compacted(rest, waiting)
+
+
+def compact(settings: Settings, closed: Path) -> int:
+    """Put all segments up to this one together; the number of covered records that a worker has still to do.
+
+    It runs while newer segments grow: the result takes the place behind the closed one.
+    """
+    log = read(settings, until=closed)
+    if log is None:
+        return 0
+    done = compacted(log, settings)
+    made = Segment(settings, complete=True, path=closed.with_stem(f"{int(closed.stem) + 1:08d}"))
+    for partition, held in done.log.records.items():
+        for batch in built(held, contiguous=False):
+            made.batch(partition, batch)
+    made.commits(done.log.commits)
+    made.finish()
+    return done.waiting
 
 
 def _newest(held: list[Record]) -> Iterator[Record]:
@@ -115,4 +135,8 @@ def placed(log: Log) -> tuple[Log, Callable[[Partition, int], int]]:
         return min(position, ends.get(partition, 0))
 
     commits = {partition: place(partition, at) for partition, at in log.commits.items()}
-    return Log(moved, commits, dict(log.ids), ends), place
+    return Log(moved, commits, ends), place
+
+
+if __name__ == "__main__":
+    raise SystemExit(bool(compact(Settings(), Path(sys.argv[1]))))

@@ -1,8 +1,8 @@
 """The journal: everything that the embedded broker holds, in files, because the broker keeps nothing itself.
 
 A folder of segments. Each is a sequence of frames, each frame a length, a checksum, a kind and its content: whole
-record batches as they came, and what the workers' group has committed. A frame that was cut off by a crash, and
-whatever follows it in its segment, counts as never written. A segment that says so holds all that those before it do.
+record batches as producers sent them, and the offsets that the workers' group has committed. A frame that a crash cut
+off, and whatever follows it in its segment, was never acknowledged. A complete segment replaces those before it.
 """
 
 import fcntl
@@ -15,12 +15,13 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from schemas import TOPICS
 from streams.exceptions import StreamsError
-from streams.local.batches import Record, anonymous, bounds, records
+from streams.local.batches import Record, bounds, records
 from streams.local.wire import Partition
 from streams.settings import Settings
 
@@ -28,7 +29,7 @@ VERSION = 1
 FOLDER = "journal"
 LOCK_SECONDS = 30.0
 _FRAME = struct.Struct(">IIc")
-_HEAD, _BATCH, _COMMITS, _IDS = b"H", b"B", b"C", b"I"
+_HEAD, _BATCH, _COMMITS = b"H", b"B", b"C"
 _NAME = struct.Struct(">HI")
 
 logger = logging.getLogger("sager.journal")
@@ -45,21 +46,16 @@ class Log:
     Attributes:
         records: of every partition, in order.
         commits: the next offset that the workers have to do.
-        ids: the broker's id of each topic when the last segment was begun.
     """
 
     records: dict[Partition, list[Record]] = field(default_factory=dict)
     commits: dict[Partition, int] = field(default_factory=dict)
-    ids: dict[str, str] = field(default_factory=dict)
     ends: dict[Partition, int] = field(default_factory=dict)
 
     def take(self, partition: Partition, batch: bytes) -> None:
-        """Add a batch; records that are there already are not added again."""
-        at = self.ends.get(partition, 0)
-        if bounds(batch)[1] <= at:
-            return
-        self.records.setdefault(partition, []).extend(each for each in records(batch) if each.offset >= at)
-        self.ends[partition] = bounds(batch)[1]
+        """Add a batch."""
+        self.records.setdefault(partition, []).extend(records(batch))
+        self.ends[partition] = max(bounds(batch)[1], self.ends.get(partition, 0))
 
 
 def folder_of(settings: Settings) -> Path:
@@ -71,7 +67,7 @@ def segments(folder: Path) -> list[Path]:
     """The segments in their order, without those that a later one replaces."""
     found = sorted(folder.glob("*.segment"))
     for place in range(len(found) - 1, 0, -1):
-        if any(kind == _HEAD and json.loads(content)["complete"] for kind, content in islice(frames(found[place]), 1)):
+        if is_complete(found[place]):
             return found[place:]
     return found
 
@@ -115,8 +111,8 @@ def _read(settings: Settings, until: Path | None) -> Log | None:
                 log.take((name, number), content[_NAME.size + size :])
             elif kind == _COMMITS:
                 log.commits |= {(name, int(number)): at for name, number, at in json.loads(content)}
-            elif kind == _IDS:
-                log.ids = json.loads(content)
+    for held in log.records.values():
+        held.sort(key=attrgetter("offset"))  # batches of two producers may come in another order
     return log if found else None
 
 
@@ -167,22 +163,18 @@ class Segment:
     def batch(self, partition: Partition, batch: bytes) -> None:
         """Add a batch, which stands at the offsets that it names."""
         name = partition[0].encode()
-        self._add(_BATCH, _NAME.pack(len(name), partition[1]) + name + anonymous(batch))
+        self._add(_BATCH, _NAME.pack(len(name), partition[1]) + name + batch)
 
     def commits(self, offsets: Mapping[Partition, int]) -> None:
         """Add what the workers have committed."""
         rows = [(name, number, at) for (name, number), at in sorted(offsets.items())]
         self._add(_COMMITS, json.dumps(rows).encode())
 
-    def ids(self, ids: Mapping[str, str]) -> None:
-        """Add the broker's ids of the topics."""
-        self._add(_IDS, json.dumps(ids).encode())
-
     def sync(self) -> None:
         """Have the disk hold what was added."""
         if self._is_dirty:
+            self._is_dirty = False  # first: another thread may append meanwhile
             os.fsync(self._file)
-            self._is_dirty = False
 
     def finish(self) -> None:
         """Sync, give the segment its name, and remove those that it replaces."""
@@ -245,6 +237,11 @@ class Lock:
     def close(self) -> None:
         """Let it go, as far as we hold it."""
         os.close(self.file)
+
+
+def is_complete(path: Path) -> bool:
+    """True if a segment replaces those before it."""
+    return any(kind == _HEAD and json.loads(content)["complete"] for kind, content in islice(frames(path), 1))
 
 
 def partitions_of(settings: Settings) -> list[Partition]:

@@ -1,13 +1,17 @@
-"""The whole pipeline on one machine: the embedded broker, a worker, the materializer and the journal, as children."""
+"""The whole pipeline on one machine: the embedded broker, a worker and the materializer, as children."""
 
 import ctypes
 import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from types import TracebackType
@@ -16,23 +20,27 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from schemas.topics import by_name
-from streams.exceptions import StreamsError
+from streams.exceptions import BrokerUnreachable, EmbeddedBrokerFailed, StreamsError
 from streams.kafka import topics
 from streams.local.backlog import FAR, Backlog
-from streams.local.broker import EmbeddedBroker, free_port
-from streams.local.journal import Lock, partitions_of
-from streams.local.load import Loaded, load
+from streams.local.broker import EmbeddedBroker, end_with_parent, free_port
+from streams.local.journal import JournalUnusable, Lock, folder_of, partitions_of
+from streams.local.load import Loaded, follow_on, load
 from streams.local.outputs import appending, rotate
 from streams.local.own_token import OwnToken, own_token
-from streams.local.probes import answers, committed_records, console_link, why_not_ready
+from streams.local.probes import answers, console_link, next_offsets, why_not_ready
 from streams.local.wire import Wire
 from streams.settings import Settings, Store
 
-WORKER, MATERIALIZER, JOURNAL, SERVER = "worker", "materializer", "journal", "console"
+BROKER, WORKER, MATERIALIZER, SERVER = "broker", "worker", "materializer", "console"
+_VERBS = {WORKER: "worker", MATERIALIZER: "materialize", SERVER: "console"}
 DRAIN_SECONDS = 30.0
-JOURNAL_SECONDS = 10.0
+BROKER_SECONDS = 20.0
 SPARE_SECONDS = 5.0
 """A child ends itself after `shutdown_seconds`; only one that does not is killed."""
+PAUSES = (0.0, 1.0, 2.0, 4.0)
+"""How long a child that has ended stays so, the first, second, ... time within `DEATHS_SECONDS`; then we give up."""
+DEATHS_SECONDS = 30.0
 LAST_LINES = 8
 
 LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.0}
@@ -44,9 +52,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 Prepare = Callable[[Settings], object]
 
+logger = logging.getLogger("sager.up")
+
 
 class ChildDied(StreamsError, RuntimeError):
-    """The broker, the worker or the materializer has ended by itself; the message names its log."""
+    """A process has ended by itself, again and again; the message names its log."""
 
 
 def environment(settings: Settings) -> dict[str, str]:
@@ -76,11 +86,17 @@ def _as_text(value: Any) -> str:
     return str(value.value if isinstance(value, Enum) else value)
 
 
-def child(args: Sequence[str], settings: Settings, log: Path) -> subprocess.Popen[bytes]:
+def child(args: Sequence[str], settings: Settings, log: Path, keeps: Sequence[int] = ()) -> subprocess.Popen[bytes]:
     """Start `sager ARGS` as a child with these settings, its output going to the end of a log file.
 
     It is in a process group of its own, so that a Ctrl-C reaches us alone and we can end things in order, and it
     ends when we do, see `die_with_parent`. Secrets go by the environment, never by the command line.
+
+    Args:
+        args: the command.
+        settings: its settings.
+        log: the file for its output.
+        keeps: file descriptors that it inherits.
     """
     with appending(log) as out:
         return subprocess.Popen(  # noqa: S603 - ourselves, no shell
@@ -90,6 +106,7 @@ def child(args: Sequence[str], settings: Settings, log: Path) -> subprocess.Pope
             stderr=out,
             env=environment(settings),
             process_group=0,
+            pass_fds=keeps,
         )
 
 
@@ -108,6 +125,9 @@ def die_with_parent() -> None:
 
 class Local:
     """Broker, topics, worker and materializer, as a context manager.
+
+    With `keep`, the broker is a process that owns the embedded one and its journal, see `streams.local.proxy`.
+    It cannot be restarted under the others: they are restarted with it.
 
     Args:
         settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
@@ -134,10 +154,14 @@ class Local:
         self.loaded = Loaded()
         folder = settings.data_dir / "logs"
         served = () if http_port is None else (SERVER,)
-        self.logs = {name: folder / f"{name}.log" for name in ("broker", JOURNAL, WORKER, MATERIALIZER, *served)}
-        self._broker = EmbeddedBroker(self.logs["broker"], port)
+        self._names = (WORKER, MATERIALIZER, *served)
+        self.logs = {name: folder / f"{name}.log" for name in (BROKER, *self._names)}
+        self._broker = EmbeddedBroker(self.logs[BROKER], port)
+        self._proxy: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._deaths: dict[str, deque[float]] = defaultdict(deque)
+        self._was_ready = False
         self.settings = settings.model_copy(
             update={
                 **{name: value for name, value in LOCAL.items() if name not in given},
@@ -193,19 +217,83 @@ class Local:
             StreamsError: something failed to start; whatever did start is ended again.
         """
         try:
-            self._lock = Lock(self.settings) if self._keep else None
-            self._start_broker()
-            topics.ensure(self.settings)
-            self._load()
-            for name, verb in ((WORKER, "worker"), (MATERIALIZER, "materialize")):
-                own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
-                self._children[name] = child([verb], own, self.logs[name])
-            if self._http_port is not None:
-                self._children[SERVER] = child(["console"], self._served(self._http_port), self.logs[SERVER])
+            if self._keep:
+                self._lock = Lock(self.settings)
+                self._start_keeping()
+            else:
+                self._start_broker()
+                topics.ensure(self.settings)
+                if self._prepare is not None:
+                    self._prepare(self.settings)
+            for name in self._names:
+                self._start_child(name)
         except BaseException:
-            self.stop()
+            self.stop(at_once=True)
             raise
         return self
+
+    def _start_child(self, name: str) -> None:
+        if name == SERVER:
+            own = self._served(self._http_port or 0)
+        else:
+            own = self.settings.model_copy(update={"metrics_port": self._ports[name]})
+        # The worker and the materializer may go on for a while after us, and need the broker and the folder as long.
+        keeps = [] if self._proxy is None or name == SERVER else [self._life(self._proxy), self._locked().file]
+        self._children[name] = child([_VERBS[name]], own, self.logs[name], keeps)
+
+    def _locked(self) -> Lock:
+        assert self._lock is not None  # noqa: S101 - for the type
+        return self._lock
+
+    @staticmethod
+    def _life(proxy: subprocess.Popen[bytes]) -> int:
+        assert proxy.stdin is not None  # noqa: S101 - for the type
+        return proxy.stdin.fileno()
+
+    def _start_keeping(self) -> None:
+        """Start the broker with its journal: clients reach it once it has its records back."""
+        own = free_port()
+        with appending(self.logs[BROKER]) as out:
+            self._proxy = subprocess.Popen(  # noqa: S603 - ourselves, no shell
+                [sys.executable, "-P", "-m", "streams.local.proxy", *map(str, (self.port, own, self.logs[BROKER]))],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                env=environment(self.settings),
+                process_group=0,
+                pass_fds=(self._locked().file,),
+            )
+        self._wait_for(own)
+        try:
+            found = load(self.settings, f"127.0.0.1:{own}")
+        except OSError as error:
+            raise self._unwritable() from error
+        os.write(self._life(self._proxy), b"\n")
+        self._wait_for(self.port)
+        topics.ensure(self.settings)
+        follow_on(self.settings, found or Loaded())
+        if found is not None:
+            self.loaded = found
+        elif self._prepare is not None:
+            self._prepare(self.settings)
+
+    def _wait_for(self, port: int) -> None:
+        """Wait until the broker's process listens on a port."""
+        give_up = time.monotonic() + BROKER_SECONDS
+        while True:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            self._check_broker()
+            if time.monotonic() > give_up:
+                raise EmbeddedBrokerFailed(f"the embedded broker did not start; see {self.logs[BROKER]}")
+            time.sleep(0.05)
+
+    def _unwritable(self) -> JournalUnusable:
+        return JournalUnusable(
+            f"the journal in {folder_of(self.settings)} cannot be written, and no event was acknowledged since; the "
+            f"reason is in {self.logs[BROKER]}. If the disk is full, free some space and start again: every event that "
+            "was acknowledged is kept"
+        )
 
     def _served(self, port: int) -> Settings:
         """The settings of the API's process: with tokens of the deployment's own, or with one that we make."""
@@ -224,37 +312,61 @@ class Local:
         # finished: signals that are blocked at its start stay so.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            self._broker.start()
+            self._broker.start(end_with_parent)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if self._lock is None:
-            self._guard = _guard(self._broker.pid)
-
-    def _load(self) -> None:
-        """Give the broker back what it held, and from here on have all that comes written down."""
-        found = load(self.settings) if self._lock is not None else None
-        if found is not None:
-            self.loaded = found
-        elif self._prepare is not None:
-            self._prepare(self.settings)
-        if self._lock is not None:
-            self._guard = _follow(self._broker.pid, self.settings, self._lock, self.logs[JOURNAL])
 
     def check(self) -> None:
-        """Check that every process runs, and rotate logs.
+        """Restart processes that have ended, once all were ready, and rotate logs.
 
         Raises:
-            ChildDied: one of the processes has ended, with the last lines that it wrote.
+            ChildDied: a process ends again and again, or was never ready; with the last lines of its log.
+            JournalUnusable: the journal cannot be written.
         """
-        if not self._broker.alive:
-            raise self._died("broker", None)
-        if self._lock is not None and self._guard is not None and self._guard.poll() is not None:
-            raise self._died(JOURNAL, self._guard.returncode)
         for log in self.logs.values():
             rotate(log)
-        for name, process in self._children.items():
+        try:
+            self._check_broker()
+        except ChildDied as error:
+            self._note_death(BROKER, error)
+            for process in self._children.values():
+                _end(process, 0)
+            self._children.clear()
+            _end(self._proxy, 0)
+            self._start_keeping()
+        for name, process in list(self._children.items()):
             if process.poll() is not None:
-                raise self._died(name, process.returncode)
+                self._note_death(name, self._died(name, process.returncode))
+                del self._children[name]
+        for name in self._names:
+            deaths = self._deaths[name]
+            if name not in self._children and (
+                not deaths or time.monotonic() - deaths[-1] >= PAUSES[min(len(deaths), len(PAUSES)) - 1]
+            ):
+                self._start_child(name)
+
+    def _check_broker(self) -> None:
+        if self._proxy is None:
+            if not self._broker.alive:
+                raise self._died(BROKER, None)
+        elif self._proxy.poll() is not None:
+            if self._proxy.returncode == os.EX_IOERR:
+                raise self._unwritable()
+            raise self._died(BROKER, self._proxy.returncode)
+
+    def _note_death(self, name: str, died: ChildDied) -> None:
+        """Count a process that has ended.
+
+        Raises:
+            ChildDied: it is not started again.
+        """
+        deaths, now = self._deaths[name], time.monotonic()
+        deaths.append(now)
+        while now - deaths[0] > DEATHS_SECONDS:
+            deaths.popleft()
+        if not (self._keep and self._was_ready) or len(deaths) > len(PAUSES):
+            raise died
+        logger.warning("%s. It is started again", str(died).splitlines()[0])
 
     def _died(self, name: str, code: int | None) -> ChildDied:
         how = "" if code is None else f" with code {code}" if code >= 0 else f" by {signal.Signals(-code).name}"
@@ -284,13 +396,14 @@ class Local:
             if time.monotonic() > give_up:
                 raise StreamsError(f"the console was not ready within {seconds:.0f} s; its log is {self.logs[SERVER]}")
             time.sleep(0.1)
+        self._was_ready = True
 
     def backlog(self) -> Backlog:
         """Asks what the worker has still to do."""
         return Backlog(self.settings)
 
     def stop(self, *, at_once: bool = False) -> None:
-        """End the worker, then the materializer once it has everything, then the journal, then the broker.
+        """End the worker, then the materializer once it has everything, then the broker, which acknowledges until then.
 
         Args:
             at_once: whether to kill the first two instead, which loses nothing where a journal is kept.
@@ -300,39 +413,43 @@ class Local:
                 return
             _end(self._children.get(SERVER), SPARE_SECONDS)
             _end(self._children.get(WORKER), self.settings.shutdown_seconds + SPARE_SECONDS)
-            if self._broker.alive and MATERIALIZER in self._children:
-                self._drain()
+            if MATERIALIZER in self._children:
+                self._drain(self._children[MATERIALIZER])
             _end(self._children.get(MATERIALIZER), self.settings.shutdown_seconds + SPARE_SECONDS)
         finally:
-            # Reached at once by a second Ctrl-C, which says that order is not wanted any more.
+            # A second Ctrl-C comes here at once.
             for process in self._children.values():
                 _end(process, 0)
             self._children.clear()
-            # But what was accepted is written down all the same, which takes no longer than a blink.
-            _end(self._guard, JOURNAL_SECONDS if self._lock is not None else 0)
-            self._guard = None
+            _end(self._proxy, SPARE_SECONDS)
+            self._proxy = None
             self._broker.stop()
             if self._lock is not None:
                 self._lock.close()
                 self._lock = None
 
-    def _drain(self) -> None:
-        """Wait until the materializer has committed what is in the broker."""
-        process = self._children[MATERIALIZER]
+    def _drain(self, materializer: subprocess.Popen[bytes]) -> None:
+        """Wait until the materializer has committed the records that are in the broker now."""
         give_up = time.monotonic() + DRAIN_SECONDS
-        wanted = self._unread()
-        while process.poll() is None and time.monotonic() < give_up:
-            done = committed_records(self._address(MATERIALIZER))
-            if done is None or done >= wanted:
+        try:
+            wanted = self._ends()
+        except BrokerUnreachable:  # it has ended
+            return
+        while materializer.poll() is None and time.monotonic() < give_up:
+            done = next_offsets(self._address(MATERIALIZER))
+            if done is None or all(done.get(base, 0) >= end for base, end in wanted.items()):
                 return
             time.sleep(0.1)
 
-    def _unread(self) -> int:
-        """How many records the materializer had before it when it started, and those that came since."""
-        public = [each for each in partitions_of(self.settings) if not by_name(each[0], self.settings.prefix).internal]
+    def _ends(self) -> dict[str, int]:
+        """The offsets behind the last records that the materializer reads, summed over each topic's partitions."""
+        names = {name: by_name(name, self.settings.prefix) for name, _ in partitions_of(self.settings)}
+        public = [each for each in partitions_of(self.settings) if not names[each[0]].internal]
+        ends: Counter[str] = Counter()
         with Wire(self.settings.bootstrap) as wire:
-            ends = {each: end for each, (_, end) in wire.fetch(dict.fromkeys(public, FAR), 1).items()}
-        return self.loaded.unread + sum(end - self.loaded.ends.get(each, 0) for each, end in ends.items())
+            for (name, _), (_, end) in wire.fetch(dict.fromkeys(public, FAR), 1).items():
+                ends[names[name].base] += end
+        return dict(ends)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -341,54 +458,6 @@ class Local:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-_GUARD = """
-import os, signal, sys, time
-sys.stdin.buffer.read()
-try:
-    for _ in range(30):
-        time.sleep(0.5)
-        os.kill(int(sys.argv[1]), 0)
-    os.kill(int(sys.argv[1]), signal.SIGTERM)
-except ProcessLookupError:
-    pass
-"""
-"""Waits for the end of its input, which is ours, leaves the others time to finish, and ends the broker."""
-
-
-def _guard(broker: int) -> subprocess.Popen[bytes]:
-    """A little process that ends the broker when we are gone without having ended it: it cannot do so by itself."""
-    return subprocess.Popen(  # noqa: S603 - the text above
-        [sys.executable, "-I", "-S", "-c", _GUARD, str(broker)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        process_group=0,
-    )
-
-
-def _follow(broker: int, settings: Settings, lock: Lock, log: Path) -> subprocess.Popen[bytes]:
-    """The process that writes the journal, and ends the broker when we are gone without having ended it."""
-    # Until it listens to signals, one that tells it to finish waits.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    try:
-        return _followed(broker, settings, lock, log)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _followed(broker: int, settings: Settings, lock: Lock, log: Path) -> subprocess.Popen[bytes]:
-    with appending(log) as out:
-        return subprocess.Popen(  # noqa: S603 - ourselves, no shell
-            [sys.executable, "-P", "-m", "streams.local.follow", str(broker)],
-            stdin=subprocess.PIPE,
-            stdout=out,
-            stderr=out,
-            env=environment(settings),
-            process_group=0,
-            pass_fds=(lock.file,),
-        )
 
 
 def _end(process: subprocess.Popen[bytes] | None, seconds: float) -> None:

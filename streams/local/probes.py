@@ -25,19 +25,19 @@ def why_not_ready(address: str) -> str:
         return "it does not answer"
 
 
-def committed_records(address: str) -> float | None:
-    """How many records a materializer has committed since its start; None if it does not answer."""
+def next_offsets(address: str) -> dict[str, int] | None:
+    """The next offset that a materializer reads, by topic, summed over its partitions; None if it does not answer."""
     try:
         with urllib.request.urlopen(f"{address}/metrics", timeout=SECONDS) as answer:  # noqa: S310 - our own child's address  # nosec B310
             text: str = answer.read().decode()
     except OSError:
         return None
-    return sum(
-        sample.value
+    return {
+        sample.labels["topic"]: int(sample.value)
         for family in text_string_to_metric_families(text)
         for sample in family.samples
-        if sample.name == "sager_materializer_records_total"
-    )
+        if sample.name == "sager_materializer_next_offset"
+    }
 
 
 def answers(url: str) -> bool:

@@ -10,17 +10,21 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
+from aiokafka.protocol.admin import CreateTopicsRequest_v0
 from aiokafka.protocol.api import RequestStruct
 from aiokafka.protocol.commit import OffsetCommitRequest, OffsetCommitRequest_v2, OffsetFetchRequest_v2
 from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
 from aiokafka.protocol.produce import ProduceRequest, ProduceRequest_v3
 
+from schemas import TOPICS
 from streams.exceptions import BrokerUnreachable
+from streams.settings import Settings
 
 REQUEST_SECONDS = 30.0
 FETCH_BYTES = 16 * 1024 * 1024
 PARTITION_BYTES = 8 * 1024 * 1024
 CLIENT = "sager-journal"
+_EXISTS = 36
 
 Partition = tuple[str, int]
 """A topic's whole name, and the number of one of its partitions."""
@@ -113,6 +117,16 @@ class Wire:
         for name, rows in answer.topics:
             for number, code in rows:
                 self._check(code, f"committing {name}[{number}]")
+
+    def create_topics(self, settings: Settings) -> None:
+        """Create the deployment's topics, as `streams.kafka.topics.ensure` does through a broker's public address."""
+        wanted = [
+            (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
+            for topic in TOPICS.values()
+        ]
+        for name, code in self._ask(CreateTopicsRequest_v0(wanted, int(REQUEST_SECONDS * 1_000))).topic_errors:
+            if code != _EXISTS:
+                self._check(code, f"creating {name}")
 
     def close(self) -> None:
         """End the connection."""

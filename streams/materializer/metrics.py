@@ -12,6 +12,9 @@ RECORDS = Counter("sager_materializer_records_total", "Records read from Kafka a
 BAD_RECORDS = Counter("sager_materializer_bad_records_total", "Records that could not be decoded.", ["topic"])
 RECREATED = Counter("sager_materializer_topics_recreated_total", "Topics found recreated, and read again.", ["topic"])
 LAG = Gauge("sager_materializer_lag_records", "Records in Kafka that are not in DuckDB yet.", ["topic"])
+NEXT_OFFSET = Gauge(
+    "sager_materializer_next_offset", "Next offset to read, summed over the topic's partitions.", ["topic"]
+)
 BATCH_SECONDS = Histogram(
     "sager_materializer_batch_seconds",
     "Time to decode and commit one batch.",
@@ -45,7 +48,7 @@ FILE_BYTES = Gauge("sager_materializer_file_bytes", "Size on disk.", ["file"])
 # Known label values start at 0, so that rates exist before the first event.
 for _topic in TOPICS.values():
     if not _topic.internal:
-        for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG):
+        for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG, NEXT_OFFSET):
             _metric.labels(topic=_topic.base)
 for _table in TABLES:
     for _each in (_table, *_table.children):

@@ -98,6 +98,7 @@ class _Loop:
         self._forget(self._source.start(self._done))
         self._store.use_cluster(self._source.cluster_id)
         log.info("materializing %s topics into %s", len(self._source.topics), self._store.path)
+        self._report_offsets()
         self._health.reads()
         while not stop.is_set():
             messages = self._source.read(self._settings.batch_rows, self._settings.batch_seconds, stop)
@@ -142,6 +143,7 @@ class _Loop:
         self._dead_letters.send([(record, why) for record, why in refused if record.topic.base in OWNED])
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
+        self._report_offsets()
         # A clock that ran ahead must not make the file look newer than it is for as long.
         newest_ms = min(max(stamps_ms, default=0), int(time.time() * 1_000))
         self._publisher.note(from_ms(newest_ms) if stamps_ms else None)
@@ -149,6 +151,13 @@ class _Loop:
         _report(counts, refused, rows, seconds)
         _report_age(stamps_ms)
         return Written(len(messages), len(refused), seconds, rows)
+
+    def _report_offsets(self) -> None:
+        offsets: Counter[str] = Counter()
+        for (name, _), progress in self._done.items():
+            offsets[name] += progress.next_offset
+        for name, topic in self._source.topics.items():
+            metrics.NEXT_OFFSET.labels(topic=topic.base).set(offsets[name])
 
     def _record(self, message: Message) -> Record:
         kind, timestamp_ms = message.timestamp()

@@ -1,23 +1,27 @@
 """The journal and a real broker: what is put back stands where it stood; and how producers compress."""
 
 import asyncio
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import aiokafka
 import pytest
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from streams.exceptions import TopicsDiffer
+from streams.exceptions import BrokerUnreachable, TopicsDiffer
 from streams.kafka import topics
-from streams.kafka.clients import client_config
+from streams.kafka.clients import client_config, producer_config
 from streams.kafka.producer import Outbox
 from streams.local.batches import Record, built, split
-from streams.local.broker import EmbeddedBroker
-from streams.local.follow import Follower
+from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.journal import Segment, read
 from streams.local.load import load
+from streams.local.proxy import serve
 from streams.local.wire import Partition, Wire
+from streams.private import exposed
 from streams.settings import Compression, Settings
 from streams.worker.runtime.outlet import Outlet
 from tests.patience import PATIENCE_SECONDS, until
@@ -84,7 +88,7 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
     segment.commits({SELECTIONS: 9})
     segment.finish()
     # Long ago, all of it, and no worker has done what is behind the commit.
-    loaded = load(settings)
+    loaded = load(settings, settings.bootstrap)
 
     assert loaded is not None
     assert loaded.waiting == 3
@@ -96,24 +100,138 @@ def test_every_client_finds_records_and_commits_where_they_were(settings: Settin
         assert wire.committed(settings.app_id, {SELECTIONS: 0}) == {SELECTIONS: 9}
 
 
+class Kept:
+    """A broker behind its proxy, with the journal of a folder, as `sager up` has it. It can be killed and started."""
+
+    def __init__(self, folder: Path, segment_bytes: int = 1 << 30) -> None:
+        self._segment_bytes = segment_bytes
+        self.settings = Settings(bootstrap=f"127.0.0.1:{free_port()}", embedded=True, data_dir=folder)
+
+    def __enter__(self) -> Self:
+        port = int(self.settings.bootstrap.rpartition(":")[2])
+        self._broker = EmbeddedBroker(self.settings.data_dir / "broker.log", public=port).start()
+        load(self.settings, self._broker.bootstrap)
+        self._loop, self._end = asyncio.new_event_loop(), asyncio.Event()
+        serving = serve(self.settings, port, self._broker.port, end=self._end, segment_bytes=self._segment_bytes)
+        self._thread = threading.Thread(target=self._loop.run_until_complete, args=(serving,))
+        self._thread.start()
+        until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._loop.call_soon_threadsafe(self._end.set)
+        self._thread.join()
+        self._loop.close()
+        self._broker.stop()
+
+    def kept(self, partition: Partition = ITEMS) -> list[bytes | None]:
+        """The values that the journal holds now."""
+        log = read(self.settings)
+        assert log is not None
+        return [record.value for record in log.records.get(partition, [])]
+
+
+def send(producer: Producer, value: bytes) -> int:
+    """Send a record; its offset once it is acknowledged."""
+    told: list[int] = []
+    producer.produce(ITEMS[0], value, value, ITEMS[1], on_delivery=lambda error, record: told.append(record.offset()))
+    assert not producer.flush(60)
+    return told[0]
+
+
 @pytest.mark.broker
-def test_the_follower_writes_what_comes_and_compacts_while_it_does(settings: Settings) -> None:
-    follower = Follower(settings, segment_bytes=2_000)
-    outbox = Outbox(settings)
-    assert [follower.look(), follower.look()] == [False, False]
-    for number in range(200):
-        outbox.send(ITEMS[0], b"k%d" % (number % 7), b"v%d" % number, ITEMS[1])
-        outbox.flush(30, "records")
-        assert follower.look()
-    assert not follower.look()
-    follower.close()
+@pytest.mark.parametrize("acks", ["all", "1"])
+@pytest.mark.parametrize("codec", list(Compression))
+def test_an_acknowledged_record_is_in_the_journal(tmp_path: Path, acks: str, codec: Compression) -> None:
+    with Kept(tmp_path) as deployment:
+        more = {"enable.idempotence": acks == "all", "acks": acks, "compression.type": codec.value}
+        producer = Producer(producer_config(deployment.settings, **more))
+        for number in range(3):
+            assert send(producer, b"%d" % number * 500) == number
+            assert deployment.kept() == [b"%d" % each * 500 for each in range(number + 1)]
 
-    log = read(settings)
 
-    assert log is not None
-    assert [record.offset for record in log.records[ITEMS]][-7:] == list(range(193, 200))
-    assert len(log.records[ITEMS]) < 200
-    assert len(list((settings.data_dir / "journal").glob("*.segment"))) <= 3
+@pytest.mark.broker
+def test_a_record_that_wants_no_acknowledgement_is_in_the_journal_when_a_consumer_sees_it(tmp_path: Path) -> None:
+    with Kept(tmp_path) as deployment:
+
+        async def unacknowledged() -> None:
+            producer = aiokafka.AIOKafkaProducer(bootstrap_servers=deployment.settings.bootstrap, acks=0)
+            await producer.start()
+            await producer.send(ITEMS[0], b"v", b"k", ITEMS[1])
+            await producer.send_and_wait(ITEMS[0], b"w", b"l", ITEMS[1])
+            await producer.stop()
+
+        asyncio.run(unacknowledged())
+        until(lambda: len(by_librdkafka(deployment.settings, ITEMS, 0)) > 1, "both records")
+        assert deployment.kept() == [b"v", b"w"]
+
+
+@pytest.mark.broker
+def test_a_producer_that_outlives_the_broker_goes_on(tmp_path: Path) -> None:
+    deployment = Kept(tmp_path)
+    producer = Producer(producer_config(deployment.settings))
+    with deployment:
+        assert [send(producer, b"a"), send(producer, b"b")] == [0, 1]
+    with deployment:
+        newcomer = Producer(producer_config(deployment.settings))
+        assert [send(producer, b"c"), send(newcomer, b"d"), send(producer, b"e")] == [2, 3, 4]
+        assert deployment.kept() == [b"a", b"b", b"c", b"d", b"e"]
+
+
+@pytest.mark.broker
+def test_offsets_that_the_workers_commit_come_back(tmp_path: Path) -> None:
+    deployment = Kept(tmp_path)
+
+    async def commit(group: str) -> None:
+        consumer = aiokafka.AIOKafkaConsumer(
+            ITEMS[0], bootstrap_servers=deployment.settings.bootstrap, group_id=group, enable_auto_commit=False
+        )
+        await consumer.start()
+        await consumer.commit({aiokafka.TopicPartition(*ITEMS): 2})
+        await consumer.stop()
+
+    with deployment:
+        producer = Producer(producer_config(deployment.settings))
+        for number in range(3):
+            send(producer, b"%d" % number)
+        asyncio.run(commit(deployment.settings.app_id))
+        asyncio.run(commit("another"))
+    with deployment, Wire(deployment.settings.bootstrap) as wire:
+        assert wire.committed(deployment.settings.app_id, {ITEMS: 0}) == {ITEMS: 2}
+        assert not wire.committed("another", {ITEMS: 0})
+
+
+@pytest.mark.broker
+def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) -> None:
+    with Kept(tmp_path) as deployment:
+        producer = Producer(producer_config(deployment.settings))
+        send(producer, b"a")
+        with Wire(deployment.settings.bootstrap) as wire, pytest.raises(BrokerUnreachable):
+            wire.produce(ITEMS, b"no batch")
+        with socket.create_connection(("127.0.0.1", int(deployment.settings.bootstrap.rpartition(":")[2]))) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert not plain.recv(1)
+        assert send(producer, b"b") == 1
+        assert deployment.kept() == [b"a", b"b"]
+
+
+@pytest.mark.broker
+def test_the_journal_is_compacted_while_records_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SAGER_DATA_DIR", str(tmp_path))
+    with Kept(tmp_path, segment_bytes=2_000) as deployment:
+        outbox, sent = Outbox(deployment.settings), 0
+
+        def is_compacted() -> bool:
+            nonlocal sent
+            outbox.send(ITEMS[0], b"k%d" % (sent % 7), b"v%d" % sent, ITEMS[1])
+            outbox.flush(30, "records")
+            sent += 1
+            return 7 < len(deployment.kept()) < sent
+
+        until(is_compacted, "compaction")
+        assert deployment.kept()[-7:] == [b"v%d" % each for each in range(sent - 7, sent)]
+    assert not list(exposed(tmp_path / "journal"))
 
 
 @pytest.mark.broker

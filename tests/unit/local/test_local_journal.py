@@ -1,9 +1,11 @@
 """The journal's files and what they keep, without a broker."""
 
+import struct
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from aiokafka.record.util import calc_crc32c
 from pydantic import SecretStr
 
 from operators.contrast import contrast_id
@@ -11,7 +13,7 @@ from schemas import Forgotten, Receipt, Selection, decode, encode, known_as, sub
 from streams.kafka.packed import pack
 from streams.local import batches
 from streams.local import journal as journals
-from streams.local.batches import Record, anonymous, bounds, built, records, split
+from streams.local.batches import Record, anonymize, based, bounds, built, records, split
 from streams.local.compaction import compacted, placed
 from streams.local.journal import JournalUnusable, Log, Segment, folder_of, read
 from streams.settings import Settings
@@ -59,9 +61,44 @@ def test_batches_keep_offsets_times_keys_and_headers_across_gaps(monkeypatch: py
 
     made = list(built(rows))
 
-    assert [each for batch in made for each in records(anonymous(batch))] == rows
+    assert [each for batch in made for each in records(batch)] == rows
     assert [bounds(batch) for batch in made] == [(0, 30), (30, 90), (90, 400), (400, 401)]
     assert list(split(b"".join(made) + made[0][:-1])) == made
+
+
+def test_batches_lose_their_producer_and_take_the_offsets_that_the_broker_gave() -> None:
+    frame = bytearray(b"xx" + next(built([record(0), record(1), record(2)])) + next(built([record(0)])))
+    struct.pack_into(">qhi", frame, 2 + 43, 7, 0, 5)
+    struct.pack_into(">I", frame, 2 + 17, calc_crc32c(bytes(frame[2 + 21 : 2 + bounds_of_first(frame[2:])])))
+
+    anonymize(frame, 2, len(frame))
+
+    assert [struct.unpack_from(">qhi", each, 43) for each in split(bytes(frame[2:]))] == [(-1, -1, -1)] * 2
+    assert [each.offset for batch in based(frame[2:], 40) for each in records(batch)] == [40, 41, 42]
+
+
+@pytest.mark.parametrize("at", [16, 17, 70])
+def test_a_batch_that_no_reader_could_read_is_refused(at: int) -> None:
+    frame = bytearray(next(built([record(0)])))
+    frame[at] ^= 1
+
+    with pytest.raises(ValueError, match="record batch"):
+        anonymize(frame, 0, len(frame))
+
+
+def bounds_of_first(data: bytes | bytearray) -> int:
+    return len(next(split(bytes(data))))
+
+
+def test_batches_of_two_producers_that_come_in_another_order_are_read_in_the_order_of_their_offsets(
+    settings: Settings,
+) -> None:
+    journal(settings, (SKILLS, [record(1)]), (SKILLS, [record(0)])).finish()
+
+    log = read(settings)
+
+    assert log is not None
+    assert (offsets(log, SKILLS), log.ends) == ([0, 1], {SKILLS: 2})
 
 
 def test_the_last_batch_for_a_broker_has_no_gap() -> None:
@@ -72,14 +109,13 @@ def test_the_last_batch_for_a_broker_has_no_gap() -> None:
 def test_a_journal_comes_back_as_it_was(settings: Settings) -> None:
     segment = journal(settings, (SKILLS, [record(0), record(1)]), (SELECTIONS, [selected(3, "ann")]))
     segment.commits({SELECTIONS: 3})
-    segment.ids({"sager.skills": "x"})
     segment.finish()
 
     log = read(settings)
 
     assert log is not None
     assert log.records == {SKILLS: [record(0), record(1)], SELECTIONS: [selected(3, "ann")]}
-    assert (log.commits, log.ids, log.ends) == ({SELECTIONS: 3}, {"sager.skills": "x"}, {SKILLS: 2, SELECTIONS: 4})
+    assert (log.commits, log.ends) == ({SELECTIONS: 3}, {SKILLS: 2, SELECTIONS: 4})
 
 
 @pytest.mark.parametrize("lost", [1, 20, 90])

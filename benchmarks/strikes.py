@@ -1,0 +1,357 @@
+"""Counts acknowledged choices that `sager up` loses, repeats or never learns while its processes are killed.
+
+    python -m benchmarks.strikes [--kinds ctrl-c,worker,everything] [--strikes 50] [--rate 20] [--json]
+
+A client of its own process sends choices all the time, also during a strike and the restart after it. It writes the
+ids of those choices down that the broker acknowledged, ranking and selection. A strike ends when a choice that was
+acknowledged after it is learned. After the last strike the client ends, the worker finishes, and the topics are read:
+
+- lost: acknowledged selections that are not on their topic;
+- doubled: choices with more than one diff, and versions that two diffs have;
+- silent: acknowledged selections without a diff and without a dead letter.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from confluent_kafka import Producer
+
+from benchmarks.processes import children_of, end_in_order
+from operators.contrast import contrast_id
+from schemas import DeadLetter, Ranking, Selection, SkillDiff, decode, encode
+from schemas.topics import TOPICS
+from streams.demo import catalogue
+from streams.exceptions import BrokerUnreachable
+from streams.kafka.clients import PARTITIONER
+from streams.kafka.packed import unpack
+from streams.local import batches
+from streams.local.broker import free_port
+from streams.local.wire import Partition, Wire
+from streams.settings import Settings
+
+KINDS = ("ctrl-c", "worker", "materializer", "console", "broker", "proxy", "up", "everything", "full-disk")
+PROGRAMS = {
+    "worker": (b"\0worker\0",),
+    "materializer": (b"\0materialize\0",),
+    "console": (b"\0console\0",),
+    "broker": (b"tansu",),
+    "proxy": (b"streams.local.proxy", b"streams.local.follow"),
+}
+PATIENCE_SECONDS = 120.0
+FULL_SECONDS = 4.0
+USERS = 40
+DISK_BYTES = 512 * 1024 * 1024
+
+
+def client(bootstrap: str, file: Path, rate: float) -> None:
+    """Send choices until SIGTERM; write down each that was acknowledged."""
+    films, rng, ended = catalogue.load()["films"], random.Random(1), []
+    signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    acknowledged, due = Counter[str](), time.monotonic()
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap,
+            "enable.idempotence": True,
+            "partitioner": PARTITIONER,
+            "linger.ms": 5,
+            "log_level": 0,
+            "reconnect.backoff.max.ms": 500,
+        }
+    )
+    with file.open("a", buffering=1) as out:
+
+        def note(user: str, ranking: str, selection: str) -> Callable[[Any, Any], None]:
+            def delivered(error: Any, _: Any) -> None:
+                acknowledged[ranking] += error is None
+                if acknowledged[ranking] == 2:
+                    out.write(f"{time.time()} {user} {ranking} {selection}\n")
+
+            return delivered
+
+        for number in itertools.count():
+            if ended:
+                break
+            user, shown = f"user-{number % USERS}", rng.sample(films, 8)
+            envelope = {"occurred_at": datetime.now(UTC), "user_id": user}
+            ranking = Ranking(
+                event_id=str(uuid4()), ranking_id=str(uuid4()), domain="films", candidates=tuple(shown), **envelope
+            )
+            taken = shown[rng.randrange(8)].item_id
+            selection = Selection(event_id=str(uuid4()), ranking_id=ranking.ranking_id, item_id=taken, **envelope)
+            told = note(user, ranking.ranking_id, selection.event_id)
+            for event in (ranking, selection):
+                producer.produce(f"sager.{event.TOPIC}", encode(event), user.encode(), on_delivery=told)
+            due += 1 / rate
+            while not ended and (left := due - time.monotonic()) > 0:
+                producer.poll(left)
+        producer.flush(60)
+
+
+def tree(pid: int) -> list[int]:
+    """A process and all below it."""
+    return [pid, *(each for child in children_of(pid) for each in tree(child))]
+
+
+class Deployment:
+    """`sager up` under load, struck again and again.
+
+    Args:
+        folder: for the data and the logs; the data is on a disk of its own where a strike fills it.
+        rate: choices per second.
+        full: whether the disk is to be filled.
+    """
+
+    def __init__(self, folder: Path, rate: float, *, full: bool) -> None:
+        self.folder, self.data, self._rate, self._disk = folder, folder / "disk" / "data", rate, full
+        (folder / "disk").mkdir(parents=True)
+        if full:
+            mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "none", str(folder / "disk")]
+            subprocess.run(mount, check=True)
+        self.acknowledged = folder / "acknowledged"
+        self.acknowledged.touch()
+        self.port, self._http_port = free_port(), free_port()
+        self.up: subprocess.Popen[bytes] | None = None
+        self._client: subprocess.Popen[bytes] | None = None
+        self._diffs = Diffs(self.port)
+
+    def start(self) -> None:
+        """Start `sager up` and wait until it says that it is up."""
+        out = self.folder / "up.out"
+        ports = ("--port", str(self.port), "--http-port", str(self._http_port))
+        shown = out.stat().st_size if out.exists() else 0
+        with out.open("a") as file:
+            self.up = subprocess.Popen(
+                [sys.executable, "-P", "-m", "streams.cli", "up", "--data-dir", str(self.data), *ports],
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
+            )
+        self.until(lambda: "Ctrl-C ends it" in out.read_text()[shown:] or self.ended(), "sager up")
+        if self.ended():
+            raise SystemExit(f"sager up has ended: {out.read_text()}")
+
+    def ended(self) -> bool:
+        """Whether `sager up` has."""
+        assert self.up is not None
+        return self.up.poll() is not None
+
+    def until(self, done: Callable[[], bool], what: str) -> None:
+        """Wait for something."""
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while not done():
+            if time.monotonic() > give_up:
+                raise SystemExit(f"waited {PATIENCE_SECONDS:.0f} s for {what}; see {self.folder}")
+            time.sleep(0.05)
+
+    def load(self) -> None:
+        """Start the client."""
+        args = ["--client", f"127.0.0.1:{self.port}", str(self.acknowledged), "--rate", str(self._rate)]
+        self._client = subprocess.Popen([sys.executable, "-m", "benchmarks.strikes", *args], stdin=subprocess.DEVNULL)
+
+    def process(self, kind: str) -> int:
+        """The process of a kind, once there is one."""
+        found: list[int] = []
+
+        def there_is() -> bool:
+            assert self.up is not None
+            for pid in tree(self.up.pid):
+                with contextlib.suppress(OSError):
+                    line = Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0"
+                    found.extend([pid] if any(each in line for each in PROGRAMS[kind]) else [])
+            return bool(found)
+
+        self.until(there_is, f"a {kind}")
+        return found[0]
+
+    def strike(self, kind: str) -> float:
+        """Strike; the seconds from then until a choice acknowledged after it was learned."""
+        assert self.up is not None
+        victim = self.process(kind) if kind in PROGRAMS else 0
+        at, began = time.time(), time.monotonic()
+        if kind == "ctrl-c":
+            self.up.send_signal(signal.SIGINT)
+            self.until(self.ended, "Ctrl-C")
+        elif kind == "everything":
+            for pid in tree(self.up.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        elif kind == "up":
+            self.up.kill()
+        elif kind == "full-disk":
+            filler = self.folder / "disk" / "filler"
+            with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(4096 * 16))
+            with contextlib.suppress(OSError), filler.open("ab", buffering=0) as file:
+                while True:
+                    file.write(b"\0")
+            time.sleep(FULL_SECONDS)
+            filler.unlink()
+        else:
+            os.kill(victim, signal.SIGKILL)
+        if kind in ("ctrl-c", "everything", "up"):
+            self.up.wait()
+            self.start()
+        self.wait_until_learned(at)
+        return time.monotonic() - began
+
+    def wait_until_learned(self, since: float) -> None:
+        """Wait until a choice is learned that was acknowledged after this moment."""
+
+        def learned() -> bool:
+            if self.ended():  # as it does by itself where the disk is full or a process ends again and again
+                self.start()
+            known = self._diffs.read()
+            return any(contrast_id(user, ranking) in known for at, user, ranking, _ in self.lines() if at > since)
+
+        self.until(learned, "a choice to be learned")
+
+    def lines(self) -> Iterator[tuple[float, str, str, str]]:
+        """The acknowledged choices: when, whose, of which ranking, by which selection."""
+        for line in self.acknowledged.read_text().splitlines():
+            at, user, ranking, selection = line.split()
+            yield float(at), user, ranking, selection
+
+    def count(self) -> dict[str, int]:
+        """End the client, wait until the worker has done everything, and compare."""
+        assert self._client is not None
+        self._client.terminate()
+        self._client.wait()
+        sent, quiet = list(self.lines()), 0
+        wanted = {contrast_id(user, ranking) for _, user, ranking, _ in sent}
+        give_up, known = time.monotonic() + PATIENCE_SECONDS, -1
+        while time.monotonic() < give_up and quiet < 20 and wanted - self._diffs.read().keys():
+            quiet = quiet + 1 if len(self._diffs.found) == known else 0
+            known = len(self._diffs.found)
+            time.sleep(0.5)
+        with Wire(f"127.0.0.1:{self.port}") as wire:
+            diffs = [decode(SkillDiff, unpack(each)) for each in everything(wire, SkillDiff.TOPIC)]
+            chosen = {decode(Selection, unpack(each)).event_id for each in everything(wire, Selection.TOPIC)}
+            letters = Counter(decode(DeadLetter, each).reason for each in everything(wire, DeadLetter.TOPIC))
+        learned = Counter(diff.evidence.event_id for diff in diffs if diff.evidence is not None)
+        versions = Counter((diff.user_id, diff.domain, diff.version) for diff in diffs)
+        return {
+            "acknowledged": len(sent),
+            "lost": sum(selection not in chosen for *_, selection in sent),
+            "doubled": sum(count > 1 for count in learned.values()) + sum(count > 1 for count in versions.values()),
+            "silent": max(0, len(wanted - learned.keys()) - letters.total()),
+            "dead_letters": letters.total(),
+        }
+
+    def close(self) -> None:
+        """End everything."""
+        for process in (self._client, self.up):
+            if process is not None:
+                for pid in tree(process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+                process.wait()
+        if self._disk:
+            subprocess.run(["/usr/bin/umount", "-l", str(self.folder / "disk")], check=False)
+
+
+class Diffs:
+    """The contrasts that are learned, read as they come, also after the broker has begun again."""
+
+    def __init__(self, port: int) -> None:
+        self._port, self._wire = port, None
+        self.found: dict[str, None] = {}
+        self._at: dict[Partition, int] = {}
+
+    def read(self) -> dict[str, None]:
+        """All until now."""
+        try:
+            if self._wire is None:
+                self._wire = Wire(f"127.0.0.1:{self._port}", 5.0)
+                self._at = dict.fromkeys(partitions(SkillDiff.TOPIC), 0)
+            for partition, (data, _) in self._wire.fetch(self._at, 1).items():
+                for batch in batches.split(data):
+                    for record in batches.records(batch):
+                        if record.offset >= self._at[partition] and record.value:
+                            evidence = decode(SkillDiff, unpack(record.value)).evidence
+                            self.found |= {evidence.event_id: None} if evidence is not None else {}
+                    self._at[partition] = batches.bounds(batch)[1]
+        except BrokerUnreachable:
+            self._wire = None
+        return self.found
+
+
+def partitions(base: str) -> list[Partition]:
+    """A topic's, in a deployment without settings of its own."""
+    settings = Settings()
+    return [(settings.topic(base), number) for number in range(TOPICS[base].partitions(settings.partitions))]
+
+
+def everything(wire: Wire, base: str) -> Iterator[bytes]:
+    """The values on a topic."""
+    for partition in partitions(base):
+        at, end = 0, 1
+        while at < end:
+            data, end = wire.fetch({partition: at}, 20)[partition]
+            for batch in batches.split(data):
+                yield from (each.value for each in batches.records(batch) if each.offset >= at and each.value)
+                at = max(at, batches.bounds(batch)[1])
+
+
+def measured(kind: str, strikes: int, rate: float) -> dict[str, Any]:
+    """Strike so many times, and count."""
+    folder = Path(tempfile.mkdtemp(prefix="sager-strikes-"))
+    deployment, seconds, rng = Deployment(folder, rate, full=kind == "full-disk"), [], random.Random(kind)
+    try:
+        deployment.start()
+        deployment.load()
+        deployment.wait_until_learned(0)
+        for _ in range(strikes):
+            time.sleep(rng.uniform(0.5, 2))
+            seconds.append(deployment.strike(kind))
+            print(f"{kind}: {len(seconds)} of {strikes}, {seconds[-1]:.1f} s", file=sys.stderr, flush=True)
+        counted = deployment.count()
+    finally:
+        deployment.close()
+    if not counted["lost"] + counted["doubled"] + counted["silent"]:
+        shutil.rmtree(folder, ignore_errors=True)
+    again = {"again_p50_s": round(statistics.median(seconds), 1), "again_max_s": round(max(seconds), 1)}
+    return {"kind": kind, "struck": strikes, **counted, **again}
+
+
+def main() -> None:
+    """Strike by each kind, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--strikes", type=int, default=50)
+    parser.add_argument("--rate", type=float, default=20.0, help="choices per second")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--client", nargs=2, metavar=("BOOTSTRAP", "FILE"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.client:
+        client(args.client[0], Path(args.client[1]), args.rate)
+        return
+    end_in_order()
+    for kind in args.kinds.split(","):
+        found = measured(kind, args.strikes, args.rate)
+        print(
+            json.dumps(found) if args.json else ", ".join(f"{key} {value}" for key, value in found.items()), flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
