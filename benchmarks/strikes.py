@@ -54,7 +54,7 @@ PROGRAMS = {
     "broker": (b"tansu",),
     "proxy": (b"streams.local.proxy", b"streams.local.follow"),
 }
-PATIENCE_SECONDS = 120.0
+PATIENCE_SECONDS = 300.0
 FULL_SECONDS = 4.0
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
@@ -273,7 +273,8 @@ class Diffs:
     """The contrasts that are learned, read as they come, also after the broker has begun again."""
 
     def __init__(self, port: int) -> None:
-        self._port, self._wire = port, None
+        self._port = port
+        self._wire: Wire | None = None
         self.found: dict[str, None] = {}
         self._at: dict[Partition, int] = {}
 

@@ -120,7 +120,7 @@ class Wire:
 
     def create_topics(self, settings: Settings) -> None:
         """Create the deployment's topics, as `streams.kafka.topics.ensure` does through a broker's public address."""
-        wanted = [
+        wanted: list[tuple[str, int, int, list[Any], list[tuple[str, str]]]] = [
             (topic.name(settings.prefix), topic.partitions(settings.partitions), 1, [], list(topic.config().items()))
             for topic in TOPICS.values()
         ]

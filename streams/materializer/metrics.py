@@ -48,7 +48,7 @@ FILE_BYTES = Gauge("sager_materializer_file_bytes", "Size on disk.", ["file"])
 # Known label values start at 0, so that rates exist before the first event.
 for _topic in TOPICS.values():
     if not _topic.internal:
-        for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG, NEXT_OFFSET):
+        for _metric in (RECORDS, BAD_RECORDS, RECREATED, LAG):
             _metric.labels(topic=_topic.base)
 for _table in TABLES:
     for _each in (_table, *_table.children):

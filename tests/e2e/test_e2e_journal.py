@@ -142,6 +142,8 @@ def test_who_was_forgotten_is_in_no_segment(tmp_path: Path) -> None:
         assert len(kept(up, "bob")) == 3
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
+        # It ends once the offsets are equal, also with records on topics that the materializer does not read.
+        assert "has not read everything" not in up.told()
 
 
 def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> None:

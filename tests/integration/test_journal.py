@@ -1,7 +1,11 @@
 """The journal and a real broker: what is put back stands where it stood; and how producers compress."""
 
 import asyncio
+import os
+import resource
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +13,7 @@ from typing import Self
 
 import aiokafka
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
 from streams.kafka import topics
@@ -18,6 +22,7 @@ from streams.kafka.producer import Outbox
 from streams.local.batches import Record, built, split
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.local.journal import Segment, read
+from streams.local.launch import environment
 from streams.local.load import load
 from streams.local.proxy import serve
 from streams.local.wire import Partition, Wire
@@ -214,6 +219,42 @@ def test_a_malformed_request_closes_its_connection_and_no_other(tmp_path: Path) 
             assert not plain.recv(1)
         assert send(producer, b"b") == 1
         assert deployment.kept() == [b"a", b"b"]
+
+
+def allow_small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+@pytest.mark.broker
+def test_nothing_is_acknowledged_once_the_journal_cannot_be_written(tmp_path: Path) -> None:
+    port, own = free_port(), free_port()
+    settings = Settings(bootstrap=f"127.0.0.1:{port}", embedded=True, data_dir=tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "streams.local.proxy", str(port), str(own), str(tmp_path / "broker.log")],
+        stdin=subprocess.PIPE,
+        env=environment(settings),
+        preexec_fn=allow_small_files,  # noqa: PLW1509 - one system call
+    )
+    until(lambda: not socket.socket().connect_ex(("127.0.0.1", own)), "the broker")
+    load(settings, f"127.0.0.1:{own}")
+    os.write(process.stdin.fileno(), b"\n")
+    until(lambda: not socket.socket().connect_ex(("127.0.0.1", port)), "the proxy")
+    acknowledged: list[bytes] = []
+    producer = Producer(producer_config(settings, **{"message.timeout.ms": 5_000}))
+
+    def note(error: KafkaError | None, record: Message) -> None:
+        acknowledged.extend([] if error else [record.value()])
+
+    for _ in range(20):
+        producer.produce(ITEMS[0], os.urandom(10_000), b"k", ITEMS[1], on_delivery=note)
+        producer.flush(1)
+
+    assert process.wait(PATIENCE_SECONDS) == os.EX_IOERR
+    producer.flush(30)
+    log = read(settings)
+    assert log is not None
+    assert 0 < len(acknowledged) < 20
+    assert acknowledged == [record.value for record in log.records[ITEMS]]
 
 
 @pytest.mark.broker
