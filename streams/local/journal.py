@@ -27,7 +27,7 @@ from streams.settings import Settings
 
 VERSION = 1
 FOLDER = "journal"
-LOCK_SECONDS = 30.0
+LOCK_SECONDS = 60.0
 _FRAME = struct.Struct(">IIc")
 _HEAD, _BATCH, _COMMITS = b"H", b"B", b"C"
 _NAME = struct.Struct(">HI")

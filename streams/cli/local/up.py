@@ -76,9 +76,13 @@ def up(
     folder has the token for everything else. For one machine: a production set-up has a Kafka, and `sager worker`,
     `sager materialize` and `sager console` beside it.
     """
+    from streams.local.journal import Lock  # noqa: PLC0415
+
     chosen = settings(data_dir=data_dir)
     configure("WARNING", chosen.log_format)
     writable(chosen.data_dir, chosen.group)
+    # A `sager up` that was killed leaves a worker that finishes, and the broker on its port as long.
+    Lock(chosen).close()
     listen = _port(port)
     served = None
     if with_console:
