@@ -160,14 +160,13 @@ def _spend(played: Played, heard: Heard) -> None:
 
 
 def _append(played: Played, diff: CardDiff) -> None:
-    """Put a diff behind the log; what it forgets goes from what came before, and the card is folded anew."""
+    """Append a diff to the log, sealed. If it erases lines, redact the log and fold the card again."""
+    played.card = newer(played.card, diff)
+    assert played.card.last_diff is not None  # noqa: S101 - for the type
+    played.log.append(played.card.last_diff)
     gone = [change.line_id for change in erasures(diff)]
     if not gone:
-        played.log.append(diff)
-        played.card = newer(played.card, diff)
         return
-    log = [*played.log, diff]
     for line_id in gone:
-        log = redacted(log, line_id)
-    played.log = log
-    played.card = fold(log)[diff.user_id]
+        played.log = redacted(played.log, line_id)
+    played.card = fold(played.log)[diff.user_id]
