@@ -1,7 +1,7 @@
 """Admission of events: an event's time and its id decide whether it was forgotten.
 
-Workers and the materializer apply the same rule, each before anything else. Times alone would not do: an event that was
-dated ahead, or is sent once more with another time, would pass for a new one.
+Workers and the materializer apply the same rule before anything else. Times alone do not suffice: an event that was
+dated ahead, or that is sent again with another time, would pass as new.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def refused(
         event: from an app or a worker.
         logged_at: its record's timestamp; None where there is none.
         now: the reader's time; it decides only where the record has none.
-        receipt: what of this person was forgotten, as it was written.
+        receipt: the person's requests to forget, as written.
         secret: the deployment's, which keys the digests of forgotten events.
     """
     if receipt is not None and receipt.known:
@@ -76,7 +76,7 @@ def refused(
 def is_forgotten(receipt: Receipt, domain: str | None, moments: Sequence[datetime], now: datetime) -> bool:
     """True if a request to forget covers an event at any of these moments.
 
-    A request that was carried out by a clock that ran ahead covers the events of that clock, and no others after it.
+    A request that was dated by a clock that ran ahead covers the events of that clock, and no later ones.
 
     Args:
         receipt: as it was written.
@@ -90,9 +90,10 @@ def is_forgotten(receipt: Receipt, domain: str | None, moments: Sequence[datetim
 
 
 def must_wait(event: Model, logged_at: datetime | None, now: datetime, receipt: Receipt | None) -> bool:
-    """True if nothing can tell yet whether this event was forgotten: its record is ahead of the worker's clock.
+    """True if it is too early to decide whether this event was forgotten.
 
-    Its time may be that of a clock that has jumped. Of a person who was never forgotten, it is processed all the same.
+    Its record is ahead of the worker's clock, so one of the clocks has jumped. Events of a person without a request to
+    forget never wait.
     """
     if receipt is None or logged_at is None or not isinstance(event, SENT_BY_APPS):
         return False

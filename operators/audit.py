@@ -58,7 +58,7 @@ def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -
     found = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
     newest = diffs[-1].version if diffs else 0
     if card is None:
-        missing = Fault(Kind.CARD_MISSING, f"the log has {newest} versions of a card, and the topic of cards nothing")
+        missing = Fault(Kind.CARD_MISSING, f"the log has {newest} versions of a card that the topic of cards lacks")
         return [*found, missing] if diffs else found
     if newest < card.version:
         short = Fault(Kind.LOG_CUT, f"the card's log ends at version {newest}, and the card is at {card.version}")
@@ -120,10 +120,10 @@ def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | Non
 
 
 def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
-    """The phrases of a slim skill that its skill does not have: a worker made it from a skill that is not the log's.
+    """The phrases of a slim skill that its skill lacks: a worker made it from a skill that is not the log's.
 
-    Order, budget and the domain's shares decide which phrases are chosen. A verifier has none of them, so each phrase
-    is looked for among all that this version allows.
+    The verifier does not know the order, the budget and the domain's shares by which the worker chose phrases. So it
+    looks for each phrase among all that this version allows.
     """
     version, known = slim.skill_version, sayable(skill)
     styles = slim.style.split(JOINT) if slim.style else ()
@@ -136,6 +136,6 @@ def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
         what = f"the slim skill is of the session {slim.session_id!r}, which version {version} does not have so"
         return [Fault(Kind.SLIM_DIFFERS, what)]
     if slim.session_id is None and slim.session_until not in {None, *(said.until for said in skill.stated)}:
-        what = f"the slim skill has words until {slim.session_until}, which version {version} does not"
+        what = f"the slim skill has words until {slim.session_until}, but version {version} has none"
         return [Fault(Kind.SLIM_DIFFERS, what)]
     return []

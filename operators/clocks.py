@@ -47,7 +47,7 @@ def kafka_time(source: Position | None) -> datetime | None:
 def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
     """True if a moment in the state is after an event, and no clock that ran ahead wrote it.
 
-    Without that, one event of such a clock would win over all others until its time has come.
+    Otherwise one event of such a clock would override all others until its time has come.
 
     Args:
         held: the moment in the state.

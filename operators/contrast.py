@@ -3,7 +3,7 @@
 Rankings wait in a bounded ring for their selection, selections in another for their ranking. One selection
 answers a ranking, with one item of it, with several, or with none. The first answer stands: the same one again is a
 repeat, another one is refused, also where the first was that nothing was taken: the list has been judged by then.
-Unreadable items are left out of the contrast; a choice of nothing but such items ends the ranking without one.
+Unreadable items are left out of the contrast. A choice of unreadable items only ends its ranking without a contrast.
 
 Both topics are read concurrently, and either may run ahead of the other. Callers hold back an event whose step
 `overflows` a ring while the other topic has more records. The rings are split into slots by the ranking's id, so that

@@ -2,8 +2,8 @@
 
 A line claims that what it names is taken oftener than blind choice would. Each list that offers it is a test of that
 claim: Page's cumulative sum adds up by how much the choice speaks for "no more than by chance" rather than for what the
-line's counts let expect, never below nought. A sum that luck seldom reaches says that the taste may have changed: no
-threshold tells a changed taste from bad luck for sure (`python -m benchmarks.shifts` prints how often it is wrong).
+line's counts let expect, never below nought. A sum that luck seldom reaches suggests that the taste has changed. No
+threshold separates a changed taste from bad luck for certain: `python -m benchmarks.shifts` prints how often it errs.
 """
 
 import math
@@ -12,16 +12,16 @@ from datetime import datetime, timedelta
 from schemas import ONE, Attribute, PolicySkill, Source, Tier
 
 ALARM = 3 * ONE
-"""From so many nats on, in 1/1024, a taste may have changed. With `ESTABLISHED`, `benchmarks.shifts` alarms 0 of 200
-people whose taste holds, and sees an ended one after 12 lists of ten (median); 4 nats see fewer, and no less falsely.
+"""The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200
+people, and detects an ended taste after 12 lists of ten (median). 4 nats detect fewer, with as many false alarms.
 """
 STIRRED = ALARM // 2
 """Of this many, it may have: where one line's taste has changed, what stirs too is weakened with it."""
 LEAST_ODDS, MOST_ODDS = 3.0, 5.0
 """How much oftener a sure line is taken than by chance, by odds: counts that fade already would test ever less."""
 ESTABLISHED, ESTABLISHED_BY_HISTORY = 6 * ONE, 10 * ONE
-"""From how much taken on, in 1/1024 and fading, a line is a taste that can change. One of the history needs more: its
-visits came without lists, and name also what everybody takes (nine of ten false alarms were such lines: "dinner").
+"""How often a line must have been taken to be tested, in 1/1024, with decay. A line from the history needs more: visits
+come without lists, so they also name values that all people take (nine of ten false alarms, such as "dinner").
 """
 AGE = timedelta(days=365)
 """So long without a word counts as one more choice that forgets."""
@@ -55,7 +55,7 @@ def drifted(line: Attribute, share: int, taken: bool) -> int:
 
 
 def has_shifted(line: Attribute, drift: int) -> bool:
-    """Return True if the test of change says that a taste may be over."""
+    """Return True if the test suspects that a taste is over."""
     return drift >= ALARM and line.tier > Tier.SILENT
 
 

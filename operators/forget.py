@@ -107,10 +107,10 @@ class Held:
 
 
 def in_force(receipt: Receipt, now: datetime) -> Receipt:
-    """The receipt as it counts now: no request to forget reaches into the future.
+    """Return the receipt with no request to forget that reaches into the future.
 
-    One that does was carried out while the worker's clock ran ahead. It would keep out all that the person does until
-    that time has come. It counts for events older than clocks may differ.
+    A request that does was carried out while the worker's clock ran ahead. It would refuse all events of the person
+    until that time. So it is dated back to `TOLERANCE` before now.
 
     Args:
         receipt: as it was written.

@@ -14,7 +14,7 @@ from operators.propagate import TRUSTED_DAYS, GraphLimits
 from schemas import MAX_COMPANIONS, MAX_CROWD, MAX_TASTES, ItemMemory, Taker
 
 FULL_CHOICES = 64
-"""So many choices of an account count fully; beyond, all of them together count as these."""
+"""Beyond this many choices, all choices of an account together count as much as this many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ class ItemSignal:
         item_id: the item.
         epoch: of the item's memory.
         takers: how many others took it.
-        effective: how many they are, each weighed by what their account has shown.
-        crowd: those of most weight, the newest first among equals.
-        companions: other items, with how many of the takers took them, weighed alike.
+        effective: the number of takers, each weighted by `weights_of`.
+        crowd: the takers of most weight, the newest first among equals.
+        companions: other items, with the number of these takers who took them, weighted alike.
         tastes: what they take most.
     """
 
@@ -135,10 +135,10 @@ def _seen(taker: Taker) -> Crowd:
 
 
 def weights_of(takers: Sequence[Taker]) -> dict[str, float]:
-    """Return how much each account counts, by pseudonym; 1.0 each where all have shown alike.
+    """Return each account's weight, by pseudonym; 1.0 each if all are equally active.
 
-    An account of a single day counts a quarter of one that was active on four days, and one that takes everything
-    counts less with each further choice. The sum is Kish's effective sample size.
+    An account that was active on one day weighs a quarter of one that was active on four. An account that takes
+    everything weighs less with each further choice. The sum is Kish's effective sample size.
 
     >>> weights_of(())
     {}
@@ -154,11 +154,11 @@ def _trust(taker: Taker) -> float:
     return shown * min(1.0, FULL_CHOICES / max(1, taker.version))
 
 
-def _supported(told: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:
-    """How many name each of these, and the sum of their weights; only what enough name."""
+def _supported(weighted: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[str, tuple[int, float]]:
+    """Return the names that at least `floor` takers share, with the takers' number and the sum of their weights."""
     heads: Counter[str] = Counter()
     weights: dict[str, float] = {}
-    for names, weight in told:
+    for names, weight in weighted:
         for name in dict.fromkeys(names):
             heads[name] += 1
             weights[name] = weights.get(name, 0.0) + weight
@@ -168,7 +168,7 @@ def _supported(told: Iterable[tuple[Sequence[str], float]], floor: int) -> dict[
 def _without(
     counts: Mapping[str, tuple[int, float]], own: Sequence[str], mine: float, floor: int, most: int
 ) -> list[tuple[str, float]]:
-    """The names that enough others support, with their weight, those of most weight first."""
+    """Return the names that enough other takers share, with their weights, the heaviest first."""
     rest = dict(counts)
     for name in set(own):
         if name in rest:

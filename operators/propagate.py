@@ -47,7 +47,7 @@ from schemas import (
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4
 TRUSTED_DAYS = 4
-"""An account that was active on so many days counts fully: making forty accounts takes one evening."""
+"""An account counts fully after this many active days: an attacker makes forty accounts in one evening."""
 EPOCHS = 2**32
 """How many epochs there are; behind the last comes the first."""
 
@@ -110,7 +110,7 @@ def with_taken(
 
 
 def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:
-    """The last facts that a person was shown; long values are left out, as no words name them in passing."""
+    """Add shown facts, the newest last, without long values, which people do not name in passing."""
     found = dict.fromkeys(fact for item in items for fact in item.facts if fact.value.count(" ") < MAX_SEEN_WORDS)
     kept = [fact for fact in seen if fact not in found]
     return (*kept, *found)[-MAX_SEEN:]
@@ -238,13 +238,14 @@ def on_touch(
 def sampled(item_id: str, takers: Sequence[Taker]) -> tuple[Taker, ...]:
     """Return a weighted sample of an item's takers, at most `MAX_TAKERS`, newest last.
 
-    If it kept the newest, a few dozen new accounts would push out all others. Each taker has fixed random numbers per
-    item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A taker with `n`
-    active days has the best of `n` numbers: the chance to stay grows with them (Efraimidis and Spirakis, weighted
-    random sampling with a reservoir, 2006). Days never get fewer, or an older touch could come back.
+    If it kept the newest takers, a few dozen new accounts would push out all others. Each taker has fixed random
+    numbers per item (bottom-k sampling), so that the sample does not depend on the order or the number of touches. A
+    taker with `n` active days has the best of `n` numbers, so the chance to stay grows with the days (Efraimidis and
+    Spirakis, weighted random sampling with a reservoir, 2006). A taker's days must never decrease, or an older touch
+    could return.
 
     Args:
-        item_id: the item: a taker who is left out of one item's sample is in that of another.
+        item_id: seeds the numbers, so that each item has a sample of its own.
         takers: each once.
     """
     if len(takers) > MAX_TAKERS:

@@ -97,8 +97,8 @@ def strategy_of(attributes: Iterable[Attribute], unwanted: Collection[str] = ())
 
     Args:
         attributes: the lines of a skill.
-        unwanted: ids of lines that the person speaks against. No other line takes their place, so that the document
-            never outgrows the size for which the merge made room.
+        unwanted: ids of lines that a statement avoids. No other line takes their place, so that the document never
+            outgrows the size that the merge has reserved.
     """
     medium = Tier.MEDIUM
     sure = sorted([a for a in attributes if a.tier >= medium], key=lambda a: (-a.tier, -a.support, a.attribute_id))

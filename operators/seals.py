@@ -1,4 +1,4 @@
-"""Seals of records that stand alone: rankings, slim skills, receipts, weights. Versions of a log: `operators.chain`.
+"""Seals of single records: rankings, slim skills, receipts, weights. Versions of a log: `operators.chain`.
 
 A seal is an HMAC-SHA256 over the record's canonical JSON. Each kind of record has a key of its own, derived from the
 deployment's secret, so that the seal of one kind is never one of another. Without a secret anybody can make a seal: it
@@ -24,7 +24,7 @@ _OUR_FIELDS = {
     name: getattr(_NOTHING, name)
     for name in ("rank_skill", "companions", "weights_version", "features", "fit", "memory_version", "graph_epoch")
 }
-"""Fields of `Injected` that only our ranker sets, with their defaults; an app states the others of its own lists."""
+"""Fields of `Injected` that only our ranker sets, with their defaults. An app may set the others."""
 
 
 class Seal(StrEnum):
@@ -57,12 +57,12 @@ def seal_of(record: Sealed, key: bytes = b"") -> Seal:
 def authenticated(ranking: Ranking, key: bytes | None) -> Ranking:
     """Return the ranking without the fields that its writer may not set.
 
-    Everybody who may write a ranking can claim to be our ranker, whose features move a domain's weights for everybody.
-    Without the seal the claim is void: the list is the app's own, and nothing of its `injected` counts.
+    Any writer of rankings can claim to be our ranker, whose features move a domain's weights for all users. Without the
+    seal the claim is void: the ranking counts as the app's own, with an empty `injected`.
 
     Args:
-        ranking: as it stands on its topic.
-        key: the secret of the ranker's seals. None where the process has no secret: it believes any seal.
+        ranking: as read from its topic.
+        key: the secret of the ranker's seals. A process without a secret passes None and accepts any seal.
     """
     is_proven = ranking.seal is not None if key is None else seal_of(ranking, key) is Seal.RIGHT
     if ranking.ranked_by is RankedBy.SAGER:
@@ -134,6 +134,6 @@ def _seal(record: Sealed, key: bytes) -> str:
     # Without defaults: a field that is absent and one that has its default are the same record.
     told = record.model_dump(mode="json", exclude={"seal", "candidates"}, exclude_defaults=True)
     if isinstance(record, Ranking):
-        # Metadata are the app's, in any size and form that JSON knows. Their order and number decide what is learned.
+        # Metadata belong to the app, in any JSON form and size. Only the candidates' ids and order are sealed.
         told["candidates"] = [candidate.item_id for candidate in record.candidates]
     return hmac_sha256(derived_key(key, record.TOPIC), orjson.dumps(told, option=orjson.OPT_SORT_KEYS)).hex()

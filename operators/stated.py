@@ -74,9 +74,9 @@ def unwanted(statements: Iterable[Statement]) -> frozenset[str]:
 
 
 def speaking(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
-    """Return the lines that these statements leave: a view, in which no count changes (invariant 5).
+    """Return the lines that none of these statements avoids.
 
-    A line that the person speaks against keeps its counts and its tier, and says nothing while the statement is live.
+    This is a view (invariant 5): an avoided line keeps its counts and its tier, and returns once the statement ends.
     """
     if not statements or not (silent := unwanted(statements)):
         return lines

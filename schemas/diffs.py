@@ -156,7 +156,7 @@ class NotUnderstood(StrEnum):
     FOR_ANOTHER = "for-another"
     """They are about another person's taste."""
     NOT_KEPT = "not-kept"
-    """They say something private, which is not kept."""
+    """They contain private data, which are not kept."""
     NOT_READ = "not-read"
     """They give orders to a machine, or mean the opposite."""
     OTHER_LANGUAGE = "other-language"
@@ -165,7 +165,7 @@ class NotUnderstood(StrEnum):
     UNKNOWN_NAME = "unknown-name"
     """They name no item and no value that this domain has."""
     NO_WISH = "no-wish"
-    """They name something, and no known sentence says whether it is wanted."""
+    """They name something, but in no sentence that the rules know as a wish."""
 
 
 class Heard(Model):
@@ -182,7 +182,7 @@ class Heard(Model):
     explanation: Annotated[str, Field(max_length=400)] = Field(
         default="",
         exclude_if=is_nothing,
-        description="For the person: why nothing was understood, what would be, and what was not kept.",
+        description="For the person: the reason, examples that would be understood, and private data left out.",
     )
     not_kept: tuple[Label, ...] = Field(
         default=(), max_length=16, exclude_if=is_nothing, description="Kinds of private data left out, such as health."

@@ -75,7 +75,7 @@ def ranking_key_if_any(settings: Settings) -> bytes | None:
     """
     try:
         return settings.chain_key_bytes or secret_if_any(settings)
-    except PermissionError:  # the worker has a system user of its own, and keeps the secret to itself
+    except PermissionError:  # the worker runs as another system user, which alone may read the secret
         return None
 
 

@@ -206,7 +206,7 @@ class Linter:
         elif outcome is Joined.REPEATED:
             lesson.warnings.append("repeats an earlier selection of this batch: it counts once")
         elif outcome is Joined.UNREADABLE:
-            lesson.warnings.append("nothing that was taken or shown can be read: nothing is learned from this choice")
+            lesson.warnings.append("no item that was taken or shown can be read: this choice teaches nothing")
         elif outcome in (Joined.NOT_REMEMBERED, Joined.FOR_ANOTHER):
             lesson.warnings.append(_WISHES[Wish(outcome.value)])
         elif not isinstance(done, Joined) and done.contrast is not None:
@@ -276,7 +276,7 @@ class Linter:
             why = explanation(read, not_kept(said.text), domain)
             lesson.warnings.append(
                 f"is not understood by rules, and changes nothing unless a model reads it: {why} Send the items that "
-                "the person sees, or a form in says"
+                "the person sees, or a form in `says`"
             )
         else:
             lesson.learns("said by the person", effects)

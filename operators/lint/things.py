@@ -54,9 +54,7 @@ class Things:
         for candidate in candidates:
             read = read_item(candidate, domain, parser, self.privacy)
             if read.failure:
-                lesson.warnings.append(
-                    f"an item cannot be read ({read.failure}): it is ranked, and nothing is learned from it"
-                )
+                lesson.warnings.append(f"an item cannot be read ({read.failure}): it is ranked, but teaches nothing")
                 continue
             kept, found = read.facts, read.found
             private += sum(found.values())

@@ -48,7 +48,7 @@ class LlmClient:
             a small one talks until it is cut off; OpenAI, Azure and Anthropic document strict schemas without (some
             of) them, so by default only our check knows them.
         on_call: is told of every HTTP call once it has ended; not of one that was cancelled.
-        room: entered for each HTTP call, such as a semaphore that several clients share; None: no limit.
+        limit: entered for each HTTP call, such as a semaphore that several clients share; None: no limit.
         breaker: while it is open, questions fail at once and no call goes out; None: every call goes out.
     """
 
@@ -64,7 +64,7 @@ class LlmClient:
         sizes_in_schema: bool = False,
         on_call: Callable[[CallRecord], None] | None = None,
         breaker: CircuitBreaker | None = None,
-        room: AbstractAsyncContextManager[Any] | None = None,
+        limit: AbstractAsyncContextManager[Any] | None = None,
     ) -> None:
         if attempts < 1 or timeout_seconds <= 0 or max_retry_seconds < 0:
             raise ValueError("attempts, timeout_seconds and max_retry_seconds must be positive")
@@ -74,7 +74,7 @@ class LlmClient:
         self.max_retry_seconds = max_retry_seconds
         self._sizes_in_schema = sizes_in_schema
         self._on_call = on_call or (lambda _: None)
-        self._room: AbstractAsyncContextManager[Any] = room or nullcontext()
+        self._limit: AbstractAsyncContextManager[Any] = limit or nullcontext()
         self._breaker = breaker or CircuitBreaker(
             failures=0, pause_seconds=0, max_pause_seconds=0, clock=time.monotonic, chance=lambda: 0.0
         )
@@ -231,8 +231,8 @@ class LlmClient:
         return found
 
     async def _recorded(self, question: Question[_T], spent: Spent) -> _T:
-        """Make one HTTP call, as soon as there is room for it, and record it."""
-        async with self._room:
+        """Make one HTTP call within the concurrency limit, and record it."""
+        async with self._limit:
             return await self._timed(question, spent)
 
     async def _timed(self, question: Question[_T], spent: Spent) -> _T:

@@ -201,7 +201,7 @@ def _add(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) -> _An
         if each.statement_id == unwanted
     )
     if any(a.attribute_id == line.attribute_id for a in skill.attributes):
-        # A line that the person spoke against is there, and speaks again once that is taken back.
+        # A statement only silences the line: taking the statement back is enough to add it.
         refused = _refuse(line.attribute_id, ChangeKind.ADDED, Refusal.ALREADY_SO)
         return _Answer(stated=taken_back) if taken_back else refused
     return _Answer((_new(ChangeKind.ADDED, line, command.reason),), stated=taken_back)

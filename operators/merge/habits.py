@@ -20,10 +20,10 @@ from schemas import (
 
 
 def asked(skill: PolicySkill, contrast: Contrast, popularity: Mapping[str, int] | None = None) -> dict[str, HabitAdded]:
-    """Return what a choice adds to each question about how the person decides that its list leaves open.
+    """Return the counts that a choice adds to each habit that its list can test.
 
-    In an order of our own the place is what we made of the person's taste: with a good ranking everybody takes what
-    stands first, which is no habit of theirs.
+    Places in our own rankings are no evidence: a good ranking puts the person's favourite first, so taking the first
+    item is no habit.
     """
     items, chosen = shown_of(contrast)
     before = Before.of(skill.attributes)

@@ -173,7 +173,7 @@ def resolve_abstention(
 
 
 def _begins_a_change(skill: PolicySkill) -> bool:
-    """Return true unless the skill already holds a change of taste this recent: people report one piece by piece."""
+    """Return true unless a recent version holds this change already: people report one change piece by piece."""
     return not skill.shifted or skill.version - skill.shifted >= SAME_CHANGE
 
 
@@ -195,9 +195,9 @@ class _Correcting:
         learns: whether it counts anything.
         saying: the statements.
         counting: what the items that suit add to the counts.
-        has_changed: the person reports that a taste of theirs is over for good.
+        has_changed: the person reports that one of their tastes is over for good.
         refused: what may not be kept.
-        private: its kinds.
+        private: kinds of private data that were left out.
         picked: the items that suit, those that are wanted first.
         shown: what they were picked from.
     """

@@ -34,7 +34,7 @@ def session_after(
         shown: what it was taken from.
         weight: which part of a choice it counts for, in 1/1024.
         lasts: how long after its last event it is over.
-        logged_at: when Kafka logged the event: sessions of a clock that ran ahead hold up no others.
+        logged_at: when Kafka logged the event, so that sessions of a clock that ran ahead block no others.
     """
     if session_id is None:
         return None

@@ -42,7 +42,7 @@ class Saying:
         evidence: the event.
         changes: what it does to statements, so far.
         session: how long after its last event a session is over.
-        logged_at: when Kafka logged the event; a statement of a clock that ran ahead is not newer.
+        logged_at: when Kafka logged the event; a statement of a clock that ran ahead does not count as newer.
     """
 
     skill: PolicySkill

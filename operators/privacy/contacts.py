@@ -96,7 +96,7 @@ _NUMBERED_NAME: Final = re.compile(
     # name#1234 of Discord, live:name of Skype, @name_with_signs
     r"(?<![\w#])[A-Za-z][\w.]{2,31}#\d{4}(?!\w)|(?<!\w)live:(?:\.cid\.)?[\w.]{4,40}|(?<![\w.@])@(?=\w{0,30}[_\d])[A-Za-z][\w.]{3,30}(?:@[\w.-]{3,40})?"
     r"|(?<![\w/])u/[\w-]{3,20}"
-    # a page of one's own: t.me/name, instagram.com/name
+    # a personal page: t.me/name, instagram.com/name
     r"|(?<![\w.])(?:t\.me|wa\.me|(?:www\.)?(?:instagram|twitter|facebook|fb|tiktok|snapchat|threads|x)\.com"
     r"|(?:www\.)?linkedin\.com/in)/@?[\w.-]{3,40}"
 )
@@ -105,7 +105,7 @@ _BESIDE_NETWORK: Final = re.compile(
     r"(?P<name>[a-z]\w{3,20}[._][a-z0-9]\w{0,20}|[a-z]{6,30}\d{2,4})(?![\w.])",
     re.IGNORECASE,
 )
-"""As "snapchat anna.b9", with a dot or figures that no word has."""
+"""Such as "snapchat anna.b9": the dot or the digits show that the name is no word."""
 _NETWORKS: Final = re.compile(rf"(?<!\w)(?:{'|'.join(patterns('networks'))})", re.IGNORECASE)
 
 
@@ -195,7 +195,7 @@ def _spelled(text: str) -> Iterator[Span]:
 
 
 def _digits_of(word: str) -> str | None:
-    """Return the decimal digits that a word or figure stands for, or None.
+    """Return the decimal digits of a figure or a number word, or None.
 
     `str.isdigit` is also true for digits that no decimal system has (a circled or Ethiopic one), which `int` refuses.
     """

@@ -186,7 +186,7 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
 @lru_cache(maxsize=1_024)
 def _personal_in(said: str) -> str | None:
     """The first kind of personal data in a fact, if any."""
-    # A reading of a reading is not read again: some Unicode texts have another one each time.
+    # Undo a disguise once only: some Unicode texts have a further reading each time, without end.
     return next(filter(None, map(_openly_personal, (said, *through_disguise(said)))), None)
 
 
@@ -205,7 +205,7 @@ def _of_a_work(text: str, most: int) -> Redacted:
 @lru_cache(maxsize=16_384)
 def _title(text: str) -> Redacted:
     kept = _without_orders(_of_a_work(text, 500), Text.TITLE)
-    # A title that is an order throughout is still one to people: an empty one would look like a lost one.
+    # People still have to see that there is a title: an empty one would look like lost data.
     return kept if kept.text or not text else Redacted(f"[{ORDER}]", kept.found)
 
 

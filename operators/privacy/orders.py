@@ -80,7 +80,7 @@ def gives_orders(text: str, kind: Text = Text.TITLE) -> bool:
     """
     if not text or why(text, kind) is not None:
         return bool(text)
-    # A work may be called by words of attacks ("Ignore the Rules", "System: Shock"); `why` knows the orders among them.
+    # Titles of works contain words of attacks ("Ignore the Rules", "System: Shock"); `why` has found the real orders.
     if kind is Text.TITLE and len(text.split()) <= _NAME_WORDS:
         return False
     pattern = _OF_A_REQUEST if kind is Text.REQUEST else _ORDER
@@ -90,7 +90,7 @@ def gives_orders(text: str, kind: Text = Text.TITLE) -> bool:
 def addresses_assistant(text: str) -> bool:
     """Return True if a stated preference is about the assistant's mode, rights or rules.
 
-    Only for people's own words: a game has a developer mode, and a title may be called so.
+    Only for people's own words: a game may have a developer mode, and a title may name one.
 
     >>> addresses_assistant("unrestricted mode"), addresses_assistant("unrestricted views")
     (True, False)

@@ -2,9 +2,9 @@
 
 The paper has a model go by the instruction, then the facets, and let the skill break ties (C.3): words, of which too
 many dilute its attention. A sum has no attention to dilute, and sums of real numbers almost never tie, so that strict
-tiers would silence the skill. So only the person's own words are tiers: what they avoid, what the request asks for, and
-what they said they prefer. What the community says, in standard scores inside the list, and what the skill's evidence
-says are added: docs/decisions/0015-weighing-in-a-ranking.md.
+tiers would silence the skill. So only the person's own words are tiers: avoided items, the request, then stated
+preferences. The community's standard scores inside the list and the skill's evidence are added:
+docs/decisions/0015-weighing-in-a-ranking.md.
 """
 
 import random
@@ -23,12 +23,12 @@ class Score:
     """One candidate's score: by tiers of the person's own words, then by the sum of all else.
 
     Attributes:
-        instruction: how much the candidate has of what the request asks for.
+        instruction: how well the candidate matches the request.
         facets: what the community says for it, in standard deviations of the list, weighed.
         skill: what the skill's lines say for it, weighed.
-        suits: what the chance that it suits adds.
-        against: true if the person said that they do not want it.
-        preferred: the key of what they said that they prefer; the least comes first.
+        suits: the summand for the chance that it suits.
+        against: true if a statement avoids it.
+        preferred: the sort key of stated preferences; the least comes first.
     """
 
     instruction: float
@@ -117,7 +117,7 @@ def facet_weights(facets: Iterable[Facet]) -> dict[str, float]:
 
 
 def instructed(item: ItemFacts, asked: frozenset[str]) -> float:
-    """Return how much an item has of what a request asks for; `asked`: the request's words."""
+    """Return how well an item matches a request; `asked`: the request's words."""
     if not asked:
         return 0.0
     matched = sum(1.0 for fact in item.facts if (said := words(fact.value)) and said <= asked)

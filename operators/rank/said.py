@@ -11,10 +11,10 @@ SUITING = 4.0
 """How much the logarithm of the chance that a candidate suits counts: what may not suit is no matter of taste."""
 _LEAST = 0.001
 _SCOPES = (Scope.NOW, Scope.SESSION, Scope.ALWAYS)
-"""From the most specific on: a word for now goes before one for the session, and that before one for good."""
+"""The most specific first: a statement for now precedes one for the session, which precedes one for good."""
 
 Preference = tuple[int, ...]
-"""What statements say for one candidate, to be compared place by place; the greater comes first."""
+"""A candidate's statements as a sort key; the greatest comes first."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Said:
 
     Attributes:
         against: ids of the candidates that they do not want.
-        prefers: by item id, what statements say for a candidate; empty where no statement names any of them.
-        suits: by item id, what the chance that a candidate suits adds to its score.
+        prefers: by item id, the candidate's statements; empty if no statement prefers one candidate to another.
+        suits: by item id, the summand for the chance that the candidate suits.
     """
 
     against: frozenset[str] = frozenset()
@@ -33,7 +33,7 @@ class Said:
 
     @classmethod
     def of(cls, items: Sequence[ItemFacts], statements: Sequence[Statement], fit: Fit | None) -> "Said":
-        """Return what these statements and the fit say of a list.
+        """Apply these statements and the fit to a list.
 
         Args:
             items: the candidates, parsed.
@@ -55,19 +55,19 @@ class Said:
 
     @property
     def decides(self) -> bool:
-        """True if it tells candidates apart."""
+        """True if it distinguishes candidates."""
         return bool(self.against or self.prefers) or len(set(self.suits.values())) > 1
 
     def first(self, item_id: str) -> tuple[int, ...]:
-        """Return the key by which a preferred candidate comes before another one; the least comes first."""
+        """Return the candidate's sort key by stated preferences; the least comes first."""
         return tuple(-part for part in self.prefers.get(item_id, ()))
 
     def honoured(self, order: Sequence[str], instructed: Callable[[str], float]) -> tuple[str, ...]:
-        """Return an order that a model made, with what the person does not want last and what they prefer first.
+        """Sort a model's order by the person's words: avoided candidates last, preferred ones first.
 
         Args:
             order: the candidates' ids, best first.
-            instructed: how much a candidate has of what the request asks for, which goes before any preference.
+            instructed: how well a candidate matches the request, which precedes any preference.
         """
 
         def key(item_id: str) -> tuple[bool, float, tuple[int, ...]]:
@@ -81,9 +81,9 @@ NOTHING = Said()
 
 
 def _preference(item: ItemFacts, statements: Sequence[Statement]) -> Preference:
-    """Return what statements say for a candidate: by scope how many more are for it than against, then the newest.
+    """Count the statements for and against a candidate by scope; the newest statement breaks ties.
 
-    A statement is against a candidate where the person would rather have something else *instead* of what it has.
+    A statement with `instead` counts against candidates that have the replaced value.
     """
     spoken = spoken_for(item, statements)
     by_scope = [sum(sign for said, sign in spoken if said.scope is scope) for scope in _SCOPES]

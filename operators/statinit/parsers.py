@@ -15,7 +15,7 @@ Parser = Callable[[Candidate], tuple[Fact, ...]]
 ENTRY_POINTS: Final = "sager.domains"
 """The entry point group under which a package offers a parser for a domain of its own."""
 VOCABULARIES: Final = "sager.vocabularies"
-"""The entry point group under which it offers the facts that words about that domain can always name."""
+"""The entry point group of a plug-in's vocabulary: the facts that words about its domain can always name."""
 MAX_VOCABULARY: Final = 2_000
 BUILT_IN: Final[Mapping[str, Parser]] = {
     "yelp": yelp.parse,

@@ -76,7 +76,7 @@ class Heard:
         return self.fit.model_copy(update={"chances": tuple(chances[name] for name in order)})
 
     def honoured(self, items: Sequence[ItemFacts], order: Sequence[str], instruction: str) -> tuple[str, ...]:
-        """Return a model's order by the tiers of the person's own words, as the ranker without a model keeps them."""
+        """Sort a model's order by the tiers of the ranker without a model."""
         asked = words(instruction)
         wanted = {str(item.item_id): instructed(item, asked) for item in items}
         return self.said.honoured(order, wanted.__getitem__)
@@ -155,7 +155,7 @@ class Rank:
         Args:
             skill: as it is now.
             instruction: the user's own words.
-            shares: which share of the domain's users holds an attribute.
+            shares: the share of the domain's users with each attribute.
             short: the skill's slim skill, if a model has chosen it.
         """
         match self.by:
@@ -193,7 +193,7 @@ class Rank:
     def within(
         skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
-        """Return the lines that rank now: with those of a session that is on, without those that the person avoids."""
+        """Return the lines that rank now, with a live session's lines and without avoided ones."""
         held = session_on(skill, session_id, now)
         if held is not None:
             lines = with_session(tuple(lines), held.lines, skill.contrasts)

@@ -57,7 +57,7 @@ _DIETS: Final = frozenset(
 
 
 def _eats(named: Slots) -> Said:
-    """A diet, where the words name one: "I'm vegan"; "I'm Italian" says nothing of food."""
+    """Prefer a diet if the words name one: "I'm vegan", but not "I'm Italian"."""
     are_diets = all(one.fact and " ".join(name_words(one.fact.value)) in _DIETS for one in named["x"])
     return _stances(Stance.PREFERS)(named) if are_diets else ((), ())
 

@@ -1,4 +1,4 @@
-"""What a person reads about their words: why nothing was understood, what would be, and what was not kept."""
+"""Explains to a person why their words changed nothing, and which words would."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

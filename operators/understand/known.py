@@ -16,7 +16,7 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
 
 
 def examples_of(facts: Iterable[Fact], most: int = 3) -> tuple[Fact, ...]:
-    """A few facts that words could name, each of another dimension."""
+    """A few facts that words could name, one per dimension."""
     first: dict[str, Fact] = {}
     for fact in facts:
         first.setdefault(fact.dimension, fact)

@@ -112,7 +112,7 @@ class Language:
         units: measure and factor of a unit.
         everything: words for all that is shown.
         endings: of words, with their simple form.
-        names: other names of values, such as "science fiction" of `sci-fi`.
+        names: other names of values, such as "science fiction" for `sci-fi`.
         behind_letter: words behind a letter that names an option, where it could be an article.
         reserved: words that patterns are made of.
     """

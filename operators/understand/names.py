@@ -18,7 +18,7 @@ _FIRST_WORD: Final = re.compile(r"\d+[.,]\d+|[\w$+&#]+")
 Words = tuple[str, ...]
 Endings = tuple[tuple[str, str], ...]
 OtherNames = Mapping[Words, tuple[Words, ...]]
-"""The values that a name may mean, the first that is known."""
+"""Values by another name for them; the first value that is known counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class Names:
                 self._exact.setdefault(words, Named(items=ids))
 
     def _enter_other_names(self) -> None:
-        """Enter what a language calls a value besides its spelling; a value with that name goes first."""
+        """Add the language's other names of values; a value with that very name takes precedence."""
         by_value: dict[Words, list[Fact]] = {}
         for fact in self._facts:
             by_value.setdefault(_bare(name_words(fact.value)), []).append(fact)

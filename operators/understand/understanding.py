@@ -58,7 +58,7 @@ def understand(
 
 
 def not_kept(text: str) -> tuple[str, ...]:
-    """The kinds of private data that the filter took out of a text."""
+    """The kinds of private data that the filter removed from a text."""
     return tuple(dict.fromkeys(TAKEN_OUT.findall(text)))
 
 
@@ -117,7 +117,7 @@ def _of_another(language: str) -> Understood:
 def _why(
     text: str, words: Sequence[str], units: Sequence[Unit], language: Language
 ) -> tuple[NotUnderstood, tuple[Fact, ...]]:
-    """Why these words say nothing, and the facts that they name."""
+    """The reason why these words state nothing, and the facts that they name."""
     spelt = "".join(f"{word} " for word in words)
     if TAKEN_OUT.search(text):
         return NotUnderstood.NOT_KEPT, ()

@@ -47,7 +47,7 @@ def told(facet: Facet, gate: Vouching = DEFAULT) -> str | None:
 
 
 def _vouched(facet: Facet, gate: Vouching, items: int) -> str | None:
-    """What the gate lets through of a facet whose value was seen on so many items."""
+    """The facet's text that the gate allows, with `items` items behind its value; None if it allows none."""
     for template in _TEMPLATES:
         said = template.fullmatch(facet.facet)
         if said and gate.held(said["dimension"].replace(" ", "_"), said["value"], items) is None:
@@ -67,8 +67,9 @@ def _vouched(facet: Facet, gate: Vouching, items: int) -> str | None:
 def worded(facet: Facet, gate: Vouching = DEFAULT) -> str | None:
     """As `told`, for a facet that no app wrote: a model's own words pass if they are a phrase of plain English.
 
-    They were made from what a prompt may show, and of titles, which may hold anything. Our template quotes an
-    item's value, which passes the gate of a skill's lines: the items that the facet cites count as a line's evidence.
+    A model's words come from text that a prompt may show, and from titles, which may contain anything. Our template
+    quotes an item's value, which must pass the gate of a skill's lines, with the items that the facet cites as its
+    evidence.
 
     >>> worded(Facet(facet="slow-burning noir with moral ambiguity", confidence=0.6))
     'slow-burning noir with moral ambiguity'

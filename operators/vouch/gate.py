@@ -135,9 +135,9 @@ DEFAULT: Final = Vouching()
 
 
 def without_count(line: Attribute) -> Attribute:
-    """Keep the events behind a line that a person brings along or rewords, without items where those would vouch.
+    """Keep the events behind an imported or reworded line, and drop their items if the value needs items to pass.
 
-    The author of an import or of new words for an old line would otherwise vouch for their own words.
+    Otherwise the items behind the old words would vouch for the author's new ones.
     """
     if DEFAULT.held(line.dimension, line.value) is None:
         return line

@@ -203,7 +203,8 @@ class Corrected(Model):
         + "; empty where it was understood.",
     )
     explanation: str = Field(
-        default="", description="For the person: why, what would be understood, and what was not kept."
+        default="",
+        description="For the person: the reason, examples that would be understood, and private data left out.",
     )
     not_kept: tuple[str, ...] = Field(default=(), description="Kinds of private data that were left out.")
     stated: tuple[StatedNow, ...] = ()

@@ -157,7 +157,7 @@ class Pipeline:
         return None if receipt is None else in_force(receipt, datetime.now(UTC))
 
     def receipt_as_written(self, user_id: str) -> Receipt | None:
-        """The receipt with its seal, which covers the times of a clock that ran ahead too."""
+        """The person's receipt as it is stored and sealed, with requests dated by a clock that ran ahead."""
         return self.read(self.receipts, subject_of(user_id).encode(), Receipt)
 
     def forget_epoch(self, user_id: str) -> str:
@@ -189,10 +189,10 @@ class Pipeline:
         return facts
 
     async def vocabulary(self, user_id: str, domain: str) -> tuple[Fact, ...]:
-        """The facts that a person's words about a domain can name; the same for every worker, and after a restart.
+        """The facts that a person's words about a domain can name.
 
         They come from the person's own lists, the parser's closed vocabulary, the global skill, and the tastes that
-        several takers of the graph's items share.
+        several takers of the graph's items share: all workers agree on them, also after a restart.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
@@ -200,7 +200,7 @@ class Pipeline:
         return tuple(dict.fromkeys((*self._shown_to(user_id, domain), *closed, *population, *shared)))
 
     def _shown_to(self, user_id: str, domain: str) -> tuple[Fact, ...]:
-        """The facts of what a person was shown and took, from their own records, the newest first."""
+        """The facts of the items that a person was shown and took, the newest first."""
         rings = (self.read(self.open_rankings, compound_key(user_id, slot), OpenRankings) for slot in range(SLOTS))
         waiting = (each for ring in rings if ring is not None for each in ring.rankings if each.domain == domain)
         shown = (fact for ranking in waiting for item in ranking.candidates for fact in item.facts)

@@ -152,7 +152,7 @@ export interface paths {
         /**
          * Record what a person wants or does not want, in words or by a form, and answer with the statements understood
          * @description The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
-         *     kept in the log and change nothing; `why` and `explanation` say why, and what would be understood. Words that ask
+         *     kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
          *     not to be remembered are not sent at all.
          *
          *     Needs the scope `change-user`.
@@ -1154,7 +1154,7 @@ export interface components {
              */
             why: string;
             /**
-             * @description For the person: why, what would be understood, and what was not kept.
+             * @description For the person: the reason, examples that would be understood, and private data left out.
              * @default
              */
             explanation: string;
@@ -1532,7 +1532,7 @@ export interface components {
             /** @description Of a correction: why it changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
             /**
-             * @description For the person: why nothing was understood, what would be, and what was not kept.
+             * @description For the person: the reason, examples that would be understood, and private data left out.
              * @default
              */
             explanation: string;

@@ -33,7 +33,7 @@ async def correct(api: TheApi, token: TheToken, user: UserPath, domain: DomainPa
     """Record what a person wants or does not want, in words or by a form, and answer with the statements understood.
 
     The next ranking honours it. With `answers` it answers the question of a ranking. Words that are not understood are
-    kept in the log and change nothing; `why` and `explanation` say why, and what would be understood. Words that ask
+    kept in the log and change nothing; `why` is the reason, and `explanation` has examples. Words that ask
     not to be remembered are not sent at all.
     """
     correction = _correction(user, domain, asked)

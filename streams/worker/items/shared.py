@@ -104,9 +104,9 @@ class Items:
         return found
 
     async def tastes(self, domain: str) -> tuple[Fact, ...]:
-        """The tastes of a domain that at least the support floor of its items' takers share, the most shared first.
+        """Tastes that enough takers of a domain's items share, the most shared first.
 
-        Counted in a thread over the items that changed last, at most once a minute.
+        A thread counts them over the items that changed last, at most once a minute.
         """
         found, at = self._tastes.get(domain) or ((), -math.inf)
         if time.monotonic() - at > TASTES_SECONDS:
@@ -230,10 +230,12 @@ class Items:
 def domain_of(key: bytes) -> str:
     """The domain in an item's key; empty for another record's."""
     try:
-        parts = from_json(key)
+        match from_json(key):
+            case [_, domain]:
+                return str(domain)
     except ValueError:
-        return ""
-    return str(parts[1]) if isinstance(parts, list) and len(parts) == len(("item", "domain")) else ""
+        pass
+    return ""
 
 
 def _drop_old_tables(folder: Path) -> None:

@@ -32,7 +32,7 @@ CONFIGURATION = (
 
 _clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
 _all: WeakSet[LlmClient] = WeakSet()
-_rooms: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
+_limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
 def llm_reasoner(settings: Settings) -> Reasoner:
@@ -111,7 +111,7 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
         max_retry_seconds=settings.llm_retry_seconds,
         sizes_in_schema=settings.llm_sizes_in_schema,
         on_call=partial(_count, settings, purpose),
-        room=_room_of(settings),
+        limit=_limit_of(settings),
         breaker=CircuitBreaker(
             failures=settings.llm_breaker_failures,
             pause_seconds=settings.llm_breaker_seconds,
@@ -125,12 +125,12 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
     return client
 
 
-def _room_of(settings: Settings) -> asyncio.Semaphore:
-    """The room for calls of all clients of this process, whatever they ask: the endpoint has one limit for them all."""
-    room = _rooms.get(settings.in_flight)
-    if room is None:
-        room = _rooms[settings.in_flight] = asyncio.Semaphore(settings.in_flight)
-    return room
+def _limit_of(settings: Settings) -> asyncio.Semaphore:
+    """Limits concurrent model calls, for all clients of this process together."""
+    limit = _limits.get(settings.in_flight)
+    if limit is None:
+        limit = _limits[settings.in_flight] = asyncio.Semaphore(settings.in_flight)
+    return limit
 
 
 async def close_clients() -> None:

@@ -157,9 +157,9 @@ class Reasoning:
         vocabulary: Sequence[Fact],
         as_said: str = "",
     ) -> Understood:
-        """Read a person's words by rules, and where they understand nothing, by a model, if there is one.
+        """Read a person's words by rules, or by a model if the rules understand nothing.
 
-        The person waits for the answer: a model that is unavailable is not waited for.
+        The person waits for the answer, so an unavailable model is not awaited.
 
         Args:
             correction: its text without private data.

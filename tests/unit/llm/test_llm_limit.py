@@ -1,4 +1,4 @@
-"""`--in-flight` bounds the calls of a whole worker, whatever they ask."""
+"""`--in-flight` limits the concurrent model calls of a whole worker, whatever their purpose."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import SCHEMA
 
 
-async def test_all_clients_of_a_worker_together_make_no_more_calls_at_once_than_it_may() -> None:
+async def test_all_clients_of_a_worker_share_one_limit_of_concurrent_calls() -> None:
     async with OpenAiServer(always=Act(delay=0.05)) as server:
         settings = Settings(llm_base_url=server.base_url, llm_model="m", in_flight=4)
         live, arm = shared_client(settings), llm_client(settings, "shadow")
