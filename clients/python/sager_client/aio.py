@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 
-from . import making
+from . import made_feedback, making
 from .connection import Connection
 from .events import (
     FLUSH_SECONDS,
@@ -26,7 +26,7 @@ from .schemas import Correction, Event, Ranking, SlimSkill
 from .sender import OnError
 from .slim_skills import READY_SECONDS, SlimSkills
 from .slim_skills import WAIT_SECONDS as READ_SECONDS
-from .telling import CorrectionFields, Telling, made_correction
+from .telling import CorrectionFields, Telling
 from .understood import Understood
 
 LOOK_SECONDS = 0.01
@@ -171,15 +171,15 @@ class AsyncEventProducer:
         wait: float | None = None,
         **more: Unpack[CorrectionFields],
     ) -> Correction | Understood:
-        """Send what a person says of their taste; with `wait`, return what was understood. See `EventProducer`.
+        """Send a person's own words; with `wait`, return the worker's answer. See `EventProducer`.
 
         Raises:
             NoAnswer: there was none within `wait` seconds.
             BrokerUnreachable: the topic `skill-diffs` cannot be read.
-            NotShown: it names an item that is not among what they see.
+            NotShown: it names an item that the person does not see.
             NotDelivered: see `EventProducer.send`.
         """
-        correction = made_correction(user_id, domain, text, **more)
+        correction = made_feedback.correction(user_id, domain, text, **more)
         if wait is None:
             return await self.send(correction)
         follower = self._events.understood.follow()
@@ -313,7 +313,7 @@ class AsyncSlimSkills:
         """Wait until the whole topic is read; see `SlimSkills.wait`.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`; the text has the cause.
+            BrokerUnreachable: it took longer than `seconds`; the message names the cause.
         """
         follower = self._skills.follower
         if not await _until(lambda: follower.ready, seconds):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Self, TypeVar, Unpack, overload
 
-from . import making
+from . import made_feedback, making
 from .answers import Answers
 from .checks import EventChecks
 from .connection import Connection
@@ -14,7 +14,7 @@ from .exceptions import NoAnswer, NotDelivered
 from .making import CandidateLike
 from .schemas import Correction, Event, Key, Ranking, SkillDiff, encode, topic_of
 from .sender import OnError, Sender
-from .telling import CorrectionFields, Telling, made_correction
+from .telling import CorrectionFields, Telling
 from .understood import Understood, user_of_diff
 
 FLUSH_SECONDS = 30.0
@@ -139,7 +139,7 @@ class EventProducer(Telling):
         wait: float | None = None,
         **more: Unpack[CorrectionFields],
     ) -> Correction | Understood:
-        """Send what a person says of their taste; with `wait`, return what a worker understood.
+        """Send a person's own words about their taste; with `wait`, return the worker's answer.
 
             answer = events.correct("ann", "films", "no horror, please", wait=10)
             answer.understood, answer.explanation
@@ -148,8 +148,8 @@ class EventProducer(Telling):
         be allowed to read it. Other arguments are described at `Telling.correct`.
 
         Args:
-            user_id: who says it.
-            domain: what it is about.
+            user_id: the person.
+            domain: the kind of items, such as `films`.
             text: the person's own words.
             wait: how long to wait for the answer, in seconds; None: only send.
             more: see `Telling.correct`.
@@ -157,12 +157,12 @@ class EventProducer(Telling):
         Raises:
             NoAnswer: there was none in time. Words that ask not to be remembered get none.
             BrokerUnreachable: the topic `skill-diffs` cannot be read.
-            NotShown: it names an item that is not among what they see.
+            NotShown: it names an item that the person does not see.
             NotDelivered: see `send`.
         """
         if wait is None:
             return super().correct(user_id, domain, text, **more)
-        correction = made_correction(user_id, domain, text, **more)
+        correction = made_feedback.correction(user_id, domain, text, **more)
         self.understood.start(wait)
         with self.understood.to(user_id, correction.event_id) as answer:
             self.send(correction)

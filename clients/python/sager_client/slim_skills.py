@@ -14,7 +14,7 @@ from .follower import Follower
 from .schemas import BadRecord, SlimSkill, compound_key, decode
 
 READY_SECONDS = 5.0
-"""How long starting waits for the broker: long enough for one that answers, short for an app that can do without."""
+"""How long a start waits for the broker: enough for one that answers, short for an app that can run without one."""
 WAIT_SECONDS = 30.0
 OnSkill = Callable[[SlimSkill], None]
 
@@ -29,7 +29,7 @@ class SlimSkills:
 
     It reads the topic from its beginning in a thread, without a consumer group, so that any number of apps can follow
     it. Entering waits up to five seconds until the whole topic is read. Without a broker it starts empty, logs a
-    warning with the cause, and fills when the broker is there; `ready` and `wait` tell when.
+    warning with the cause, and fills when the broker is there; see `ready` and `wait`.
 
     Args:
         bootstrap: Kafka's bootstrap servers; by default what `SAGER_BOOTSTRAP` says.
@@ -55,7 +55,7 @@ class SlimSkills:
         """What `get` answers, by domain and user: with a million users, whatever else it touched would be out of the
         processor's cache."""
         self._passing: set[tuple[str, str]] = set()
-        """Domain and user of those with words for now, which end by the clock."""
+        """Domain and user of each skill with words for now, which end by the clock."""
         self._unseen: set[bytes] = set()
         """Keys that the topic had before it was made anew, and has not had since."""
         self.follower = Follower(
@@ -99,7 +99,7 @@ class SlimSkills:
     def start(self, seconds: float = READY_SECONDS) -> Self:
         """Follow the topic, and wait up to `seconds` until all of it is read.
 
-        A broker that is away is no error: the answers are empty, a warning has the cause, and reading goes on.
+        An unreachable broker is no error: the answers are empty, a warning names the cause, and reading continues.
 
         Raises:
             Closed: `close` was called.
@@ -115,15 +115,15 @@ class SlimSkills:
         return self
 
     def wait(self, seconds: float = WAIT_SECONDS) -> None:
-        """Wait until the whole topic is read, for programs that must not answer before.
+        """Wait until the whole topic is read, for programs that must not answer earlier.
 
         Raises:
-            BrokerUnreachable: that took longer than `seconds`; the text has the cause.
+            BrokerUnreachable: it took longer than `seconds`; the message names the cause.
         """
         self.follower.wait(seconds)
 
     def on_late(self, error: BrokerUnreachable) -> None:
-        """Log that the start goes on without slim skills."""
+        """Log that the start continues without all slim skills."""
         self._is_late = True
         logger.warning("%s. Going on with the %d slim skills read so far; reading continues", error, len(self))
 

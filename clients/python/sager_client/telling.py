@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar
 
 from . import made_feedback, making
 from .made_feedback import Says
@@ -50,15 +50,6 @@ class CorrectionFields(TypedDict, total=False):
     session_id: str | None
     at: datetime | None
     event_id: str | None
-
-
-def made_correction(user_id: str, domain: str, text: str, **fields: Unpack[CorrectionFields]) -> Correction:
-    """Make the event that `Telling.correct` sends."""
-    more: dict[str, Any] = dict(fields)
-    ranking, at, event_id = (more.pop(name, None) for name in ("ranking", "at", "event_id"))
-    if more.get("ranking_id") is None:
-        more.pop("ranking_id", None)
-    return made_feedback.correction(user_id, domain, text, ranking, at, event_id, **more)
 
 
 class Telling:
@@ -301,7 +292,7 @@ class Telling:
             NotShown: it names an item that is not among what they see.
         """
         return self.send(
-            made_correction(
+            made_feedback.correction(
                 user_id,
                 domain,
                 text,

@@ -1,4 +1,4 @@
-"""What a worker understood of a person's words."""
+"""The worker's answer to a person's own words."""
 
 import json
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ class Understood:
 
     Attributes:
         correction: the event that was sent.
-        understood: False: it is in the person's log and changes nothing.
-        statements: what the skill states since then.
+        understood: False if the correction changed nothing; the person's log has it all the same.
+        statements: the statements that it added to the skill.
         why: the reason code where nothing was understood, such as `unknown-name`; else empty.
-        explanation: for the person: why, what would be understood, and what was not kept.
+        explanation: for the person: the reason, examples that would be understood, and private data that was left out.
         not_kept: kinds of private data that were left out, such as `health`.
         version: the skill's version afterwards.
     """
@@ -31,7 +31,7 @@ class Understood:
 
     @classmethod
     def of(cls, correction: Correction, diff: SkillDiff) -> Self:
-        """Read the answer out of the version that a correction made."""
+        """Read the answer from the version that the correction made."""
         heard = diff.heard
         stated = (change.statement for change in diff.stated if change.kind is Said.STATED)
         return cls(

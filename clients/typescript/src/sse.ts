@@ -10,7 +10,7 @@ export interface ServerSent {
   retryMs: number | undefined;
 }
 
-/** A pause that a server may ask for: with none it would be asked without a rest, with days nobody would notice it. */
+/** Bounds of the pause that a server asks for: without a pause we would flood it, and a pause of days looks like a hang. */
 const [SHORTEST_RETRY_MS, LONGEST_RETRY_MS] = [100, 60_000];
 const LONGEST = 4 * 1024 * 1024;
 const LINE_END = /\r\n|\n|\r/;
