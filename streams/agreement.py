@@ -1,7 +1,7 @@
 """Settings that the processes of a deployment must share, as fingerprints that reveal none of them.
 
 A materializer without the workers' chain key lets erased events back in; one without their privacy settings keeps rows
-that they refuse. So each process publishes what it goes by, and `sager doctor` compares.
+that they refuse. So each process publishes fingerprints of its settings, and `sager doctor` compares them.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from streams.settings import Settings
 EVERY = ("prefix", "partitions")
 FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
 ALL = (*FILTERS, "pseudonym_key", "vouched", "vouched_by_shape", "vouched_items")
-"""The settings that a process goes by: every one, those that keep rows, workers and the HTTP API."""
+"""Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API."""
 
 METRIC = "sager_shared_setting_info"
 _DIGITS = 8
@@ -45,14 +45,14 @@ def _canonical(value: Any) -> bytes:
 
 
 def publish(settings: Settings, names: Sequence[str]) -> None:
-    """Publish the fingerprints of the settings that this process goes by."""
+    """Publish the fingerprints of the settings that this process uses."""
     SHARED_SETTINGS.clear()
     for name in names:
         SHARED_SETTINGS.labels(setting=name, fingerprint=fingerprint(settings, name)).set(1)
 
 
 def differences(by_process: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """The settings that differ, each with the processes by fingerprint.
+    """The settings that differ, with the processes that publish each fingerprint.
 
     >>> found = {"worker": {"chain_key": "a1", "prefix": "p"}, "materializer": {"chain_key": "unset", "prefix": "p"}}
     >>> list(differences(found))

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 def plain(skill: "PolicySkill") -> dict[str, Any]:
     """The skill as JSON, without what only a worker needs.
 
-    Each line says in words how it was counted (`counted`), and whether the person does not want what it says
-    (`unwanted`): then it says nothing. Each statement says whether tastes changed since (`doubtful`).
+    Each line has its counts in words (`counted`), and `unwanted` if a statement silences it. Each statement has
+    `doubtful`: whether the person's tastes have changed since.
     """
     from operators.evidence import in_words, is_counted  # noqa: PLC0415
     from operators.stated import is_doubtful, lasting, unwanted  # noqa: PLC0415

@@ -76,7 +76,7 @@ MACHINE = (
     Panel(
         "Clock",
         "How far records were ahead of the process's clock, by Kafka's time. Over five minutes: a clock has jumped, or "
-        "differs. Nothing is lost by that; set the clocks by NTP.",
+        "is wrong. No record is lost; set the clocks by NTP.",
         SECONDS,
         [
             Query(f"sager_clock_skew_seconds{{{OF}}}", "{{instance}}"),

@@ -62,7 +62,7 @@ class Console:
         self.app.router.redirect_slashes = False
 
     def code(self, token_sha256: str) -> str:
-        """The path of a link whose page offers to sign in with a token, once, for an hour."""
+        """The path of a sign-in link, which is valid once, within an hour."""
         return address("/enter", code=self.sessions.code(token_sha256))
 
     async def _home(self, visit: Visit) -> Response:

@@ -107,7 +107,7 @@ class Sessions:
         return code
 
     def peek(self, code: str) -> Token | None:
-        """The token of a code, which stays good; None if it is not good.
+        """The token of a code, without redeeming the code; None if the code is invalid.
 
         Raises:
             TokensUnusable: the tokens file cannot be used.

@@ -49,10 +49,10 @@ class Signs:
         return self._begun(request, token)
 
     async def offer(self, request: Request) -> Response:
-        """Show whose token a link signs in with, and ask for consent; the code stays good.
+        """Show the token's name and ask for consent, without redeeming the code.
 
-        A link alone signs nobody in: an attacker's link would put the victim's browser into the attacker's session,
-        where the victim then states preferences and looks up people.
+        A link alone does not sign in: an attacker's link would put the victim's browser into the attacker's session,
+        where the victim would then state preferences and look up people.
         """
         if request.method != "GET":
             return Response(status_code=405, headers={"Allow": "GET"})
@@ -65,7 +65,7 @@ class Signs:
         return HTMLResponse(rendering.render("enter.html", context))
 
     async def enter(self, request: Request) -> Response:
-        """Begin a session by the code of a link, once, from the page that asked for consent."""
+        """Redeem the code of a link and begin a session, only from the page that asked for consent."""
         check_origin(request)
         token = self._sessions.redeem((await form_of(request)).get("code", ""))
         return self._refused(request) if token is None else self._begun(request, token)

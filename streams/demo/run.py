@@ -133,7 +133,7 @@ class Demo:
         self._observer.read_to_end()
         seen = self._observer.seen
         learned = sorted(seen.diffs.values(), key=lambda diff: diff.version)
-        # Choices alone are measured: words come when all of that is over.
+        # The figures are those of choices alone, so words come after them.
         self._speak(fold(learned))
         diffs = sorted(seen.diffs.values(), key=lambda diff: diff.version)
         skills = fold(diffs)
@@ -158,9 +158,9 @@ class Demo:
         )
 
     def _speak(self, skills: Mapping[tuple[str, str], PolicySkill]) -> None:
-        """Send what people say, then last lists: one half is declined, of the other half questions are answered."""
+        """Send people's words, then last lists: every other one is declined, the others' questions are answered."""
         if uses_llm(self._local.settings):
-            return  # each of these would be a call
+            return  # each sentence would cost a model call
         seen = self._observer.seen
         heard = len(seen.diffs)
         chats = set()
@@ -183,7 +183,7 @@ class Demo:
         )
 
     def _decline(self, choice: Choice) -> int:
-        """The user wants none of a list; how many events were sent."""
+        """Decline a list for its user; return the number of events sent."""
         later = choice.at + timedelta(minutes=1)
         self._events.send(
             Selection(**envelope(later), user_id=choice.user_id, ranking_id=choice.choice_id, none_taken=True)
@@ -192,7 +192,7 @@ class Demo:
         return 1
 
     def _reply(self, choice: Choice, ranking: Ranking) -> int:
-        """The user gives the first answer to a list's question, if it has one; how many events were sent."""
+        """Answer a list's question, if it has one, with the first option; return the number of events sent."""
         question = None if ranking.injected.fit is None else ranking.injected.fit.question
         if question is None:
             return 0
@@ -327,9 +327,9 @@ class Demo:
         )
 
     def _wait_for_choices(self, ahead: int) -> None:
-        """Wait until the worker has processed all choices but so many: each gave a diff, or the worker is idle.
+        """Wait until at most `ahead` choices have no diff yet, or the worker is idle.
 
-        A frozen skill, or one past its warm-up, takes a choice and gives no diff.
+        A skill that is frozen or past its warm-up makes no diff from a choice.
         """
         seen = self._observer.seen
         self._idle_looks = 0
@@ -346,7 +346,7 @@ class Demo:
         )
 
     def _is_idle(self) -> bool:
-        """True if the worker has committed every record, and every record that came out of those."""
+        """True if the worker has committed every record, those that it wrote itself included."""
         if time.monotonic() >= self._next_look:
             self._next_look = time.monotonic() + LOOK_SECONDS
             with self._local.backlog() as backlog:

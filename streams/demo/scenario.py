@@ -81,11 +81,11 @@ class Scenario(Protocol):
         ...
 
     def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
-        """What users say once the choices are over, in order."""
+        """The users' words after the last choice, in order."""
         ...
 
     def last_lists(self) -> Sequence[Choice]:
-        """Lists that come with a question, after the words; every other user wants none of theirs."""
+        """Lists that ask a question, after the words; every other user declines theirs."""
         ...
 
     def agreement(
@@ -159,7 +159,7 @@ class Simulated:
         return int(user_id.rpartition("-")[2]) % NO_SKILL_EVERY != 0
 
     def words(self, skills: Mapping[tuple[str, str], PolicySkill]) -> Sequence[Event]:
-        """What users say two weeks after the last choice."""
+        """The users' words, two weeks after the last choice."""
 
         def first_line(person: people.Person) -> str | None:
             skill = skills.get((person.user_id, person.domain))

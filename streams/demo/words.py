@@ -18,7 +18,7 @@ CORRECTIONS: Mapping[int, Sequence[str]] = {
     26: ("more mystery",),
     31: ("my sister loves westerns",),
 }
-"""By the number of the person; some are not understood, as in life."""
+"""By the number of the person; the rules do not understand all of them, as in real life."""
 SIGNALS: Mapping[int, tuple[Signal, float | None]] = {
     2: (Signal.LIKED, None),
     4: (Signal.RATED, 5.0),
@@ -36,7 +36,7 @@ CHATS: Mapping[int, Sequence[str]] = {
 PINS = (3, 6)
 """People who pin the first line of their skill."""
 LISTS = 12
-"""So many people get a last list: every other one wants none of it, the others answer what it asks."""
+"""The number of people with a last list: every other one declines it, the others answer its question."""
 
 
 def words(
@@ -45,13 +45,13 @@ def words(
     line_of: Callable[[Person], str | None],
     at: datetime,
 ) -> list[Event]:
-    """What people say, in order.
+    """The people's events, in order.
 
     Args:
         people: all of the demo.
         items: the catalogue, by domain.
-        line_of: the id of a line of a person's skill; None: they have none.
-        at: when the first of it is said.
+        line_of: the id of a line of a person's skill; None if the person has none.
+        at: the time of the first event.
     """
     events: list[Event] = []
 

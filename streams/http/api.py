@@ -36,7 +36,8 @@ WAITING = 512
 OF_A_TOKEN, OF_A_PERSON = 1, 4
 """At most half of all places are a token's, and a fifth a person's: see `Share`."""
 STREAMS_OF_ALL, STREAMS_OF_AN_ADDRESS, STREAMS_OF_A_TOKEN = 2, 2, 4
-"""Half of all connections, half of an address's, and a quarter of an address's may be streams, which last for days."""
+"""Divisors of the connections that may be streams, since streams last for days: half of all connections, half of those
+of an address, and for one token a quarter of those of an address."""
 OUTDATED_SECONDS = 10.0
 """How often an outdated snapshot is closed."""
 

@@ -64,7 +64,7 @@ class Places:
                 metrics.RATE_LIMITED.labels(share.by).inc()
                 raise Problem(
                     429,
-                    "too many requests or streams at once: wait for the answers to those before, or end a stream",
+                    "too many requests or streams at once: wait for the earlier answers, or end a stream",
                     {"Retry-After": BUSY_SECONDS},
                 )
         self._room -= 1

@@ -38,9 +38,9 @@ class Barrier:
         self._receipts = {receipt.subject: receipt for receipt in (decode(Receipt, d.encode()) for d in documents)}
 
     def add(self, receipt: Receipt) -> None:
-        """Add a receipt, unless one of the same person is known that reaches further.
+        """Add a receipt, unless a known one of the same person reaches further.
 
-        One that reaches into the future was written by a clock that ran ahead: each later one takes its place.
+        A receipt that reaches into the future was dated by a clock that ran ahead: any later receipt replaces it.
         """
         held = self._receipts.get(receipt.subject)
         if held is None or _reach(held) <= _reach(receipt) or is_ahead(_reach(held), datetime.now(UTC)):
@@ -140,7 +140,7 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 class _Scope:
     """The rows of a user to delete: those up to a moment, of one domain or of all.
 
-    And those of the future: a clock ran ahead when they were written, and it was before the request.
+    Rows of the future too: a clock that ran ahead dated them, and they are older than the request.
     """
 
     user_id: str
@@ -152,7 +152,7 @@ class _Scope:
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
     """Delete the rows that these receipts cover, inside the caller's transaction; return the users who had some.
 
-    The rows that are here when a receipt comes are from before it, so that one of a clock that ran ahead counts too.
+    Rows that are here when a receipt arrives are older than it, so one dated by a clock that ran ahead counts too.
     """
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
@@ -183,7 +183,7 @@ def _scopes(user_id: str, receipt: Receipt, now: datetime) -> Iterator[_Scope]:
 
 
 def _future(until: datetime, now: datetime) -> datetime:
-    """The moment from which on a row's time is of a clock that ran ahead, by this clock and by the request's."""
+    """The time from which on a row was dated by a clock that ran ahead, by this clock and by the request's."""
     return utc(after(max(until, now), TOLERANCE))
 
 

@@ -39,4 +39,4 @@ FROM_6: Final = (
     "ALTER TABLE sink_offsets ADD COLUMN furthest BIGINT",
     "UPDATE sink_offsets SET furthest = next_offset",
 )
-"""What people said of themselves in conversations, and how far a log was read that may be shorter now."""
+"""Cards of conversations, and the furthest offset that was read of a log, which may be shorter now."""

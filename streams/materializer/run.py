@@ -121,7 +121,7 @@ class _Loop:
         stamps_ms: list[int] = []
         receipts: list[Receipt] = []
         if self._ranking_key is None:
-            # On one machine the worker makes it, at its first start, before it seals the first ranking.
+            # On a single machine the worker creates the key at its first start, before it seals a ranking.
             self._ranking_key = ranking_key_if_any(self._settings)
         for message in messages:
             record = self._record(message)
@@ -144,7 +144,7 @@ class _Loop:
         rows = self._store.write(batch, offsets, receipts)
         self._done.update(offsets)
         self._report_offsets()
-        # A clock that ran ahead must not make the file look newer than it is for as long.
+        # A clock that ran ahead must not make the file look newer than it is.
         newest_ms = min(max(stamps_ms, default=0), int(time.time() * 1_000))
         self._publisher.note(from_ms(newest_ms) if stamps_ms else None)
         seconds = time.perf_counter() - began

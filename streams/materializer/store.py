@@ -87,7 +87,7 @@ class Store:
         return {(topic, partition): Progress(offset, topic_id) for topic, partition, offset, topic_id in rows}
 
     def forget_offsets(self, topics: Mapping[str, str]) -> None:
-        """Begin topics that were recreated at their first offset, by the new id of each."""
+        """Restart recreated topics at their first offset, under their new ids."""
         for name, topic_id in topics.items():
             self._db.execute("UPDATE sink_offsets SET next_offset = 0, topic_id = ? WHERE topic = ?", [topic_id, name])
 
@@ -234,7 +234,7 @@ class Store:
             self._all("USE live")
 
     def _users_of_batch(self, table: Table) -> set[str]:
-        """The users with rows of these keys before or now; a tombstone may come after its person is erased."""
+        """The users with rows of these keys, old or new; the user of a tombstone may be erased already."""
         query = " UNION ".join(
             f"SELECT user_id FROM {file}.{table.name} t SEMI JOIN batch b ON {_same_key(table)}"  # noqa: S608 - our own names; values are bound  # nosec B608
             for file in ("live", "fresh")
@@ -242,7 +242,7 @@ class Store:
         return {user for (user,) in self._all(query)}
 
     def _purged_in_fresh(self, receipts: Sequence[Receipt]) -> set[str]:
-        """Forget in the new file, before it gets the rows that came since; the users who had rows there."""
+        """Apply receipts to the new file before it gets newer rows; return the users who had rows there."""
         if not receipts:
             return set()
         self._all("USE fresh")
@@ -311,7 +311,7 @@ class Store:
         return len(rows)
 
     def _note_offsets(self, offsets: Offsets) -> None:
-        """Write how far partitions were read; the furthest offset stays where a log has become shorter."""
+        """Write how far partitions were read; `furthest` never decreases, even if a log becomes shorter."""
         if not offsets:
             return
         rows = [_offset(*partition, progress) for partition, progress in offsets.items()]
@@ -395,8 +395,8 @@ class Store:
 def _users(batch: Batch, *, with_dropped: bool) -> set[str]:
     """The users whose derived rows the batch makes stale.
 
-    A tombstone that drops nothing makes none stale. It may be of an erased person: DuckDB keeps eight bytes of the
-    least and the greatest value of a column, also after the row is gone, until the file is rewritten.
+    A tombstone that drops no row makes no user stale. It may name an erased person, and DuckDB keeps eight bytes of a
+    column's least and greatest values after their rows are deleted, until the file is rewritten.
 
     Args:
         batch: the changes.

@@ -31,8 +31,8 @@ def actor_of(diff: "SkillDiff") -> str | None:
     return by.removeprefix(COMMAND) if not diff.is_contrast and by.startswith(COMMAND) else None
 
 
-def changed_or_may_have(diff: "SkillDiff") -> str:
-    """Return how sure a change of taste is: a person states it, choices only suggest it."""
+def shift_phrase(diff: "SkillDiff") -> str:
+    """Word a change of taste by its certainty: a person states it, choices only suggest it."""
     is_stated = diff.heard is not None and diff.heard.what == "correction"
     return "has changed" if is_stated else "may have changed"
 

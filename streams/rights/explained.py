@@ -199,9 +199,9 @@ def explain(
 
 
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
-    """Return why the line says nothing although it is counted; empty where no live statement speaks against it."""
+    """Return why a counted line is silent; empty if no live statement avoids it."""
     found = [said for said in skill.stated if attribute_id in unwanted([said]) and not is_over(skill, said, now)]
-    return "".join(f"; it says nothing while you want it so: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
+    return "".join(f"; it is silent by your own words: {what(said)}, {holds(said, 0, now)}" for said in found[:1])
 
 
 def _statement(diffs: Sequence[SkillDiff], statement_id: str, now: datetime) -> ExplainedStatement:

@@ -31,7 +31,7 @@ class Going:
 
 @dataclass(frozen=True)
 class Group:
-    """One part of a preview for a lay person: a title, a list of what is in it, and what happens to it."""
+    """One part of a preview for a lay person: a title, counted items, and their fate."""
 
     title: str
     items: tuple[str, ...]
@@ -47,7 +47,7 @@ class Goes:
         held: all that is held, counted.
         stores: the stores that the request reaches.
         sentence: the request in one sentence, for a lay person.
-        groups: what was learned, what was recorded, and what stays.
+        groups: learned data, recorded data, and data that stays.
     """
 
     what: str
@@ -59,7 +59,7 @@ class Goes:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of record that a lay person knows, and the topics or tables that count it: the largest count is shown."""
+    """A kind of record, in a lay person's words, and the topics or tables that count it; the largest count is shown."""
 
     one: str
     many: str
@@ -90,7 +90,7 @@ _RECORDED_FATE = (
     "Erased from the database at once, and never learned from again. The messages themselves leave the message log "
     f"when their time is up, within {_LONGEST_DAYS} days."
 )
-_RECEIPT = "A receipt that names nobody: it proves the erasure, and keeps old messages from being learned again."
+_RECEIPT = "A receipt without the name: it proves the erasure, and keeps old messages from being learned again."
 _COPIES = "Copies outside of this system, such as an export that was downloaded: they cannot be reached from here."
 _CHOICES_STAY = "The choices behind the line: other lines rest on them too."
 
@@ -135,7 +135,7 @@ def _of_a_line(user: str, domain: str, versions: int) -> tuple[str, tuple[Group,
     named_by = _counted(versions, "version of the skill names it", "versions of the skill name it")
     return f"This erases one line that was learned about {user} in {domain}.", (
         Group("Learned", (f"The line itself: {named_by}",), _LEARNED_FATE),
-        Group("Recorded", ("What the person said about the line, in their own words",), _RECORDED_FATE),
+        Group("Recorded", ("The person's own words about the line",), _RECORDED_FATE),
         Group("Stays, and why", (_CHOICES_STAY, _RECEIPT, _COPIES), ""),
     )
 

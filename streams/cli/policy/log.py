@@ -9,7 +9,7 @@ from streams.cli.options import AsJson, Domain, User, examples, settings
 from streams.cli.output import console, note, print_json, printable, row, table
 from streams.cli.policy.reading import by_domain, snapshot
 from streams.cli.policy.said import all_said, changed, heard
-from streams.rights.changes import actor_of, change_of, changed_or_may_have
+from streams.rights.changes import actor_of, change_of, shift_phrase
 from streams.rights.reading import NoSuchVersion, logged
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _said(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tuple[str
         words = each.statement.words if each.statement is not None else ""
         said.append((changed(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
-        said.append((f"their taste {changed_or_may_have(diff)}", "what was said before is doubtful"))
+        said.append((f"their taste {shift_phrase(diff)}", "earlier statements are doubtful"))
     verdicts = {each.attribute_id: verdict_of(each) for each in diff.judged}
     for change in diff.changes:
         model = verdicts.get(change.attribute_id)

@@ -40,8 +40,8 @@ def verify(
 
     Every version, slim skill and receipt is checked by its seal, every skill and card by folding its log. The rows of
     the newest DuckDB snapshot are compared with what the materializer makes of the topics, as far back as Kafka keeps
-    them. With --anchor, what was there at that time has to be there still, or to have a receipt. SAGER_CHAIN_KEY has to
-    be the workers' and the privacy settings the materializer's; both may go on meanwhile.
+    them. With --anchor, every record of that time must still be there, or be covered by a receipt. SAGER_CHAIN_KEY must
+    be the workers' key, and the privacy settings the materializer's; both may keep running.
 
     Exit code 1: something is not as it was written.
     """
@@ -62,8 +62,8 @@ def verify(
         if any(each.kind == "row-lost" for each in done.findings):
             note(
                 "the log is shorter than what DuckDB has read of it: the broker lost records that it had acknowledged "
-                "(a crash, a backup that was restored, a topic that was recreated). That is no forgery, unless none of "
-                "this happened. The rows are the last copy: keep the DuckDB file before you repair anything"
+                "(a crash, a backup that was restored, a topic that was recreated). If none of this happened, suspect "
+                "a forgery. The rows are the last copy: keep the DuckDB file before you repair anything"
             )
         if any(each.kind.startswith("slim-") for each in done.findings):
             note(

@@ -15,7 +15,7 @@ from streams.console.people.reading import newest, shown
 from streams.console.visit import Visit
 from streams.http.problems import Problem
 from streams.materializer import read
-from streams.rights.changes import changed_or_may_have
+from streams.rights.changes import shift_phrase
 from streams.vouching import vouching_of
 
 PAGE = 40
@@ -103,7 +103,7 @@ def _entry(diff: SkillDiff, known: dict[str, str], titles: dict[str, str]) -> En
     lines = [words.statement(each, known) for each in diff.stated]
     lines += [words.change(each, known) for each in weighty]
     if diff.shifted:
-        lines.append(f"The taste {changed_or_may_have(diff)}: what was said before is doubtful now")
+        lines.append(f"The taste {shift_phrase(diff)}: earlier statements are doubtful now")
     if diff.heard is not None and not diff.heard.understood:
         lines.append(f"Not understood: it changed nothing. {diff.heard.explanation}".rstrip())
     return Entry(diff, words.title(diff, titles), lines, counted, words.refused(diff.refused) if not lines else "")

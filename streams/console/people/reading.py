@@ -32,8 +32,8 @@ BAR = 100
 """The width of a bar of evidence, in its own units."""
 
 EXAMPLES = ("no horror, please", "ich mag Komödien")
-"""Understood wherever the parser of films or books reads, or a genre was seen."""
-_UNHEARD = (
+"""The rules understand these wherever the vocabulary of films or books is known."""
+_NOT_UNDERSTOOD = (
     "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood "
     "ORDER BY version DESC LIMIT 3"
 )
@@ -63,7 +63,7 @@ class Line:
     held_back: str
 
     def says_something(self, unwanted: Collection[str]) -> bool:
-        """Return true for a line with a tier against which the person has no live statement."""
+        """Return true for a line with a tier that no live statement avoids."""
         return bool(self.line.tier) and self.line.attribute_id not in unwanted
 
 
@@ -79,8 +79,8 @@ class Wish:
 
 
 @dataclass(frozen=True)
-class Unheard:
-    """A correction that was not understood; `words` are empty where they are not kept."""
+class FailedCorrection:
+    """A correction that was not understood; `words` are empty if they are not kept."""
 
     words: str
     why: str
@@ -104,9 +104,9 @@ class Person:
         skill: the skill.
         domains: all domains in which they have one.
         groups: its lines that say something, by kind.
-        silent: those that are counted and say nothing yet, or nothing while the person does not want them.
+        silent: lines without a tier, and lines that a live statement avoids.
         wishes: what the person said.
-        unheard: the last corrections that were not understood, the newest first.
+        not_understood: the last corrections that were not understood, the newest first.
         examples: sentences that are understood here.
         sessions: what the newest sessions add.
         slim: what apps are told; in the newest session, `slim_now`.
@@ -118,7 +118,7 @@ class Person:
     groups: list[Group]
     silent: list[Line]
     wishes: list[Wish]
-    unheard: list[Unheard]
+    not_understood: list[FailedCorrection]
     examples: tuple[str, ...]
     sessions: list[Session]
     slim: str
@@ -160,7 +160,7 @@ def person(
         ],
         silent=[each for each in lines if not each.says_something(silent)],
         wishes=[wish(skill, said, now) for said in skill.stated],
-        unheard=_unheard(con, skill),
+        not_understood=_not_understood(con, skill),
         examples=_examples(lines),
         sessions=[each for each in skill.sessions if each.until > now and each.lines],
         slim=slim,
@@ -221,14 +221,14 @@ def _examples(lines: Sequence[Line]) -> tuple[str, ...]:
     return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else EXAMPLES
 
 
-def _unheard(con: DuckDBPyConnection, skill: PolicySkill) -> list[Unheard]:
-    rows = con.execute(_UNHEARD, [skill.user_id, skill.domain]).fetchall()
+def _not_understood(con: DuckDBPyConnection, skill: PolicySkill) -> list[FailedCorrection]:
+    rows = con.execute(_NOT_UNDERSTOOD, [skill.user_id, skill.domain]).fetchall()
     diffs = {diff.version: diff for (text,) in rows if (diff := decode(SkillDiff, text.encode()))}
     if skill.last_diff is not None:  # the snapshot may be some seconds behind
         diffs[skill.last_diff.version] = skill.last_diff
     newest_first = sorted(diffs.values(), key=lambda diff: -diff.version)
     return [
-        Unheard(diff.heard.words, diff.heard.explanation, diff.occurred_at)
+        FailedCorrection(diff.heard.words, diff.heard.explanation, diff.occurred_at)
         for diff in newest_first
         if diff.heard is not None and diff.heard.what == "correction" and not diff.heard.understood
     ][:3]

@@ -16,7 +16,7 @@ def settings_agree(settings: Settings) -> Iterator[Finding]:
     """The settings in which the processes differ, from each other or from this command; never their values."""
     urls = [each.strip() for each in (settings.console_metrics or "").split(",") if each.strip()]
     if not urls:
-        found = "no process is compared: SAGER_CONSOLE_METRICS names their metrics"
+        found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
         yield Finding(CHECK, Status.SKIPPED, found)
         return
     token = settings.console_metrics_token

@@ -193,7 +193,7 @@ def clocks(settings: Settings) -> Iterator[Finding]:
                 found = scanner.since(scanner.partitions(base), latest_ms)
             except NoSuchTopic:
                 continue
-            # The embedded broker finds no offset by time and has us read from the beginning.
+            # The embedded broker finds no offset by time, so we read from the beginning.
             for message in scanner.read(found):
                 if sent_at_ms(message) > latest_ms:
                     ahead.add(base)
@@ -203,7 +203,7 @@ def clocks(settings: Settings) -> Iterator[Finding]:
         yield ok("clocks", "no record is ahead of this machine's clock")
         return
     told = f"records are over five minutes ahead of this machine's clock, on {', '.join(sorted(ahead))}"
-    todo = "set the clocks of producers, brokers and this machine by NTP; what was sent meanwhile is kept and learned"
+    todo = "set the clocks of producers, brokers and this machine by NTP; events sent meanwhile are kept and learned"
     yield warning("clocks", told, todo)
 
 

@@ -72,7 +72,7 @@ class Held:
         return [decode(CardDiff, records[version]) for version in sorted(records)]
 
     def is_card_ahead(self) -> bool:
-        """True if a card is of a version that its log does not have yet."""
+        """True if a card has a version that its log lacks."""
         return any(card.version > max(self.card_log.get(user, {}), default=0) for user, card in self.cards.items())
 
     def is_ahead(self) -> bool:
@@ -109,7 +109,7 @@ class Reader:
         return held
 
     def read_cards(self, log: TopicPartition, cards: TopicPartition, held: Held) -> None:
-        """Add one partition of cards and their log. What follows from the log is read before it."""
+        """Add one partition of cards, then their log, so that the log has the version of every card."""
         found: dict[Name, Card] = {}
         self._current(cards, Card, found, held.strange)
         held.cards = {user: card for (user, _), card in found.items()}
@@ -227,7 +227,7 @@ def version_in(value: bytes | None) -> int:
 
 
 def _name(record: Any) -> Name:
-    """The user and the domain of a record; a card is of no domain."""
+    """The user and the domain of a record; a card has no domain."""
     return record.user_id, "" if isinstance(record, Card | CardDiff) else record.domain
 
 

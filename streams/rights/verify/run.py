@@ -137,7 +137,7 @@ class _Verification:
         if len(set(map(len, found))) > 1:
             raise TopicsDiffer(
                 f"{', '.join(_BY_USER)} have {', '.join(str(len(each)) for each in found)} partitions, but they must "
-                "have the same number. Run `sager topics` to see what is wrong"
+                "have the same number. Run `sager topics` to see the cause"
             )
         return found
 
@@ -314,7 +314,7 @@ class _Verification:
 
 
 def _erased_at(kind: Kind, skill: PolicySkill | None, slim: SlimSkill | None) -> datetime | None:
-    """The moment that a receipt has to cover, if a log that went meanwhile can be why; None if it cannot."""
+    """The time that a receipt must cover to explain a log that has vanished; None if no receipt can explain it."""
     if kind is Kind.SLIM_WITHOUT_LOG and slim is not None:
         return slim.occurred_at
     return skill.occurred_at if kind is Kind.LOG_CUT and skill is not None else None

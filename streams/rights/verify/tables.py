@@ -321,10 +321,10 @@ class Tables:
         self._pend_row(Kind.ROW_FORGED, row, f"{_place(table, row)} in DuckDB has no record on {topic.base}", moment)
 
     def _is_lost(self, name: str, table: Table, row: dict[str, Any], found: _Read) -> bool:
-        """True if the snapshot read a record where the log now ends, or has a later record in its place."""
+        """True if the log has lost the row's record: it ends before that offset, or has a later record there."""
         number, offset = row["kafka_partition"], row["kafka_offset"]
         if offset is None or offset >= self._furthest.get((name, number), 0):
-            return False  # the materializer never came so far
+            return False  # the materializer never read this offset
         if offset >= found.ends.get(name, 0):
             return True
         query = f"SELECT logged_at FROM live.{table.name} WHERE kafka_partition = $1 AND kafka_offset = $2"  # noqa: S608 - our own names; values are bound  # nosec B608
@@ -343,7 +343,7 @@ class Tables:
         differing = {each for each in table.names if row[each] != made[each]}
         said = differing - _PROVENANCE
         is_lost = row["kafka_offset"] != made["kafka_offset"] and self._is_lost(name, table, row, found)
-        # A record that was lost and sent again differs in its place and time alone.
+        # If a record was lost and sent again, its row differs in offset and time alone.
         if (
             "logged_at" in differing
             and not is_lost

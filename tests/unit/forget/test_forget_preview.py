@@ -34,7 +34,7 @@ def test_an_erasure_is_one_sentence_and_three_groups(held: Holdings) -> None:
     assert (learned.title, learned.items) == ("Learned", ("2 skills", "31 versions of skills"))
     assert (recorded.title, recorded.items) == ("Recorded", ("41 choices", "5 statements"))
     assert stays.title == "Stays, and why"
-    assert stays.items[0].startswith("A receipt that names nobody")
+    assert stays.items[0].startswith("A receipt without the name")
     assert {each.store: each.records for each in found.stores}["table selections"] == 41
 
 
@@ -51,7 +51,7 @@ def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: Holdings) -> 
     assert found.groups[-1].items[0] == "The choices behind the line: other lines rest on them too."
 
 
-def test_nothing_held_is_one_sentence(held: Holdings) -> None:
+def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
     held.topics.clear()
     held.tables.clear()
 
@@ -60,7 +60,7 @@ def test_nothing_held_is_one_sentence(held: Holdings) -> None:
     assert (found.sentence, found.groups) == ("Nothing is held about ann.", ())
 
 
-def test_every_store_that_is_worded_exists() -> None:
+def test_the_preview_words_existing_stores_only() -> None:
     known = {*TOPICS, *(table.name for table in all_tables())}
     named = {store for kind in (*preview._LEARNED, *preview._RECORDED) for store in kind.stores}
 

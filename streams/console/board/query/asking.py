@@ -102,7 +102,7 @@ async def answer(settings: Settings, query: str) -> Result:
 
 
 def _page_bytes(row: Row) -> int:
-    """How much a row adds to a page: its text with signs escaped, and the tags around each cell."""
+    """The bytes that a row adds to a page: its escaped text, and the tags around each cell."""
     return _TAGS_BYTES * (1 + len(row)) + sum(len(escape(words.cell(value)).encode()) for value in row)
 
 

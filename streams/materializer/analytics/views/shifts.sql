@@ -1,6 +1,6 @@
--- One row per line that fell because a taste may have changed: observed (choices suggest it, and a few people whose taste
--- holds are here too), overtaken (of before such a change) or faded (nothing confirmed it for long). A change that the
--- person reported is one row, with the attribute that they named: lines keep their counts beside a statement.
+-- One row per line that fell because a taste may have changed: observed (choices suggest it; some are false alarms),
+-- overtaken (older than such a change) or faded (not confirmed for long). A change that the person reported is one row,
+-- with the attribute that they named.
 CREATE VIEW shifts AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
        CASE WHEN c.kind = 'faded' AND (d.taste_changed OR d.shifted > 0) THEN 'overtaken' WHEN c.kind = 'faded' THEN 'faded'
