@@ -269,7 +269,7 @@ def test_no_document_and_no_message_installs_a_package_that_is_not_published() -
     assert [str(file) for file in files if wrong.search(file.read_text(encoding="utf-8"))] == []
 
 
-def test_the_helm_commands_of_the_readme_name_files_that_are_there_and_values_that_are_needed() -> None:
+def test_the_helm_commands_of_the_readme_name_existing_files_and_required_values() -> None:
     commands = re.findall(r"`(helm [^`]+)`", (ROOT / "README.md").read_text(encoding="utf-8"))
 
     assert commands

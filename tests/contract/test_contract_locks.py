@@ -25,7 +25,7 @@ def test_the_installs_are_found() -> None:
 
 
 def test_the_lock_of_the_demo_pins_what_the_developers_lock_pins() -> None:
-    """Else installing the second over the first would replace packages of a running pipeline."""
+    """Otherwise installing the second after the first would replace packages of a running pipeline."""
     of_demo, of_developers = (
         set(re.findall(r"^[\w.-]+==[\w.]+", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE))
         for file in ("infra/run.lock", "requirements.lock")

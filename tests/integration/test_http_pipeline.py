@@ -95,7 +95,7 @@ def test_what_comes_in_over_http_is_learned_once_and_goes_out_over_http(harness:
     assert "ann" not in (harness.settings.data_dir / "serve.log").read_text()
 
 
-def test_a_token_of_one_user_cannot_forge_a_ranking_that_moves_the_weights_of_everybody(harness: Harness) -> None:
+def test_a_token_of_one_user_cannot_move_the_weights_of_a_domain_by_a_forged_ranking(harness: Harness) -> None:
     """The attack: a copy of a ranking of ours, with features of the sender's own making, and a choice from it."""
     secret, known = tokens.new("app", ["produce", "read-slim"], "ann", None)
     file = harness.settings.data_dir / "tokens.toml"
@@ -121,7 +121,7 @@ def test_a_token_of_one_user_cannot_forge_a_ranking_that_moves_the_weights_of_ev
         chosen = {**last, "event_id": f"s-{name}", "ranking_id": name, "item_id": ours["candidates"][-1]["item_id"]}
         attack += [{"topic": "rankings", "event": forged}, {"topic": "selections", "event": chosen}]
     assert api.ask("/v1/events", {"events": attack})[1]["accepted"] == 40
-    # The same person's honest choice stands behind the forged ones, so that its outcome shows that they are through.
+    # The same person's honest choice follows the forged ones: its outcome shows that they were processed.
     honest = {**last, "ranking_id": ours["ranking_id"], "item_id": ours["candidates"][1]["item_id"]}
     assert api.ask("/v1/events", {"events": [{"topic": "selections", "event": honest}]})[1]["accepted"] == 1
 

@@ -1,4 +1,4 @@
-"""A deployment as docker-compose.yml configures its processes: they agree on what was erased."""
+"""A deployment as docker-compose.yml configures its processes: they agree on erased events."""
 
 import uuid
 from datetime import UTC, datetime

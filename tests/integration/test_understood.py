@@ -41,7 +41,7 @@ def test_the_words_of_the_readme_are_understood(harness: Harness) -> None:
     assert [(each.stance.value, each.value) for each in answer.statements] == [("avoids", "horror")]
 
 
-def test_another_worker_and_one_that_starts_again_understand_the_same(harness: Harness) -> None:
+def test_another_worker_and_a_restarted_one_understand_the_same(harness: Harness) -> None:
     """No closed vocabulary has tofu: the person was shown it once, in a list from which they took something else."""
     first = harness.worker()
     choose(harness.events, "dinners", DISHES)
@@ -53,7 +53,7 @@ def test_another_worker_and_one_that_starts_again_understand_the_same(harness: H
 
     assert answer.understood
     assert [(each.value, each.words) for each in answer.statements] == [("tofu", "")]
-    assert answer.not_kept == ("health",), "the person reads what was not kept"
+    assert answer.not_kept == ("health",), "the person reads which data were not kept"
     assert all("allerg" not in json.dumps(diff.model_dump(mode="json")) for diff in harness.count(SkillDiff, 2).diffs)
     harness.quiet()
     harness.assert_all_stores_agree(duckdb=False)

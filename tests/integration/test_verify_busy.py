@@ -1,4 +1,4 @@
-"""A verification finds nothing in what a busy, healthy deployment has written, whatever people did to their skills.
+"""A verification of a busy, healthy deployment has no findings, whatever people did to their skills.
 
 On both brokers: the embedded one of `sager up`, and Apache Kafka.
 """
@@ -47,7 +47,7 @@ SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Deployment:
-    """What the demo asks of the processes that it watches, for those of a harness."""
+    """The demo's interface to the processes that it watches, for those of a harness."""
 
     harness: Harness
 
@@ -114,7 +114,7 @@ def say(harness: Harness, names: list[tuple[str, str]]) -> None:
 
 
 def command(harness: Harness, names: list[tuple[str, str]]) -> None:
-    """All that people can do to their skills, each to another one."""
+    """Every command on a skill, each on a skill of its own."""
     skills = fold(sorted(harness.outputs.diffs, key=lambda diff: diff.version))
 
     def line(name: tuple[str, str]) -> str:
@@ -136,7 +136,7 @@ def command(harness: Harness, names: list[tuple[str, str]]) -> None:
 
 
 @pytest.mark.thorough
-def test_nothing_is_found_in_what_a_busy_deployment_has_written(harness: Harness, tmp_path: Path) -> None:
+def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness, tmp_path: Path) -> None:
     harness.worker()
     harness.materializer()
     local: Any = Deployment(harness)

@@ -24,7 +24,7 @@ from tests.integration.test_verify import KEY, World, of, people
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 FACTS = {Kind.LOG_CUT, Kind.VANISHED, Kind.ROW_LOST, Kind.SKILL_MISSING, Kind.SLIM_AHEAD, Kind.SLIM_WITHOUT_LOG}
-"""What is said of a log that is shorter than it was; none of them says that somebody forged anything."""
+"""Findings about a log that has become shorter; none of them alleges a forgery."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def world(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> World:
 
 @pytest.fixture
 def restarted(world: World, tmp_path: Path) -> Iterator[Callable[[str], Settings]]:
-    """A broker that has come back without the records of the named user, who was the last to be written."""
+    """A broker that has come back without the last records, those of the named user."""
     with EmbeddedBroker(tmp_path / "restarted.log") as broker:
         after = world.settings.model_copy(update={"bootstrap": broker.bootstrap})
 

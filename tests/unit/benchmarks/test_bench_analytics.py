@@ -1,4 +1,4 @@
-"""The benchmark of the analytics file: which files hold a person after they were forgotten."""
+"""The benchmark of the analytics file: the files that still hold a person after an erasure."""
 
 import threading
 
@@ -9,7 +9,7 @@ from streams.materializer.store import Store
 
 
 def test_the_files_are_read_once_the_publication_under_way_has_ended(tmp_path, monkeypatch):
-    """A publication renames its temporary file: whoever reads it meanwhile finds it gone."""
+    """A publication renames its temporary file, so a concurrent reader would find it gone."""
     begun, may_end, publish = threading.Event(), threading.Event(), Generations.publish
 
     def slow(self: Generations) -> None:

@@ -28,7 +28,7 @@ def test_a_wish_about_the_assistant_is_refused_as_an_order(value: str) -> None:
 
 
 @pytest.mark.parametrize("value", OF_THINGS)
-def test_a_taste_in_things_with_such_words_is_not(value: str) -> None:
+def test_a_taste_in_items_with_such_words_is_kept(value: str) -> None:
     assert not addresses_assistant(value)
 
 

@@ -205,7 +205,7 @@ def test_what_a_query_gives_is_shown_so_that_it_does_nothing(visitor):
 
 
 @pytest.mark.parametrize("sign", ["<", "\U0001f600", "\u0007"], ids=["escaped", "four bytes", "not printable"])
-def test_a_page_of_a_large_result_is_bounded_and_says_what_it_leaves_out(visitor, sign):
+def test_a_page_of_a_large_result_is_bounded_and_states_the_omitted_rows(visitor, sign):
     signed_in = visitor("read-all")
     csrf = signed_in.csrf("/console/query")
     columns = ", ".join(f"repeat('{sign}', 100) AS c{place}" for place in range(60))

@@ -128,7 +128,7 @@ def test_what_was_said_in_the_last_seconds_has_a_page_before_the_snapshot_has_it
     assert "Take it back" in shown.text
 
 
-def test_words_that_were_not_understood_stand_there_with_their_outcome(served, advocate):
+def test_the_page_lists_words_that_were_not_understood_with_their_outcome(served, advocate):
     skill, _, _ = person("eve", DOMAIN)
     said = a_correction("brr")
     nothing = Understood(why=NotUnderstood.UNKNOWN_NAME, examples=facts("genre: horror"))

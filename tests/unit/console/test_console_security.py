@@ -141,7 +141,7 @@ def test_a_link_signs_in_once(visitor, served, file):
 
 
 def test_another_sites_link_signs_no_browser_in(visitor, served, file):
-    """Login CSRF: what the victim then does would be done in the attacker's session."""
+    """Login CSRF: the victim would work in the attacker's session."""
     visitor.sign_in(file.make("read-all", name="ann"))
     own = visitor.cookie
     link, code = a_link(served, file)

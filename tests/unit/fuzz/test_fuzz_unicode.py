@@ -1,4 +1,4 @@
-"""Characters of every Unicode category, beside words that wake the rules up: no operator raises on any text.
+"""Characters of every Unicode category beside words that trigger rules: no operator raises on any text.
 
 `str.isdigit` is true for characters that `int` refuses, a character may become eighteen in its compatibility form, a
 lone surrogate has none in UTF-8: such errors hide until a title holds the character where a rule looks at it.
@@ -67,7 +67,7 @@ def characters() -> dict[str, list[str]]:
 
 @st.composite
 def texts(draw: st.DrawFn) -> str:
-    """Some words that wake rules up, between characters of any category."""
+    """Words that trigger rules, between characters of any category."""
     kinds = characters()
     one = st.builds(lambda kind, at: kinds[kind][at % len(kinds[kind])], st.sampled_from(sorted(kinds)), _ANY)
     odd = st.one_of(st.lists(one, min_size=1, max_size=4).map("".join), st.builds(str.__mul__, one, st.integers(2, 60)))

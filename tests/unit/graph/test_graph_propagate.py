@@ -342,7 +342,7 @@ REAL = [
 
 
 def knowing(*accounts: Memory) -> ItemMemory:
-    """What `dune` knows after these accounts took it, in this order."""
+    """The memory of `dune` after these accounts took it, in this order."""
     known = None
     for each in accounts:
         known = on_touch(known, *of("dune", each)) or known
@@ -371,7 +371,7 @@ class TestManyAccountsOfOnePerson:
         [signal] = heard.signals
         assert {one.neighbour for one in signal.crowd} <= {neighbour_of(memory.user_id) for memory in REAL}
 
-    def test_where_all_accounts_are_new_each_counts_as_one(self) -> None:
+    def test_each_account_counts_as_one_if_all_are_new(self) -> None:
         known = knowing(*(account(f"user-{n}", 1, "emma") for n in range(5)))
 
         [signal] = near([Gathered(known, PAIR)], neighbour_of("ann")).signals
@@ -387,9 +387,7 @@ class TestManyAccountsOfOnePerson:
         assert weights[eager.neighbour] == pytest.approx(weights[usual.neighbour] / 100)
 
     @given(st.permutations(range(50)), st.integers(1, 3))
-    def test_the_sample_is_the_same_in_whatever_order_and_how_often_takers_come(
-        self, order: list[int], times: int
-    ) -> None:
+    def test_the_sample_does_not_depend_on_the_order_or_number_of_touches(self, order: list[int], times: int) -> None:
         accounts = [account(f"user-{n}", 1 + n % 5, "emma") for n in range(50)]
 
         one, other = knowing(*accounts), knowing(*[accounts[n] for n in order * times])

@@ -134,7 +134,7 @@ def test_rows_and_offsets_survive_reopening(path):
         assert rows(store, "SELECT version FROM skills") == [(2,)]
 
 
-def test_the_furthest_offset_stays_where_a_log_has_become_shorter(store):
+def test_the_furthest_offset_never_decreases_even_if_a_log_becomes_shorter(store):
     write(store, skill(1), skills=10)
     write(store, skill(2), skills=4)
     assert rows(store, "SELECT next_offset, furthest FROM sink_offsets") == [(4, 10)]

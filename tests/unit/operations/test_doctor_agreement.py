@@ -66,7 +66,7 @@ def test_a_command_with_another_key_than_the_processes_is_warned() -> None:
     assert "this command" in found[0].found
 
 
-def test_a_file_of_values_is_compared_by_what_it_holds(tmp_path: Path) -> None:
+def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
     here, there = tmp_path / "a.txt", tmp_path / "b.txt"
     here.write_text("noir\n")
     there.write_text("noir\n")
@@ -76,5 +76,5 @@ def test_a_file_of_values_is_compared_by_what_it_holds(tmp_path: Path) -> None:
     )
 
 
-def test_every_shared_setting_is_one() -> None:
+def test_every_shared_setting_is_a_setting() -> None:
     assert set(agreement.EVERY) <= set(agreement.FILTERS) <= set(agreement.ALL) <= set(Settings.model_fields)

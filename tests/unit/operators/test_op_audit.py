@@ -166,7 +166,7 @@ def a_pole(value: str) -> Attribute:
     ],
     ids=["two habits", "a criterion", "signs"],
 )  # fmt: skip
-def test_a_slim_skill_as_the_worker_makes_it_is_no_finding(lines: tuple[Attribute, ...]) -> None:
+def test_a_slim_skill_as_the_worker_makes_it_has_no_faults(lines: tuple[Attribute, ...]) -> None:
     step = Evolve(slim_tokens=30, chain_key=KEY)
     skill = start(USER, DOMAIN, lines, a_command())
     version = step.version(State(skill), evolve(skill, a_proposal())[1], always=True)

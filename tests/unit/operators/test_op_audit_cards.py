@@ -42,7 +42,7 @@ EDITS: dict[str, Callable[[], Log]] = {
 }
 
 
-def test_nothing_is_found_in_a_card_as_it_was_written() -> None:
+def test_an_unedited_card_has_no_faults() -> None:
     assert audit_card(LOG, CARD, KEY) == []
     assert audit_card(LOG, fold(LOG[:2])["ann"], KEY) == [], "a worker has written more meanwhile"
 
@@ -63,7 +63,7 @@ def test_an_edited_card_is_found() -> None:
     assert [fault.kind for fault in audit_card([], CARD, KEY)] == [Kind.LOG_CUT]
 
 
-def test_a_seal_of_a_skill_is_none_of_a_card() -> None:
+def test_a_seal_of_a_skill_is_invalid_for_a_card() -> None:
     _, diff = evolve(a_skill(), a_proposal())
     of_a_skill: SkillDiff = seal(diff, None, KEY)
 

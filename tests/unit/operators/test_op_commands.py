@@ -77,7 +77,7 @@ def test_a_line_in_unusual_words_keeps_its_counts_and_the_choices_behind_it() ->
 
     assert (reworded.tier, reworded.taken, reworded.expected, reworded.support) == (Tier.HIGH, 5_000, 2_000, 7)
     assert [each.event_id for each in reworded.evidence] == ["choice-0", "choice-1", "choice-2"]
-    assert Vouching().of_line(reworded) is not None, "nobody vouches for their own words with another line's items"
+    assert Vouching().of_line(reworded) is not None, "the items of the old words do not vouch for the new ones"
 
 
 def test_another_spelling_is_the_same_line() -> None:

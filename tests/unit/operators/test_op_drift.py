@@ -47,7 +47,7 @@ def test_a_list_that_offers_no_choice_tests_nothing(share: int) -> None:
     assert drifted(SURE.model_copy(update={"drift": 7}), share, taken=False) == 7
 
 
-def test_a_line_of_the_history_needs_more_to_be_a_taste_that_can_change() -> None:
+def test_a_line_from_the_history_must_be_taken_more_often_before_it_is_tested() -> None:
     learned = an_attribute(tier=Tier.HIGH, taken=7 * ONE, expected=ONE, source=Source.DISCOVERED)
     prior = learned.model_copy(update={"source": Source.PRIOR})
 

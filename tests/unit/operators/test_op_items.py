@@ -84,7 +84,7 @@ def test_an_unreadable_item_is_no_part_of_a_contrast() -> None:
     assert b"unreadable" not in encode(step.contrast)
 
 
-def test_of_several_taken_the_readable_ones_count() -> None:
+def test_the_readable_ones_of_several_taken_items_count() -> None:
     step = joined("bad", "b")
 
     assert step.contrast is not None
@@ -92,7 +92,7 @@ def test_of_several_taken_the_readable_ones_count() -> None:
 
 
 @pytest.mark.parametrize(("taken", "shown"), [("bad", ("a", "bad", "b")), (None, ("bad",))])
-def test_a_choice_of_nothing_readable_ends_its_ranking_without_a_lesson(
+def test_a_choice_of_unreadable_items_only_ends_its_ranking_and_teaches_nothing(
     taken: str | None, shown: tuple[str, ...]
 ) -> None:
     step = joined(taken, shown=shown)
@@ -101,7 +101,7 @@ def test_a_choice_of_nothing_readable_ends_its_ranking_without_a_lesson(
     assert (step.state.rankings, step.refused) == ((), ())
 
 
-def test_a_list_of_which_nothing_was_taken_is_learned_from_for_its_readable_items() -> None:
+def test_a_declined_list_teaches_by_its_readable_items() -> None:
     step = joined(None)
 
     assert step.abstention is not None

@@ -78,7 +78,7 @@ def test_a_receipt_that_continues_an_unsealed_or_forged_one_is_not_vouched_for()
     assert resealed(sealed(RECEIPT, b"guess"), sealed(newer, KEY), KEY).seal is None
 
 
-def test_a_ranking_of_ours_keeps_all_that_our_ranker_wrote() -> None:
+def test_a_ranking_of_ours_keeps_every_field() -> None:
     ours = decode(Ranking, encode(sealed(RANKING, KEY)))
 
     assert authenticated(ours, KEY) is ours
@@ -97,20 +97,20 @@ def test_a_ranking_of_ours_keeps_all_that_our_ranker_wrote() -> None:
     ],
     ids=["no seal", "keyless", "guessed", "another user", "another list", "another order", "other features"],
 )
-def test_a_ranking_that_only_claims_to_be_ours_is_the_apps_and_states_nothing(forged: Ranking) -> None:
+def test_a_ranking_without_a_right_seal_counts_as_the_apps_with_an_empty_injected(forged: Ranking) -> None:
     kept = authenticated(forged, KEY)
 
     assert (kept.ranked_by, kept.injected, kept.seal) == (RankedBy.APP, Injected(), None)
     assert kept.candidates == forged.candidates
 
 
-def test_an_apps_own_ranking_states_its_arm_and_its_skill_and_nothing_of_our_ranker() -> None:
+def test_an_apps_own_ranking_keeps_its_arm_and_skill_and_loses_our_rankers_fields() -> None:
     kept = authenticated(RANKING.model_copy(update={"ranked_by": RankedBy.APP}), KEY)
 
     assert kept.injected == Injected(skill_version=3, slim_skill="likes: noir", arm="b")
 
 
-def test_a_process_without_the_secret_believes_a_seal_and_no_claim_without_one() -> None:
+def test_a_process_without_the_secret_accepts_sealed_rankings_only() -> None:
     assert authenticated(sealed(RANKING, KEY), None).injected == INJECTED
     assert authenticated(RANKING, None).ranked_by is RankedBy.APP
 

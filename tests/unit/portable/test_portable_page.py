@@ -40,7 +40,7 @@ class Seen(HTMLParser):
         self.addresses += [f"{name}={value}" for name, value in attrs if name in ("src", "href", "action", "style")]
 
 
-def test_the_page_has_what_was_learned_said_and_chosen(tmp_path: Path) -> None:
+def test_the_page_has_learned_tastes_own_words_and_choices(tmp_path: Path) -> None:
     common = {"event_id": "1", "occurred_at": NOW, "user_id": "ann", "domain": DOMAIN}
     manifest = an_export(
         tmp_path,
@@ -61,7 +61,7 @@ def test_the_page_has_what_was_learned_said_and_chosen(tmp_path: Path) -> None:
     assert "Nothing." not in text
 
 
-def test_nothing_in_the_page_is_more_than_text(tmp_path: Path) -> None:
+def test_the_page_shows_hostile_content_as_text_only(tmp_path: Path) -> None:
     skill = a_skill(an_attribute("genre: noir"))
     line = skill.attributes[0].model_copy(update={"value": HOSTILE[:100]})
     common = {"event_id": "1", "occurred_at": NOW, "user_id": "ann", "domain": DOMAIN}

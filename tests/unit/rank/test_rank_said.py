@@ -84,14 +84,14 @@ def test_what_they_prefer_comes_before_what_they_took() -> None:
 SURE = an_attribute(NOIR, Tier.HIGH, taken=900 * ONE, expected=ONE, support=99)
 
 
-def test_a_preference_decides_however_much_speaks_for_another() -> None:
+def test_a_preference_decides_whatever_else_favours_another_candidate() -> None:
     """A sum let anything else outweigh it (issue 27)."""
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
 
     assert order(skill, ITEMS)[0] == "c"
 
 
-def test_what_is_avoided_is_last_although_it_is_preferred_too() -> None:
+def test_an_avoided_candidate_is_last_even_if_it_is_preferred_too() -> None:
     both = item_facts("d", WAR, SAGA)
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR), said(Stance.AVOIDS, SAGA)))
 
@@ -99,13 +99,13 @@ def test_what_is_avoided_is_last_although_it_is_preferred_too() -> None:
     assert set(order(skill, [*ITEMS, both])[-2:]) == {"b", "d"}
 
 
-def test_what_the_request_asks_for_goes_before_what_was_preferred_earlier() -> None:
+def test_the_request_precedes_earlier_preferences() -> None:
     skill = a_skill(SURE, stated=(said(Stance.PREFERS, WAR),))
 
     assert order(skill, ITEMS, asked="a saga") == ("b", "c", "a")
 
 
-def test_a_narrower_scope_goes_before_more_statements_and_those_before_newer_ones() -> None:
+def test_a_narrower_scope_precedes_more_statements_and_those_precede_newer_ones() -> None:
     both, once = item_facts("both", WAR, SAGA), item_facts("once", NOIR)
     wishes = (
         said(Stance.PREFERS, WAR, since=1),
@@ -119,7 +119,7 @@ def test_a_narrower_scope_goes_before_more_statements_and_those_before_newer_one
     assert order(a_skill(SURE, stated=wishes[:2]), ITEMS) == ("b", "c", "a")
 
 
-def test_a_model_s_order_honours_a_preference_too() -> None:
+def test_a_models_order_honours_a_preference_too() -> None:
     heard = STEP.heard(a_skill(stated=(said(Stance.PREFERS, WAR),)), ITEMS, NOW)
 
     assert heard.honoured(ITEMS, ["a", "b", "c"], "") == ("c", "a", "b")
@@ -141,7 +141,7 @@ def test_a_choice_from_a_list_that_a_preference_decided_teaches_no_weights() -> 
     st.lists(st.sampled_from([NOIR, SAGA, WAR, "genre: gothic"]), min_size=1, max_size=8),
     st.sampled_from([SAGA, WAR]),
 )
-def test_no_candidate_stands_before_one_that_is_preferred(facts: list[str], wanted: str) -> None:
+def test_no_candidate_precedes_a_preferred_one(facts: list[str], wanted: str) -> None:
     items = [item_facts(f"i{number}", fact) for number, fact in enumerate(facts)]
 
     found = order(a_skill(SURE, stated=(said(Stance.PREFERS, wanted),)), items)

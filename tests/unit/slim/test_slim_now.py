@@ -35,7 +35,7 @@ def slim_of(effects) -> SlimSkill:
 NO_SCIFI = Directive(stance=Stance.AVOIDS, dimension="genre", value="sci-fi")
 
 
-def test_a_word_for_now_is_in_the_line_until_it_ends_and_the_long_term_text_is_as_before() -> None:
+def test_a_word_for_now_is_in_the_line_until_it_ends_and_leaves_the_long_term_text_unchanged() -> None:
     slim = slim_of(corrected(NO_SCIFI))
 
     assert slim.text_at(NOW) == "likes: noir | now: no sci-fi"
@@ -78,7 +78,7 @@ def test_a_word_for_a_session_is_read_within_that_session_alone(session: str | N
 
 
 def test_no_number_stands_without_its_dimension() -> None:
-    """A slim line `likes: vegan, 20, tofu` says nothing of the 20 (issue 27)."""
+    """In `likes: vegan, 20, tofu` the 20 has no meaning (issue 27)."""
     numbers = ("diet: vegan", "duration: 20", "ingredient: tofu")
     skill = a_skill(*(an_attribute(each, Tier.HIGH, taken=9 * ONE, expected=ONE, support=9) for each in numbers))
     avoided = Directive(stance=Stance.AVOIDS, dimension="price", value="4")

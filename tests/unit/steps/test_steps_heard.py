@@ -190,7 +190,7 @@ class TestWords:
 
         assert effects.skill.attributes == HELD.attributes
 
-    def test_no_noir_tonight_is_over_with_the_next_choice_and_the_line_is_as_it_was(self) -> None:
+    def test_no_noir_tonight_ends_with_the_next_choice_and_leaves_the_line_unchanged(self) -> None:
         liked, other = a_contrast([NOIR], [[SAGA], [WAR], [WAR]]), a_contrast([SAGA], [[WAR]])
         skill = a_skill()
         for number in range(12):
@@ -354,7 +354,7 @@ class TestSeveral:
 
 class TestPlace:
     @pytest.mark.parametrize("by_sager", [True, False])
-    def test_what_stands_first_is_a_habit_only_in_orders_that_are_not_ours(self, by_sager: bool) -> None:
+    def test_taking_the_first_item_is_a_habit_only_in_orders_that_are_not_ours(self, by_sager: bool) -> None:
         skill = a_skill()
         for _ in range(30):
             contrast = a_contrast([NOIR], [[SAGA], [WAR], [SAGA], [WAR]], by_sager=by_sager)

@@ -1,4 +1,4 @@
-"""A statement stands beside what was learned: streams of choices, with and without words for now (invariant 5)."""
+"""A statement changes no learned line: streams of choices, with and without words for now (invariant 5)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ WORDS = st.tuples(
 
 
 @given(st.lists(st.one_of(CHOICES, WORDS), min_size=1, max_size=24))
-def test_once_words_for_now_are_over_all_lines_are_those_of_the_stream_without_them(
+def test_words_for_now_leave_the_lines_of_the_stream_without_them_once_they_end(
     steps: list[tuple[int, int] | tuple[int, Stance, Scope, bool]],
 ) -> None:
     events: list[Contrast | Correction] = []

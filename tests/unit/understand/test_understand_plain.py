@@ -1,4 +1,4 @@
-"""Plain sentences of people over realistic catalogues: read as said, or answered with the reason and an example."""
+"""Plain sentences over realistic catalogues: understood, or answered with the reason and an example."""
 
 import re
 from pathlib import Path
@@ -104,7 +104,7 @@ def rows(table: str) -> list[tuple[str, str, str]]:
 
 
 def read(domain: str, text: str) -> tuple[Understood, str]:
-    """The reading of a sentence as a worker reads it, and its text as it may be kept."""
+    """A worker's reading of a sentence, and the text that may be kept."""
     kept = Privacy().asked(text, domain).text
     return understand(a_correction(kept, domain=domain), (), a_bare_skill(), CATALOGUES[domain], text), kept
 
@@ -118,7 +118,7 @@ def test_a_plain_sentence_is_understood(domain: str, text: str, says: str) -> No
 
 
 @pytest.mark.parametrize(("domain", "text", "why"), rows(NOT_UNDERSTOOD))
-def test_a_sentence_that_says_nothing_here_is_answered_with_the_reason(domain: str, text: str, why: str) -> None:
+def test_a_sentence_that_is_not_understood_is_answered_with_the_reason(domain: str, text: str, why: str) -> None:
     found, kept = read(domain, text)
 
     assert not found.is_understood
@@ -153,7 +153,7 @@ def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
     assert diff.heard.explanation == "Not kept, because it is private: religion."
 
 
-def test_an_answer_names_what_would_be_understood() -> None:
+def test_an_answer_has_an_example_that_is_understood() -> None:
     found, kept = read("films", "I like zyxquill")
 
     diff = resolve_unheard(a_bare_skill(), a_correction(kept), found)

@@ -67,7 +67,7 @@ def test_a_domain_with_few_choices_stays_near_the_start() -> None:
 
 
 def test_eighty_adversarial_choices_of_one_person_hardly_move_a_domain_that_has_learned() -> None:
-    """The worst that a person can do with true rankings: of each list they take what their own skill speaks against."""
+    """The worst attack with true rankings: of each list the person takes the item that their skill ranks last."""
     domain = Planted({Mix.COMPANIONS: 0.7, Mix.POPULARITY: 0.3}, genre=1.3, author=2.0).teach(1_000)
     before, weights = in_use(domain), domain
     lists = Planted({Mix.COMPANIONS: 1.0, Mix.POPULARITY: 1.0}, seed=7, genre=1.0, author=1.0)

@@ -159,7 +159,7 @@ async def test_a_request_to_forget_by_a_clock_a_day_ahead_silences_nobody_for_a_
     sink.read()
 
     [skill] = log.newest(PolicySkill).values()
-    assert skill.version == 1, "what they do now is learned"
+    assert skill.version == 1, "events of now are learned"
     assert (sink.count("selections"), sink.count("contrasts")) == (1, 1)
 
     for again in (before, ahead):  # with new times, and as they were

@@ -176,7 +176,7 @@ async def test_an_event_whose_record_is_ahead_of_the_workers_clock_is_learned(
 async def test_of_a_person_who_was_forgotten_a_record_that_is_ahead_is_a_dead_letter(
     deployment: FakeDeployment,
 ) -> None:
-    """Nothing can tell yet whether it is from before."""
+    """It is too early to decide whether the event is from before the request."""
     log, worker = deployment.log, deployment.worker()
     await send(log, worker, events_of("choice", 1, datetime.now(UTC)))
     log.put(request(datetime.now(UTC)))

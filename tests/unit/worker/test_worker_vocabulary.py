@@ -1,4 +1,4 @@
-"""What words can name of a domain: the tastes that several takers of the graph's items share, and nobody's alone."""
+"""A domain's vocabulary: tastes that several takers of the graph's items share, and no taste of a single person."""
 
 from pathlib import Path
 
