@@ -17,7 +17,7 @@ complete   = missing=$$($(1)/python -m pip --disable-pip-version-check check) ||
 
 setup: $(VENV)/ready ## make the virtual environment (done by the others when needed)
 
-# What `sager demo`, `sager up` and `sager mcp` need; what tests, notebooks and evaluations need comes on top of it.
+# The packages of `sager demo`, `sager up` and `sager mcp`. Those of tests, notebooks and evaluations are added to them.
 $(VENV)/run: infra/run.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; say which: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -34,7 +34,7 @@ $(VENV)/ready: requirements.lock $(VENV)/run
 	@$(call complete,$(RUN))
 	@touch $@
 
-demo: $(VENV)/run ## stream choices of simulated users through the whole pipeline, and show what it learned
+demo: $(VENV)/run ## stream choices of simulated users through the whole pipeline, and show the learned skills
 	@$(RUN)/sager demo
 
 # Half of a broker test is waiting (for a group, a session, a start): twice as many at a time as two cores suggest.

@@ -36,7 +36,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 class Alarm(NamedTuple):
-    """A line of which the test says that its taste is over.
+    """A line whose taste is over, according to the test.
 
     Attributes:
         choice: after which choice, from 1.
@@ -97,7 +97,7 @@ def measured(n_people: int, n_choices: int, seed: int) -> dict[str, Any]:
 
 
 class World:
-    """People with hidden policies, and what the items say."""
+    """People with hidden policies, and the facts of the items."""
 
     def __init__(self, n_people: int, seed: int) -> None:
         self._seed = seed
@@ -112,7 +112,7 @@ class World:
         self._evolve, self._start, self._rules = Evolve(), Start(), CountsReasoner()
 
     def other(self, number: int) -> people.Person:
-        """Whose policy a person has afterwards: another one of the same domain."""
+        """The person whose policy another one takes over: of the same domain, with other wishes."""
         person = self._people[number]
         return next(
             each
@@ -121,11 +121,11 @@ class World:
         )
 
     def ended(self, number: int) -> frozenset[str]:
-        """What a person wants no more after their taste has ended."""
+        """The attributes that a person no longer wants after their taste has ended."""
         return _wants(self._people[number])
 
     def play(self, number: int, n_choices: int, ends_after: int | None = None) -> tuple[list[Alarm], frozenset[str]]:
-        """The alarms of a person's choices, and which lines could have been tested when the taste ended."""
+        """The alarms of a person's choices, and the lines that could be tested when the taste ended."""
         person = self._people[number]
         rng = random.Random(f"{self._seed}:{number}")
         profile = self._past(person, rng)

@@ -28,7 +28,7 @@ BARE = re.compile(r"(?:: |, )[^a-zA-Z,|]*\d[^a-zA-Z,|]*(?:,|$| \|)")
 
 
 class Watched(Play):
-    """A play in which each slim skill is kept."""
+    """A play that keeps each slim skill."""
 
     def __init__(self, *args: object, **more: object) -> None:
         super().__init__(*args, **more)  # type: ignore[arg-type]
