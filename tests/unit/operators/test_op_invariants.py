@@ -30,7 +30,8 @@ from operators.merge import (
 )
 from operators.rank import rank, repair
 from operators.render import render
-from operators.slim import compose, max_likes, plain, slim
+from operators.slim import compose, max_likes, slim
+from operators.slim.rules import phrase
 from operators.statinit import observe, statinit
 from operators.tokens import count_tokens
 from schemas import (
@@ -394,7 +395,7 @@ def test_slim_skill_keeps_to_its_budget_and_to_what_is_sure(
 
     short = slim(a_skill(*attributes), count_tokens, budget, population)
 
-    sure = {plain(a.value) for a in attributes if a.tier >= Tier.MEDIUM}
+    sure = {phrase(a.dimension, a.value) for a in attributes if a.tier >= Tier.MEDIUM}
     assert {*short.likes, short.style.removeprefix("prefers ")} - {""} <= {
         *sure,
         *(v.removeprefix("prefers ") for v in sure),
