@@ -21,6 +21,7 @@ from operators.propagate import GraphLimits
 from operators.statinit import parser_for, vocabulary_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
+from operators.understand.vocabulary import joined
 from schemas import (
     TOPICS,
     Candidate,
@@ -192,12 +193,13 @@ class Pipeline:
         """The facts that a person's words about a domain can name.
 
         They come from the person's own lists, the parser's closed vocabulary, the global skill, and the tastes that
-        several takers of the graph's items share: all workers agree on them, also after a restart.
+        several takers of the graph's items share: all workers agree on them, also after a restart. Other people's tastes
+        may not change the meaning of a sentence.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
         population = self.global_skills.vocabulary(domain)
-        return tuple(dict.fromkeys((*self._shown_to(user_id, domain), *closed, *population, *shared)))
+        return joined((*self._shown_to(user_id, domain), *closed), population, shared)
 
     def _shown_to(self, user_id: str, domain: str) -> tuple[Fact, ...]:
         """The facts of the items that a person was shown and took, the newest first."""

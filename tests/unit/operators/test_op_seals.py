@@ -110,6 +110,15 @@ def test_an_apps_own_ranking_keeps_its_arm_and_skill_and_loses_our_rankers_field
     assert kept.injected == Injected(skill_version=3, slim_skill="likes: noir", arm="b")
 
 
+@pytest.mark.parametrize("name", ["skill_version", "weights_version", "memory_version", "graph_epoch", "repaired"])
+def test_a_forged_ranking_with_a_number_beyond_64_bits_bears_a_wrong_seal(name: str) -> None:
+    injected = INJECTED.model_copy(update={name: 2**70})
+    forged = RANKING.model_copy(update={"injected": injected, "seal": "ab" * 32})
+
+    assert seal_of(forged, KEY) is Seal.WRONG
+    assert authenticated(forged, KEY).ranked_by is RankedBy.APP
+
+
 def test_a_process_without_the_secret_accepts_sealed_rankings_only() -> None:
     assert authenticated(sealed(RANKING, KEY), None).injected == INJECTED
     assert authenticated(RANKING, None).ranked_by is RankedBy.APP
