@@ -23,6 +23,7 @@ import orjson
 
 from operators.applied import remember, with_applied
 from operators.attributes import fact_id
+from operators.clocks import kafka_time
 from schemas import (
     MAX_DAYS,
     MAX_MEMORY_FACTS,
@@ -100,13 +101,23 @@ def with_taken(
         update={
             "version": memory.version + 1,
             "interactions": memory.interactions + 1,
-            "days": memory.days + (at.date() not in {known.at.date() for known in memory.taken}),
+            "days": memory.days + _is_new_day(memory, at, kafka_time(source)),
             "taken": tuple(newest_last[-MAX_TAKEN:]),
             "seen": _with_seen(memory.seen, (*shown, item)),
             "recent": remember(memory.recent, event_id, MAX_RECENT),
             "applied": applied,
         }
     )
+
+
+def _is_new_day(memory: Memory, at: datetime, logged_at: datetime | None) -> bool:
+    """Return true if a choice is the account's first of a day, by Kafka's time where it is known.
+
+    Apps may date a choice back: by its own time, a new account would have as many active days as it makes up.
+    """
+    if logged_at is None:
+        return at.date() not in {known.at.date() for known in memory.taken}
+    return all(logged_at.date() > held.moment.date() for held in memory.applied)
 
 
 def _with_seen(seen: Sequence[Fact], items: Iterable[ItemFacts]) -> tuple[Fact, ...]:

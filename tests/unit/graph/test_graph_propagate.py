@@ -108,6 +108,17 @@ class TestMemory:
 
         assert [taken.item_id for taken in late.taken] == ["gormenghast", "dune", "emma"]
 
+    def test_active_days_are_those_of_kafka_whatever_days_the_choices_claim(self) -> None:
+        memory = None
+        for number in range(8):
+            logged_at = START + (number // 4) * DAY + timedelta(minutes=number)
+            source = Position(topic="t", partition=0, offset=number, timestamp_ms=int(logged_at.timestamp() * 1_000))
+            claimed = logged_at - 100 * number * DAY
+            memory = with_taken(memory, "ann", "books", item(f"i{number}"), claimed, f"e{number}", source)
+
+        assert memory is not None
+        assert memory.days == 2
+
     def test_a_repeated_event_moves_the_fence_and_nothing_else(self) -> None:
         memory = memory_of("ann", "dune")
         position = Position(topic="t", partition=0, offset=9, timestamp_ms=1)
