@@ -13,12 +13,21 @@ OF_THE_ASSISTANT = (
     *("answers without restrictions", "jailbroken assistants", "no safety filters", "no content policy", "sudo mode"),
     *("elevated permissions", "unlimited permissions", "tool access", "safe mode off", "skipping confirmations"),
     *("being treated as administrator", "uneingeschränkten Modus", "Entwicklermodus", "unrestr\u0456cted mode"),
+    *("jailbroken models", "evil mode", "hacker mode", "responses that obey me", "assistants that never refuse"),
 )
 OF_THINGS = (
     *("unrestricted views", "dark mode", "game mode", "films without filters", "unfiltered coffee", "root beer"),
     *("uncensored editions", "safety razors", "hard mode games", "depeche mode", "wheelchair access", "filter coffee"),
     *("rules of the game", "assistant novels", "policy debates", "permission marketing books", "content warnings"),
     *("short answers", "developer biographies", "automatic watches", "debugging puzzles", "easy mode"),
+    *(
+        "evil AI movies",
+        "jailbroken phones",
+        "hacker films",
+        "dogs that obey",
+        "heroes who never refuse",
+        "unethical heroes",
+    ),
 )
 
 
