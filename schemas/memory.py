@@ -54,7 +54,7 @@ class Memory(Model):
     domain: DomainField
     version: Count = 0
     interactions: Count = Field(default=0, description="Everything taken, including what the ring has dropped.")
-    days: Count = Field(default=0, description="On how many different days (UTC) something was taken.")
+    days: Count = Field(default=0, description="On how many different days (UTC) Kafka logged a choice of theirs.")
     taken: tuple[Taken, ...] = Field(default=(), max_length=MAX_TAKEN)
     seen: tuple[Fact, ...] = Field(
         default=(),
@@ -89,7 +89,7 @@ class Touch(Model):
     version: Version = Field(description="The version of the user's memory.")
     degree: Degree = Field(description="How many items the user has in memory.")
     days: Days = Field(
-        default=1, description="On how many different days the user took something, as far as it counts."
+        default=1, description="On how many different days Kafka logged a choice of theirs, as far as it counts."
     )
     newest: tuple[ItemIdField, ...] = Field(
         default=(), max_length=MAX_NEWEST, description="The user's newest items, the newest first."
