@@ -72,6 +72,13 @@ class Browser:
         assert not self.foreign, self.foreign
 
 
+def sign_in(page: Page, link: str) -> None:
+    """Open a link of the console and consent: a link alone signs no browser in."""
+    page.goto(link)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url(lambda url: "/enter" not in url)
+
+
 @contextmanager
 def chromium(playwright: Playwright, folder: Path, **more: object) -> Iterator[Browser]:
     """A browser with an empty profile; skips the test where there is none, unless one is required.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Playwright, sync_playwright
 
-from tests.browser import Browser, chromium
+from tests.browser import Browser, chromium, sign_in
 from tests.console_world import World, console_world
 
 
@@ -30,6 +30,6 @@ def browser(world: World, playwright: Playwright, tmp_path_factory: pytest.TempP
     """A browser that has come in by a link."""
     with chromium(playwright, tmp_path_factory.mktemp("browser") / "profile") as opened:
         page = opened.page()
-        page.goto(world.link())
+        sign_in(page, world.link())
         page.wait_for_url("**/console/people")
         yield opened

@@ -14,7 +14,7 @@ from streams.http import tokens
 from streams.kafka.clients import producer_config
 from streams.settings import Settings
 from tests.analytics_world import published
-from tests.browser import PHONE, Browser, accessible, drawn, fits, screenshot
+from tests.browser import PHONE, Browser, accessible, drawn, fits, screenshot, sign_in
 from tests.console_metrics import Processes
 from tests.patience import PATIENCE_SECONDS, until
 from tests.unit.http.http_world import Served
@@ -57,8 +57,7 @@ def board(browser, tmp_path_factory) -> Iterator[Board]:
             # Another name than the shared deployment's: cookies do not tell ports apart.
             url = f"http://127.0.0.1:{served.port}"
             page = browser.page()
-            page.goto(f"{url}{served.console.code(token.sha256)}")
-            page.get_by_role("button", name="Sign in").click()
+            sign_in(page, f"{url}{served.console.code(token.sha256)}")
             yield Board(f"{url}/console", browser, processes)
 
 
