@@ -193,8 +193,8 @@ class Pipeline:
         """The facts that a person's words about a domain can name.
 
         They come from the person's own lists, the parser's closed vocabulary, the global skill, and the tastes that
-        several takers of the graph's items share: all workers agree on them, also after a restart. Other people's tastes
-        may not change the meaning of a sentence.
+        several takers of the graph's items share: all workers agree on them, also after a restart. Other people's
+        tastes may not change the meaning of a sentence.
         """
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
