@@ -50,7 +50,8 @@ async def rank(api: TheApi, token: TheToken, asked: RankBody) -> Response:
             "no worker has ranked this in time; the request is kept, and the ranking will be on its topic",
             request_id=name,
         )
-    return Response(encode(found), media_type=JSON)
+    # Without its seal: a client could test guesses of a short key against it.
+    return Response(encode(found.model_copy(update={"seal": None})), media_type=JSON)
 
 
 def _request(asked: RankBody) -> RankRequest:

@@ -97,6 +97,7 @@ def test_a_ranking_is_waited_for_and_brings_its_question(world: World) -> None:
     assert reply.status == 200
     assert [each["item_id"] for each in reply.body["candidates"]] == ["up", "arrival"]
     assert reply.body["ranked_by"] == "sager"
+    assert "seal" not in reply.body, "a client could test guesses of a short key against it"
     assert reply.body["injected"]["slim_skill"] == "likes: animation"
     assert reply.body["injected"]["fit"]["question"]["question_id"] == "q1"
     [request] = world.worker.sent
