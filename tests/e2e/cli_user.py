@@ -25,7 +25,9 @@ BASE = {
 }
 
 
-def sager(*args: str, env: Mapping[str, str] | None = None, seconds: float = 30) -> subprocess.CompletedProcess[str]:
+def sager(
+    *args: str, env: Mapping[str, str] | None = None, seconds: float = PATIENCE_SECONDS
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-P", "-m", "streams.cli", *args],
         env={**BASE, **(env or {})},

@@ -42,7 +42,7 @@ def test_the_documented_queries_find_something_in_the_demos_file(tmp_path: Path)
         arms = {arm for (arm,) in con.execute("SELECT DISTINCT arm FROM arm_results").fetchall()}
     assert [query for query in empty if not any(known in query for known in NOT_IN_THE_DEMO)] == []
     assert arms == {"no-skill", "prior", "evolved"}
-    asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts", seconds=60)
+    asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
     assert json.loads(asked.stdout) == [{"choices": 720}], asked.stderr
 
 

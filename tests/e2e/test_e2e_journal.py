@@ -150,7 +150,7 @@ def test_a_journal_with_other_partitions_is_refused_in_words(tmp_path: Path) -> 
     with Up(tmp_path) as up:
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
-    refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"}, seconds=60)
+    refused = sager("up", "--data-dir", str(up.data), env={"SAGER_PARTITIONS": "8"})
     assert refused.returncode == 1
     assert "set SAGER_PARTITIONS=4" in refused.stderr
 
