@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams import agreement, private
+from streams import private
 from streams.cli.options import Bootstrap, examples, settings
 from streams.exceptions import StreamsError
 
@@ -66,6 +66,7 @@ def worker(bootstrap: Bootstrap = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _prepare(settings(bootstrap=bootstrap))
     writable(chosen.data_dir, chosen.group)
+    from streams import agreement  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.worker.runtime.health import WorkerHealth  # noqa: PLC0415
 
@@ -84,7 +85,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     """
     chosen = _prepare(settings(bootstrap=bootstrap))
     writable(chosen.data_dir, chosen.group)
-    from streams import shutdown  # noqa: PLC0415
+    from streams import agreement, shutdown  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.materializer.health import MaterializerHealth  # noqa: PLC0415
     from streams.materializer.run import materialize as run  # noqa: PLC0415
@@ -144,6 +145,7 @@ def webhooks(
     if chosen.webhooks is None:
         raise WebhooksUnusable("nobody is to be told: set SAGER_WEBHOOKS to a file of endpoints; see docs/webhooks.md")
     endpoints = read(chosen.webhooks)
+    from streams import agreement  # noqa: PLC0415
     from streams.http.process_health import serve  # noqa: PLC0415
     from streams.webhooks.health import WebhooksHealth  # noqa: PLC0415
     from streams.webhooks.run import run  # noqa: PLC0415
