@@ -46,7 +46,6 @@ _OF_THE_ASSISTANT: Final = re.compile("|".join(patterns("assistant")))
 _TURNERS: Final = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that make text read otherwise than it is stored."""
 
-_NAME_WORDS: Final = 7
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?;])\s+|(?<=[。!?؟।;!?])|\n+|\s[|*]\s|\s?[\u2013\u2014]\s?|\s--+\s?|[-=*#_~]{3,}|[<>{}\[\]`]+"
 )
@@ -80,9 +79,6 @@ def gives_orders(text: str, kind: Text = Text.TITLE) -> bool:
     """
     if not text or why(text, kind) is not None:
         return bool(text)
-    # Titles of works contain words of attacks ("Ignore the Rules", "System: Shock"); `why` has found the real orders.
-    if kind is Text.TITLE and len(text.split()) <= _NAME_WORDS:
-        return False
     pattern = _OF_A_REQUEST if kind is Text.REQUEST else _ORDER
     return any(pattern.search(said) for said in _said(text))
 

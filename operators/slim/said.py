@@ -5,7 +5,7 @@ from datetime import datetime
 
 from operators.attributes import MAX_ID_CHARS
 from operators.evidence import tier_of, weight, worth
-from operators.stated import is_doubtful
+from operators.stated import is_doubtful, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, Source, Stance, Statement, Tier
 
@@ -87,8 +87,14 @@ def of_session(
     """
     if not skill.sessions:
         return ()
+    # A choice of something is no word for it: the person's own statements decide, also those that have no room here.
+    avoids = unwanted(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
     clear = sorted(
-        (line for line in skill.sessions[-1].lines if weight(line.taken, line.expected) >= _SESSION_SAYS),
+        (
+            line
+            for line in skill.sessions[-1].lines
+            if line.attribute_id not in avoids and weight(line.taken, line.expected) >= _SESSION_SAYS
+        ),
         key=lambda line: (-weight(line.taken, line.expected), line.attribute_id),
     )
     lines = [_as_line(line.attribute_id, line.dimension, line.value, Tier.MEDIUM, skill.contrasts) for line in clear]

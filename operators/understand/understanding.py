@@ -47,7 +47,9 @@ def understand(
         reads = filled_in(correction, known_facts(items, skill, vocabulary))
         return Understood(reads, tuple(correction.suits), told)
     if not correction.text.strip():
-        return Understood((), tuple(correction.suits), told)
+        # The filter leaves nothing of a text that gives orders to a machine.
+        why = NotUnderstood.NOT_READ if as_said.strip() and not correction.suits else None
+        return Understood((), tuple(correction.suits), told, why=why)
     read = _by_words(correction, items, skill, vocabulary)
     if read.is_understood or read.about is not About.THE_PERSON or set(not_kept(correction.text)) != {_HEALTH}:
         return read

@@ -176,11 +176,16 @@ class Demo:
         for place, (name, choice) in enumerate(asked.items()):
             heard += self._decline(choice) if place % 2 == 0 else self._reply(choice, seen.rankings[name])
         self._events.flush()
-        self._observer.wait(
-            lambda: len(seen.diffs) + len(seen.dead_letters) >= heard and chats <= seen.cards.keys(),
-            "words",
-            lambda: self._progress("taking in words", len(seen.diffs), heard),
-        )
+        self._look_for_idleness()
+
+        def done() -> bool:
+            # A skill that is frozen or past its warm-up makes no diff from a signal.
+            return chats <= seen.cards.keys() and (
+                len(seen.diffs) + len(seen.dead_letters) >= heard or self._is_idle()
+            )
+
+        self._observer.wait(done, "words", lambda: self._progress("taking in words", len(seen.diffs), heard))
+        self._observer.read_to_end()
 
     def _decline(self, choice: Choice) -> int:
         """Decline a list for its user; return the number of events sent."""
@@ -332,8 +337,7 @@ class Demo:
         A skill that is frozen or past its warm-up makes no diff from a choice.
         """
         seen = self._observer.seen
-        self._idle_looks = 0
-        self._next_look = time.monotonic() + LOOK_SECONDS
+        self._look_for_idleness()
 
         def done() -> bool:
             given = len(seen.diffs) + len(seen.dead_letters)
@@ -344,6 +348,10 @@ class Demo:
             "skill diffs",
             lambda: self._progress("evolving skills", len(seen.diffs), self._selections),
         )
+
+    def _look_for_idleness(self) -> None:
+        self._idle_looks = 0
+        self._next_look = time.monotonic() + LOOK_SECONDS
 
     def _is_idle(self) -> bool:
         """True if the worker has committed every record, those that it wrote itself included."""
