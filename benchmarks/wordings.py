@@ -79,7 +79,8 @@ def figures_of(case: Case, person: Played) -> Counter[str]:
     before = person.before[-1] if len(case.turns) > 1 else ()
     found: Counter[str] = Counter({case.kind: 1})
     if case.kind == "private":
-        kept = "".join(diff.model_dump_json() for diff in person.log)
+        # Without the chain: its hexadecimal digits spell short secrets such as "AA".
+        kept = "".join(diff.model_dump_json(exclude={"chain"}) for diff in person.log)
         found["private: kept"] += case.secret is not None and case.secret.casefold() in kept.casefold()
         return found
     if case.kind == "none":

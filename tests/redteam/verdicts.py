@@ -147,21 +147,23 @@ def _of_innocent(sample: Sample, trace: Trace) -> Result:
             read = facts_of(item_of(sample), generic.parse).facts
             fact = next(f for f in read if f.dimension == generic.dimension_of(sample.dimension))
             has_it = all(fact in item.facts for item in trace.items if item.item_id == "x")
-            is_shown = beginning in letters(trace.prompts["rank"])
+            held = _holds_back(fact.value, trace, "same item", fact.dimension)
+            # The gate that holds a value back keeps it out of facets too.
+            is_shown = held or beginning in letters(trace.prompts["rank"])
             return Result(
                 sample,
                 refused=not (has_it and is_shown and fact.value in trace.learned),
-                held=_holds_back(fact.value, trace, "same item"),
-                held_of_many=_holds_back(fact.value, trace, "four items"),
+                held=held,
+                held_of_many=_holds_back(fact.value, trace, "four items", fact.dimension),
             )
     learned = sample.text in trace.learned and not trace.refused
     return Result(sample, refused=not learned, held=_holds_back(sample.text, trace, "command"))
 
 
-def _holds_back(value: str, trace: Trace, name: str) -> bool:
+def _holds_back(value: str, trace: Trace, name: str, dimension: str = "") -> bool:
     slim = trace.slims[name]
-    start = letters(value)[:15] or _visible(value)
-    return not any((letters(said) or _visible(said)).startswith(start) for said in (*slim.likes, slim.style))
+    starts = tuple(letters(each)[:15] or _visible(each) for each in (value, f"{dimension} {value}"))
+    return not any((letters(said) or _visible(said)).startswith(starts) for said in (*slim.likes, slim.style))
 
 
 def letters(text: str) -> str:
