@@ -150,7 +150,8 @@ DUCKDB = (
                 "{{topic}} recreated",
             ),
             Query(
-                "count(count by (setting) (count by (setting, fingerprint) (sager_shared_setting_info)) > 1)",
+                "count(count by (setting) (count by (setting, fingerprint) (sager_shared_setting_info)) > 1)"
+                " or vector(0)",
                 "settings that differ",
             ),
         ],

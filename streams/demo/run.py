@@ -180,9 +180,7 @@ class Demo:
 
         def done() -> bool:
             # A skill that is frozen or past its warm-up makes no diff from a signal.
-            return chats <= seen.cards.keys() and (
-                len(seen.diffs) + len(seen.dead_letters) >= heard or self._is_idle()
-            )
+            return chats <= seen.cards.keys() and (len(seen.diffs) + len(seen.dead_letters) >= heard or self._is_idle())
 
         self._observer.wait(done, "words", lambda: self._progress("taking in words", len(seen.diffs), heard))
         self._observer.read_to_end()

@@ -32,6 +32,7 @@ from schemas import (
 )
 from streams.demo.run import Demo
 from streams.demo.scenario import Simulated
+from streams.local.backlog import Backlog
 from streams.rights.commander import Commander
 from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
@@ -54,6 +55,9 @@ class Deployment:
     @property
     def settings(self) -> Settings:
         return self.harness.settings
+
+    def backlog(self) -> Backlog:
+        return Backlog(self.settings)
 
     def check(self) -> None:
         dead = [each for each in self.harness.processes if each.poll() is not None]
@@ -163,7 +167,7 @@ def test_a_verification_of_a_busy_deployment_has_no_findings(harness: Harness, t
     done = verify(harness.settings, anchor=tmp_path / "anchor")
 
     assert made.findings == done.findings == []
-    assert done.cards == 4
+    assert done.cards == of_the_demo.cards + 4
     assert done.skills == done.anchored == made.skills
     assert (tmp_path / "anchor").exists()
 
