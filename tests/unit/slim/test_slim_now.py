@@ -7,10 +7,11 @@ import pytest
 from operators.audit import _says_else
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
+from operators.slim import slim
 from operators.steps import Evolve, State
 from operators.tokens import count_tokens
 from operators.understand import understand
-from schemas import ONE, Bound, Correction, Directive, Measure, Scope, SlimSkill, Stance, Tier
+from schemas import ONE, Bound, Correction, Directive, Measure, Scope, Session, SessionLine, SlimSkill, Stance, Tier
 from streams.http.slims import shown
 from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute
 
@@ -88,3 +89,15 @@ def test_no_number_stands_without_its_dimension() -> None:
     assert slim.text == "likes: vegan, duration 20, tofu | avoids: price 4"
     assert slim.tokens <= 30
     assert _says_else(corrected(avoided, scope=Scope.ALWAYS, skill=skill).skill, slim) == []
+
+
+def test_a_session_names_nothing_that_the_person_avoids() -> None:
+    line = SessionLine(attribute_id="preference:genre:western", dimension="genre", value="western", taken=3 * ONE)
+    session = Session(session_id="s", last_at=NOW, until=NOW + timedelta(hours=1), events=3, lines=(line,))
+    skill = HELD.model_copy(update={"sessions": (session,)})
+    assert slim(skill, count_tokens).now == ("western",)
+
+    avoids = Directive(stance=Stance.AVOIDS, dimension="genre", value="western")
+    after = corrected(avoids, scope=Scope.ALWAYS, skill=skill).skill
+
+    assert slim(after, count_tokens).now == ()
