@@ -13,9 +13,9 @@ from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
-from operators.stated import unwanted
+from operators.stated import lasting, unwanted
 from operators.vouch import DEFAULT, Vouching
-from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Stance, Tier
+from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Tier
 
 _KINDS = tuple(Kind)
 MAX_LIKES = 3
@@ -132,7 +132,7 @@ def phrases(
 
 @lru_cache(maxsize=16_384)
 def phrase(dimension: str, value: str) -> str:
-    """Return a value as it is said: one without any letter, such as `20`, with its dimension.
+    """Return the words for a value; one without letters, such as `20`, needs its dimension.
 
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')
@@ -147,10 +147,8 @@ def _sayable_lines(skill: PolicySkill) -> list[Attribute]:
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in preferred(skill)}
-    unwanted = {
-        said.attribute_id for said in skill.stated if said.stance is Stance.AVOIDS and said.scope is Scope.ALWAYS
-    }
-    return [*stated.values(), *(line for line in lines if line.attribute_id not in stated.keys() | unwanted)]
+    silent = stated.keys() | unwanted(lasting(skill.stated))
+    return [*stated.values(), *(line for line in lines if line.attribute_id not in silent)]
 
 
 @dataclass(frozen=True)

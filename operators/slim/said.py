@@ -76,7 +76,7 @@ def of_session(
     phrase: Callable[[str, str], str],
     most: int | None = MAX_NOW,
 ) -> tuple[str, ...]:
-    """The phrases that the newest session adds, the clearest first.
+    """Return the phrases that the newest session adds, the clearest first.
 
     Args:
         skill: any version of a policy skill.
@@ -87,7 +87,7 @@ def of_session(
     """
     if not skill.sessions:
         return ()
-    # A choice of something is no word for it: the person's own statements decide, also those that have no room here.
+    # A choice in the session does not overrule a statement, nor one that the budget leaves out of the line.
     avoids = unwanted(said for said in skill.stated if said.session_id in (None, skill.sessions[-1].session_id))
     clear = sorted(
         (
