@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from pydantic import SecretStr
 
 from benchmarks.surroundings import reached_as
@@ -30,9 +31,10 @@ from schemas import (
     Tier,
     line_of,
 )
+from schemas.topics import TOPICS, WORKED_OFF
 from streams.demo.run import Demo
 from streams.demo.scenario import Simulated
-from streams.local.backlog import Backlog
+from streams.kafka.clients import client_config
 from streams.rights.commander import Commander
 from streams.rights.verify import make_anchor, verify
 from streams.settings import Settings
@@ -46,6 +48,31 @@ USERS, ROUNDS = 45, 16
 SECONDS = 120.0
 
 
+class Lag:
+    """How many records the workers have not done, as any broker reports it: `Backlog` knows the embedded one only."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))
+        self._partitions = [
+            TopicPartition(settings.topic(base), number)
+            for base in WORKED_OFF
+            for number in range(TOPICS[base].partitions(settings.partitions))
+        ]
+
+    def left(self) -> int:
+        done = self._consumer.committed(self._partitions, timeout=SECONDS)
+        return sum(max(0, self._end(each) - max(0, each.offset)) for each in done)
+
+    def _end(self, partition: TopicPartition) -> int:
+        return self._consumer.get_watermark_offsets(partition, timeout=SECONDS)[1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._consumer.close()
+
+
 @dataclass(frozen=True)
 class Deployment:
     """The demo's interface to the processes that it watches, for those of a harness."""
@@ -56,8 +83,8 @@ class Deployment:
     def settings(self) -> Settings:
         return self.harness.settings
 
-    def backlog(self) -> Backlog:
-        return Backlog(self.settings)
+    def backlog(self) -> Lag:
+        return Lag(self.settings)
 
     def check(self) -> None:
         dead = [each for each in self.harness.processes if each.poll() is not None]
