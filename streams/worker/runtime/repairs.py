@@ -27,7 +27,7 @@ tests/integration/test_repairs.py.
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiokafka
@@ -44,6 +44,7 @@ from streams.worker.runtime.stores import STORES, Writes
 
 HIGH_WATERMARK_SECONDS = 10.0
 SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, PAUSE_GROWTH = 0.01, 0.1, 1.3
+SHORTEST_WAIT_MS, LONGEST_WAIT_MS = 1, 512
 
 
 class SeekingConsumerThread(driver.AIOKafkaConsumerThread):
@@ -91,46 +92,57 @@ class SeekingTransport(driver.Transport):
     Producer = IdleProducer
 
 
-class Paced:
-    """Fetches with pauses: short while records come, and longer with each fetch that brings none.
+class PacedFetches:
+    """Fetches of the embedded broker, with a pause after each that finds no record.
+
+    The broker looks at all partitions again and again until a fetch's wait is over, which takes a fifth of a core at
+    50 ms. So a fetch waits 1 ms, and the pause is ours. On a busy machine the broker does not reach a partition with
+    records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
 
     Args:
-        fetch: asks once, and says whether records came.
+        fetcher: aiokafka's; its fetches go through this.
     """
 
-    def __init__(self, fetch: Callable[..., Awaitable[bool]]) -> None:
-        self._fetch = fetch
+    def __init__(self, fetcher: Any) -> None:
+        self._fetcher, self._fetch = fetcher, fetcher._proc_fetch_request
         self._pause = SHORTEST_PAUSE_SECONDS
+        fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
+        fetcher._proc_fetch_request = self
 
-    async def __call__(self, *request: Any) -> bool:
-        """Ask, and wait where there was nothing."""
-        came = await self._fetch(*request)
-        if came:
+    async def __call__(self, assignment: Any, node_id: int, request: Any) -> bool:
+        """Fetch, and pause where there is no record; true where records came."""
+        if await self._fetch(assignment, node_id, request):
             self._pause = SHORTEST_PAUSE_SECONDS
-        else:
-            try:
-                await asyncio.sleep(self._pause)
-            except asyncio.CancelledError:
-                return False  # as aiokafka's own fetch answers: whoever closes the fetcher awaits it
-            self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * PAUSE_GROWTH)
-        return came
+            return True
+        wait_ms = self._fetcher._fetch_max_wait_ms
+        if wait_ms < LONGEST_WAIT_MS and _are_records_left(assignment, request):
+            self._fetcher._fetch_max_wait_ms = 2 * wait_ms
+            return False
+        self._fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
+        try:
+            await asyncio.sleep(self._pause)
+        except asyncio.CancelledError:
+            return False  # as aiokafka's own fetch answers: whoever closes the fetcher awaits it
+        self._pause = min(LONGEST_PAUSE_SECONDS, self._pause * PAUSE_GROWTH)
+        return False
+
+
+def _are_records_left(assignment: Any, request: Any) -> bool:
+    """Return true if a partition ends behind the offset that was fetched, as the answer reports its end."""
+    return any(
+        (assignment.state_value(aiokafka.TopicPartition(topic, partition)).highwater or 0) > offset
+        for topic, partitions in request.topics
+        for partition, offset, _ in partitions
+    )
 
 
 class TrueEndConsumerThread(SeekingConsumerThread):
     """Repair 2: the end of a partition, by a fetch."""
 
-    def _create_worker_consumer(self, transport: Any) -> Any:
-        consumer = super()._create_worker_consumer(transport)
-        # The embedded broker answers a fetch that finds nothing only when its wait is over, and looks at all partitions
-        # again and again meanwhile, which takes a fifth of a core at 50 ms. So it is not to wait: we do, see `Paced`.
-        consumer._fetch_max_wait_ms = 1
-        return consumer
-
     async def on_start(self) -> None:
-        """Start the consumer, and have it fetch at a pace of ours."""
+        """Start the consumer, and pace its fetches."""
         await super().on_start()
-        fetcher = self._ensure_consumer()._fetcher
-        fetcher._proc_fetch_request = Paced(fetcher._proc_fetch_request)
+        PacedFetches(self._ensure_consumer()._fetcher)
 
     async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
         claimed: Mapping[Any, int] = await super()._highwaters(partitions)
