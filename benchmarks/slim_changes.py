@@ -10,6 +10,7 @@ lines of the slim skill alone.
 import argparse
 import asyncio
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -21,6 +22,7 @@ from evaluation.stream.play import By, Play, Played
 from operators.options import RankSkill
 from operators.rank.weights import DEFAULT_WEIGHTS
 from operators.retrieve import Retrieved
+from operators.steps import Evolve
 from operators.steps.rank import Rank
 
 BUDGET = 30
@@ -55,7 +57,7 @@ class Watched(Play):
 async def measured(data: Path, users: int, choices: int, lists: Lists) -> str:
     """Return one line of figures about a data set."""
     [plan] = plans(data, [lists], [3], users=users, most=choices, seed=0)
-    play = Watched(ARMS[SAGER], plan, (By.SKILL,))
+    play = Watched(replace(ARMS[SAGER], evolve=Evolve(slim_tokens=BUDGET)), plan, (By.SKILL,))
     await play.run()
     changes = [sum(a != b for a, b in pairwise(texts)) for texts in play.texts.values()]
     of = [len(texts) - 1 for texts in play.texts.values()]

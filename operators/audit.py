@@ -122,8 +122,8 @@ def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | Non
 def _says_else(skill: PolicySkill, slim: SlimSkill) -> list[Fault]:
     """The phrases of a slim skill that its skill lacks: a worker made it from a skill that is not the log's.
 
-    The verifier does not know the order, the budget and the domain's shares by which the worker chose phrases. So it
-    looks for each phrase among all that this version allows.
+    The verifier does not know the budget and the vouching by which the worker chose phrases. So it looks for each
+    phrase among all that this version allows.
     """
     version, known = slim.skill_version, sayable(skill)
     styles = slim.style.split(JOINT) if slim.style else ()

@@ -68,6 +68,7 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     named += [name for said in diff.judged for name in _names_in(said)]
     named += [name for each in diff.stated for name in _names_of(each)]
     named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
+    named += diff.slim_lines or ()
     return any(line_of(diff.user_id, diff.domain, name) == line for name in named)
 
 
@@ -107,6 +108,9 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     if diff.stated:
         stated = tuple(_statement_without(each, diff, line, about) for each in diff.stated)
         diff = diff.model_copy(update={"stated": stated})
+    if diff.slim_lines:
+        lines = tuple(placeholder(line) if is_meant(name) else name for name in diff.slim_lines)
+        diff = diff.model_copy(update={"slim_lines": lines})
     if diff.tally is not None:
         diff = diff.model_copy(update={"tally": _tally_without(diff.tally, is_meant, placeholder(line))})
     if not is_named:

@@ -15,7 +15,18 @@ from .habits import MAX_HABITS, HabitAdded, HabitName, HeldHabit
 from .items import Fact
 from .reasoned import ReasonedBy
 from .sessions import MAX_SESSIONS, Session
-from .skills import MAX_ATTRIBUTES, MAX_RECENT, ONE, Attribute, Count, Evidence, Position, Strategy, Tier
+from .skills import (
+    MAX_ATTRIBUTES,
+    MAX_RECENT,
+    MAX_SLIM_LINES,
+    ONE,
+    Attribute,
+    Count,
+    Evidence,
+    Position,
+    Strategy,
+    Tier,
+)
 from .statements import MAX_STATEMENTS, MAX_WORDS, Statement, StatementChange
 
 
@@ -228,6 +239,12 @@ class SkillDiff(Event):
     )
     session: Session | None = Field(default=None, exclude_if=is_nothing, description="The session as it is now.")
     heard: Heard | None = Field(default=None, exclude_if=is_nothing)
+    slim_lines: tuple[AttributeId, ...] | None = Field(
+        default=None,
+        max_length=MAX_SLIM_LINES,
+        exclude_if=is_none,
+        description="The lines in the slim skill from this version on, in their order; none: unchanged.",
+    )
     refused: tuple[Refused, ...] = Field(default=(), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
@@ -279,6 +296,12 @@ class PolicySkill(Event):
     )
     beliefs: Beliefs | None = Field(default=None, exclude_if=is_nothing)
     sessions: tuple[Session, ...] = Field(default=(), max_length=MAX_SESSIONS, exclude_if=is_nothing)
+    slim_lines: tuple[AttributeId, ...] = Field(
+        default=(),
+        max_length=MAX_SLIM_LINES,
+        exclude_if=is_nothing,
+        description="The lines in the slim skill, in their order: likes, then style.",
+    )
     strategy: Strategy = Strategy()
     frozen: bool = Field(default=False, description="Whether a person has stopped it from learning.")
     recent: tuple[Identifier, ...] = Field(default=(), max_length=MAX_RECENT)

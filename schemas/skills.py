@@ -16,6 +16,8 @@ from .reasoned import ReasonedBy
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
 MAX_RECENT = 32
+MAX_SLIM_LINES = 18
+"""The sixteen likes and two style phrases of the longest slim skill."""
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
 ONE = 1_024

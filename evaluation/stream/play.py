@@ -265,7 +265,8 @@ class Play:
         )
 
     async def _learn(self, player: _Player, contrast: Contrast, popularity: Mapping[str, int]) -> None:
-        state = State(player.skill, usual=player.usual, popularity=popularity)
+        shares = self._plan.populations[player.user_id].shares
+        state = State(player.skill, shares=shares, usual=player.usual, popularity=popularity)
         player.skill = (await learn(self._arm.evolve, self._reasoner.reason, state, contrast)).skill
 
     def _weigh(self, player: _Player, contrast: Contrast) -> None:
@@ -284,5 +285,5 @@ class Play:
         if not player.skill.version:
             player.skill = self._start_of(player.user_id, player.profile, player.usual)
             return
-        state = State(player.skill, usual=player.usual)
+        state = State(player.skill, shares=self._plan.populations[player.user_id].shares, usual=player.usual)
         player.skill = self._arm.evolve.visit(state, visit, self._plan.facts[taken.item_id]).skill

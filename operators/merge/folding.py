@@ -74,6 +74,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "shifted": diff.version if diff.shifted else skill.shifted,
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
             "sessions": sessions_after(skill.sessions, diff.session),
+            "slim_lines": skill.slim_lines if diff.slim_lines is None else diff.slim_lines,
             "strategy": strategy_of(attributes, unwanted(lasting(stated))),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,

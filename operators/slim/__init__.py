@@ -19,9 +19,9 @@ from operators.slim.rules import (
     phrases,
     plain,
     sayable,
+    select,
     slim,
     slimmed,
-    text_of,
 )
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "plain",
     "relevant_to",
     "sayable",
+    "select",
     "slim",
     "slimmed",
-    "text_of",
 ]

@@ -9,13 +9,14 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import NamedTuple
 
+from operators.evidence import strength
 from operators.habits.axes import PLACE_OF
 from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
 from operators.stated import lasting, unwanted
 from operators.vouch import DEFAULT, Vouching
-from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Tier
+from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
 
 _KINDS = tuple(Kind)
 MAX_LIKES = 3
@@ -24,6 +25,11 @@ JOINT = ", "
 _BETWEEN_PARTS = 2
 """Tokens that a bar between two parts takes, at most."""
 MAX_LIKE_CHARS = 40
+_JOINS = math.log(2.5)
+"""How strong a like must be to join the slim text: as a high line."""
+_CLEARLY = math.log(1.5)
+"""By how much a like must be stronger to replace another."""
+_OWN_WORD = 10.0
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 """Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short."""
 
@@ -87,7 +93,60 @@ def slimmed(
     vouching: Vouching = DEFAULT,
 ) -> Slimmed:
     """As `slim`, with the lines that it says."""
-    return composed(skill, *phrases(skill, population, relevant, vouching), count_tokens, budget, vouching)
+    likes, styles = phrases(skill, population, relevant, vouching)
+    if skill.slim_lines:
+        # The skill's own selection is its text, whatever the population's shares are by now.
+        selected = {*skill.slim_lines, *relevant}
+        likes, styles = (
+            {each: line for each, line in said.items() if line.attribute_id in selected} for said in (likes, styles)
+        )
+    return composed(skill, likes, styles, count_tokens, budget, vouching)
+
+
+def select(
+    skill: PolicySkill,
+    count_tokens: Callable[[str], int],
+    budget: int = 30,
+    population: Mapping[str, float] | None = None,
+    vouching: Vouching = DEFAULT,
+) -> tuple[str, ...]:
+    """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
+
+    A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
+    stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
+    does not come and go with each choice. Without any, the strongest one joins. A style phrase stays until it may not
+    leave the skill any more.
+
+    Args:
+        skill: any version of a policy skill.
+        count_tokens: a real tokenizer's count.
+        budget: in tokens.
+        population: as in `slim`; it orders the likes that join.
+        vouching: as in `slim`.
+    """
+    likes, styles = phrases(skill, population, (), vouching)
+    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
+
+    def conviction(like: str) -> float:
+        line = likes[like]
+        # The person's own word stands above all evidence.
+        return strength(line) + (_OWN_WORD if line.pinned or line.source is Source.STATED else 0)
+
+    def fitting(some: Iterable[str]) -> _Line:
+        return _fitting(tuple(some), _sayable(styles), count_tokens, budget, avoids)
+
+    held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
+    joining = [like for like in likes if like not in held and conviction(like) >= _JOINS]
+    if not held and not joining:
+        joining = list(fitting(sorted(likes, key=conviction, reverse=True)).likes[:1])
+    line = fitting((*held, *joining))
+    for like in sorted(set(joining).difference(line.likes), key=lambda like: (-conviction(like), like)):
+        if not line.likes or conviction(like) < (least := min(map(conviction, line.likes))) + _CLEARLY:
+            break
+        weakest = next(each for each in reversed(line.likes) if conviction(each) == least)
+        changed = fitting(like if each == weakest else each for each in line.likes)
+        line = changed if like in changed.likes else line
+    return tuple(of.attribute_id for of in (*(likes[like] for like in line.likes), *(styles[s] for s in line.styles)))
 
 
 def phrases(
@@ -105,11 +164,16 @@ def phrases(
         vouching: as in `slim`.
     """
     shares = population or {}
+    places = {name: place for place, name in enumerate(skill.slim_lines)}
 
-    def order(line: Attribute) -> tuple[bool, int, float, int, int, str]:
+    def place(line: Attribute) -> int:
+        return places.get(line.attribute_id, len(places))
+
+    def order(line: Attribute) -> tuple[bool, int, int, float, int, int, str]:
         rarity = -math.log(max(shares.get(line.attribute_id, 0.0), 0.01)) if shares else 0.0
         return (
             line.attribute_id not in relevant,
+            place(line),
             -line.tier,
             -rarity,
             -line.confirmed_at,
@@ -126,8 +190,9 @@ def phrases(
             said[line.kind].setdefault(f"prefers {safe}" if line.kind is Kind.CRITERION else safe, line)
     habits.sort(key=lambda line: (-line.tier, PLACE_OF[line.attribute_id]))
     # How they decide says more about a style than by what, and a bare "2000s" says nothing to a model.
-    styles = {line.value: line for line in habits}
-    return said[Kind.PREFERENCE], {**styles, **said[Kind.PATTERN], **said[Kind.CRITERION]}
+    styles = {**{line.value: line for line in habits}, **said[Kind.PATTERN], **said[Kind.CRITERION]}
+    held_first = sorted(styles.items(), key=lambda style: place(style[1]))
+    return said[Kind.PREFERENCE], dict(held_first)
 
 
 @lru_cache(maxsize=16_384)
@@ -220,8 +285,8 @@ def composed(
         text=line.text,
         likes=line.likes[:MAX_LIKES],
         avoids=line.avoids,
-        session_id=overlay.session_id,
-        session_until=overlay.until,
+        session_id=overlay.session_id if within.now else None,
+        session_until=overlay.until if within.now else None,
         now=within.now,
         session_text=within.text if within.now else "",
         style=JOINT.join(line.styles),
@@ -266,19 +331,6 @@ def _overlay(
     left = {each: of for each, of in likes.items() if of.attribute_id not in silent}
     kept = {each: of for each, of in styles.items() if of.attribute_id not in silent}
     return _fitting(tuple(left), _sayable(kept), count_tokens, budget, line.avoids, now), overlay
-
-
-def text_of(
-    skill: PolicySkill,
-    count_tokens: Callable[[str], int],
-    budget: int = 30,
-    population: Mapping[str, float] | None = None,
-    vouching: Vouching = DEFAULT,
-) -> str:
-    """The text of what `slim` gives, for who compares two and sends neither."""
-    likes, styles = phrases(skill, population, (), vouching)
-    avoids = avoided(skill, vouching, phrase) if skill.stated else ()
-    return _fitting(tuple(likes), _sayable(styles), count_tokens, budget, avoids).text
 
 
 def _sayable(styles: Mapping[str, Attribute]) -> tuple[str, ...]:

@@ -1,19 +1,17 @@
-"""From a diff to a version of a skill: sealed, merged, and as a slim skill where apps are to be told."""
+"""From a diff to a version of a skill: merged, sealed, and as a slim skill where its text changes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from operator import is_
 
 from operators.chain import seal
 from operators.merge import merge
 from operators.seals import sealed
-from operators.slim import eligible, slim, text_of
+from operators.slim import select, slim
 from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
-from schemas import PolicySkill, Scope, SkillDiff, SlimSkill, Statement
+from schemas import PolicySkill, SkillDiff, SlimSkill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,24 +34,26 @@ class Versions:
         return Effects(outcome, version.skill, version)
 
     def version(self, state: State, diff: SkillDiff, *, always: bool = False) -> Version:
-        """The version that a diff leads to: sealed, merged, and made slim where that says something else than before.
-
-        What distinguishes may have changed since the last slim skill went out, and what is vouched for with the
-        operator's list or a release: where there are shares, or a line that needs more than its shape, one is sent,
-        changed or not.
+        """Return the version that a diff leads to, with a slim skill where apps would read something else than before.
 
         Args:
             state: the skill before it.
-            diff: the change; a seal that it bears is replaced.
+            diff: the change; it is sealed here, and gets the lines of the slim skill where they change.
             always: send a slim skill in any case.
         """
         skill = state.skill
+        evolved = merge(skill, diff)
+        if self.slim_tokens is not None:
+            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, self.vouching)
+            if lines != skill.slim_lines:
+                diff = diff.model_copy(update={"slim_lines": lines})
+                evolved = evolved.model_copy(update={"slim_lines": lines})
         if self.chain_key is not None:
             diff = seal(diff, skill.chain, self.chain_key)
-        evolved = merge(skill, diff)
-        is_due = always or (skill.version and (state.shares or self._may_change(evolved)))
-        if is_due or self._says_else(skill, evolved, state.shares):
-            return Version(evolved, diff, self.slim(evolved, state.shares))
+        # The merge of the whole diff, without merging twice.
+        evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
+        if always or diff.slim_lines is not None or self._reads_else(skill, evolved):
+            return Version(evolved, diff, self.slim(evolved))
         return Version(evolved, diff)
 
     def unsent(self, state: State, diff_version: int, slim_version: int, slim_text: str | None) -> Version:
@@ -66,38 +66,30 @@ class Versions:
             slim_text: what that one says; None for none.
         """
         skill = state.skill
-        now = self.slim(skill, state.shares)
+        now = self.slim(skill)
         is_as_before = now is not None and now.text == slim_text and now.session_until is None
         is_told = slim_version >= skill.version or is_as_before
         return Version(skill, None if diff_version >= skill.version else skill.last_diff, None if is_told else now)
 
-    def slim(self, skill: PolicySkill, shares: Mapping[str, float] | None = None) -> SlimSkill | None:
-        """The skill as an app injects it; None where nobody is told."""
+    def slim(self, skill: PolicySkill) -> SlimSkill | None:
+        """Return the skill as an app injects it; None where slim skills are off."""
         if self.slim_tokens is None:
             return None
-        short = slim(skill, count_tokens, self.slim_tokens, shares, vouching=self.vouching)
+        short = slim(skill, count_tokens, self.slim_tokens, vouching=self.vouching)
         return short if self.chain_key is None else sealed(short, self.chain_key)
 
-    def _says_else(self, skill: PolicySkill, evolved: PolicySkill, shares: Mapping[str, float] | None) -> bool:
-        """Whether the slim skills of two versions differ in what they say; no where nobody is told."""
-        before, now = eligible(skill), eligible(evolved)
-        # Of a taste that has changed, what was said before is said no more.
-        is_sure = skill.shifted == evolved.shifted
-        as_before = skill.stated is evolved.stated and skill.sessions is evolved.sessions and is_sure
-        is_same = len(before) == len(now) and all(map(is_, before, now)) and as_before
-        if self.slim_tokens is None or (skill.version and is_same):
+    def _reads_else(self, before: PolicySkill, now: PolicySkill) -> bool:
+        """Return true if statements or a session change what apps read, though the same lines are selected."""
+        if self.slim_tokens is None or not (before.stated or now.stated or before.sessions or now.sessions):
             return False
-        if skill.sessions is not evolved.sessions or _passing(skill) != _passing(evolved):
-            return True
-        said = partial(text_of, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
-        return said(evolved, population=shares) != (said(skill, population=shares) if skill.version else "")
-
-    @staticmethod
-    def _may_change(skill: PolicySkill) -> bool:
-        """Whether a line may be let out at one time and held back at another."""
-        return any(VOUCHING.held(line.dimension, line.value) for line in eligible(skill))
+        if any(VOUCHING.held(said.dimension, said.value) for said in now.stated):
+            return True  # The operator's list or a release may allow these words at one version and not at the next.
+        short = partial(slim, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
+        return _to_read(short(now)) != (_to_read(short(before)) if before.version else ())
 
 
-def _passing(skill: PolicySkill) -> tuple[Statement, ...]:
-    """Return the statements that hold for now or for a session: they are in no long-term text."""
-    return tuple(said for said in skill.stated if said.scope is not Scope.ALWAYS)
+def _to_read(short: SlimSkill) -> tuple[object, ...]:
+    """Return the parts of a slim skill that apps read; of an empty one the same as of none."""
+    if not (short.text or short.now):
+        return ()
+    return short.text, short.session_id, short.session_until, short.now, short.session_text

@@ -92,7 +92,7 @@ def expected_contrasts(rankings: Sequence[Ranking], selections: Sequence[Selecti
 def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
     """The offline fold, in each user's order, by the counts."""
     skills: dict[bytes, PolicySkill] = {}
-    step, reasoner = Evolve(), CountsReasoner()
+    step, reasoner = Evolve(slim_tokens=30), CountsReasoner()
     for contrast in contrasts:
         key = compound_key(contrast.user_id, contrast.domain)
         skill = skills.get(key) or Start().skill(contrast.user_id, contrast.domain, contrast, None)

@@ -61,7 +61,7 @@ def contrast_of(user: str, number: int) -> Contrast:
 
 
 def evolved(skill: PolicySkill, contrast: Contrast, at: Position) -> PolicySkill:
-    return Evolve().finish(State(skill), contrast, CountsReasoner().propose(contrast, skill), at).skill
+    return Evolve(slim_tokens=30).finish(State(skill), contrast, CountsReasoner().propose(contrast, skill), at).skill
 
 
 def put_skill(harness: Harness, skill: PolicySkill) -> None:

@@ -1831,6 +1831,11 @@ export interface components {
             /** @default [] */
             sessions: components["schemas"]["Session"][];
             /**
+             * @description The lines in the slim skill, in their order: likes, then style.
+             * @default []
+             */
+            slim_lines: string[];
+            /**
              * @default {
              *       "must_include": [],
              *       "tie_breaker": ""
@@ -2356,6 +2361,8 @@ export interface components {
             /** @description The session as it is now. */
             session?: components["schemas"]["Session"] | null;
             heard?: components["schemas"]["Heard"] | null;
+            /** @description The lines in the slim skill from this version on, in their order; none: unchanged. */
+            slim_lines?: string[] | null;
             /** @default [] */
             refused: components["schemas"]["Refused"][];
             evidence: components["schemas"]["Evidence"];

@@ -15,7 +15,7 @@ from operators.merge import OutOfOrder, merge
 from operators.seals import sealed
 from operators.slim import slim
 from operators.tokens import count_tokens
-from schemas import BadRecord, GlobalSkill, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
+from schemas import BadRecord, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams import replaced
 from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
@@ -143,7 +143,6 @@ class _Rebuild:
                 "and must have the same number. Run `sager topics` to see what is wrong"
             )
         totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
-        shares = self._shares() if apply else {}
         writer = self._writer if apply else None
         self._ended = slims.end_misplaced(self._scanner, told_on, self._report, writer)
         receipts.look(self._scanner, self._report, self._key, writer if seal_receipts else None)
@@ -159,7 +158,7 @@ class _Rebuild:
                 if each.skill is not None and not each.broken:
                     write(encode(each.skill))
             if apply:
-                self._apply(log.partition, folded, topics, shares)
+                self._apply(log.partition, folded, topics)
         if apply:
             self._report.rotated = rotate(self._settings, self._scanner, self._writer)
         return self._report
@@ -264,7 +263,6 @@ class _Rebuild:
         partition: int,
         folded: Mapping[bytes, _Folded],
         topics: _Topics,
-        shares: Mapping[str, Mapping[str, float]],
     ) -> None:
         """Writes what differs: the skill, with its slim skill.
 
@@ -281,7 +279,7 @@ class _Rebuild:
             differs = finding in (Finding.DIFFERS, Finding.MISSING)
             if differs:
                 self._report.written += self._writer.write(PolicySkill.TOPIC, partition, key, encode(each.skill))
-            self._apply_slim(partition, key, each, topics, shares, differs)
+            self._apply_slim(partition, key, each, topics, differs)
         for key, told in topics.slim_skills.items():
             wrong = self._wrong(key, told, folded, topics)
             if key not in folded and wrong is not None and wrong[0] is Finding.SLIM_FORGED:
@@ -294,7 +292,6 @@ class _Rebuild:
         key: bytes,
         each: _Folded,
         topics: _Topics,
-        shares: Mapping[str, Mapping[str, float]],
         differs: bool,
     ) -> None:
         """Writes the right slim skill where the topic has a wrong one, or none although there is something to say.
@@ -307,9 +304,8 @@ class _Rebuild:
         wrong = self._wrong(key, told, {key: each}, topics) if told is not None else None
         if not (differs or wrong is not None or told is None or key in self._ended):
             return
-        population = shares.get(each.skill.domain)
         gate = vouching_of(self._settings)
-        short = slim(each.skill, count_tokens, self._settings.slim_tokens, population, vouching=gate)
+        short = slim(each.skill, count_tokens, self._settings.slim_tokens, vouching=gate)
         if told is None and not short.text:
             return
         if wrong is not None and wrong[0] is not Finding.SLIM_UNSEALED:
@@ -336,17 +332,6 @@ class _Rebuild:
             self._tell(base, before + done, max(totals[base], before + done))
 
         return self._scanner.read([where], tell)
-
-    def _shares(self) -> dict[str, Mapping[str, float]]:
-        """The share of each domain's users that hold an attribute, which slim skills depend on, as in the workers."""
-        found: dict[str, Mapping[str, float]] = {}
-        for message in self._scanner.read(self._scanner.partitions(GlobalSkill.TOPIC)):
-            try:
-                skill = decode(GlobalSkill, message.value())
-            except BadRecord:
-                continue
-            found[skill.domain] = skill.shares
-        return found
 
 
 def _digest(value: bytes) -> int:

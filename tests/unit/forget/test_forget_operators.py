@@ -15,6 +15,7 @@ from operators.merge import fold, next_diff, resolve_command, resolve_counts, st
 from operators.propagate import neighbour_of, on_touch, takers_of, touches, with_taken, without_taker
 from operators.redact import names_line, placeholder, redacted
 from operators.statinit import observe
+from operators.steps import Evolve, State
 from schemas import (
     Action,
     Answered,
@@ -40,6 +41,7 @@ from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribut
 NOIR, SAGA = Fact(dimension="genre", value="noir"), Fact(dimension="genre", value="saga")
 LINE = line_of(USER, DOMAIN, fact_id(NOIR))
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SLIM = Evolve(slim_tokens=30)
 EMPTY = Receipt(event_id="none", occurred_at=START, subject=subject_of(USER))
 
 
@@ -117,7 +119,8 @@ ACTIONS = st.lists(
 def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions: list[tuple[Action, str]]) -> None:
     skill, log = start(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
     for action, text in actions:
-        log.append(resolve_command(skill, a_command(action, text, reason="noir is what I said")))
+        diff = resolve_command(skill, a_command(action, text, reason="noir is what I said"))
+        log.append(SLIM.version(State(skill), diff).diff)
         skill = fold(log)[USER, DOMAIN]
     again = redacted(log, LINE)
 
@@ -125,6 +128,7 @@ def test_a_log_without_a_line_folds_to_the_same_skill_but_for_its_words(actions:
     assert f'"{fact_id(NOIR)}"' not in told
     assert '"noir"' not in told
     assert "what I said" not in told
+    assert all(fact_id(NOIR) not in (diff.slim_lines or ()) for diff in again)
     assert [diff.version for diff in again] == [diff.version for diff in log]
     if log:
         known = {line.attribute_id: line for line in fold(again)[USER, DOMAIN].attributes}

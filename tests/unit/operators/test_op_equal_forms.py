@@ -19,8 +19,6 @@ from operators.evolve.choice import Choice
 from operators.evolve.rules import CONTRADICTABLE
 from operators.mac import hmac_sha256
 from operators.render import characters, fits, render_lines, strategy_of
-from operators.slim import slim, text_of
-from operators.tokens import count_tokens
 from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Evidence, Fact, Kind, OpenRankings, Tier, decode, encode
 from schemas.fields import MAX_METADATA_CHARS, MAX_METADATA_DEPTH, MAX_METADATA_NODES, Metadata, UtcDatetime
@@ -152,13 +150,6 @@ def test_characters_of_a_skill_are_those_of_its_document(attributes: list[Attrib
     length = len(render_lines(attributes, strategy))
     assert characters(attributes, strategy) == length
     assert [most for most in range(0, 3_000, 7) if fits(attributes, most)] == [*range(-(-length // 7) * 7, 3_000, 7)]
-
-
-@given(lines, st.sampled_from([10, 30, 80]), st.sampled_from([{}, {"preference:genre:noir": 0.9}]))
-def test_text_alone_is_the_slim_skills(attributes: list[Attribute], budget: int, shares: dict[str, float]) -> None:
-    skill = a_skill(*attributes)
-
-    assert text_of(skill, count_tokens, budget, shares) == slim(skill, count_tokens, budget, shares).text
 
 
 @given(lines, st.booleans())

@@ -29,7 +29,7 @@ from tests.builders import (
 
 NOIR, SAGA, DARK = "genre: noir", "genre: saga", "mood: dark"
 STEP = Evolve(slim_tokens=30, chain_key=b"secret", graph=GraphLimits())
-HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH))
+HELD = a_skill(an_attribute(NOIR, Tier.MEDIUM), an_attribute(SAGA, Tier.HIGH), slim_lines=(id_of(SAGA), id_of(NOIR)))
 
 
 def a_receipt(**scopes: Forgotten | dict[str, Forgotten]) -> Receipt:
@@ -161,13 +161,11 @@ class TestFinish:
         assert effects.version.slim is not None
         assert (effects.version.slim.text, effects.version.slim.skill_version) == ("likes: noir", 2)
 
-    def test_where_others_lines_count_it_goes_out_always(self) -> None:
-        """What distinguishes may have changed since the last one went out."""
-        effects = finished(a_contrast([NOIR, DARK]), a_proposal([NOIR], [DARK]), State(HELD, shares={id_of(NOIR): 0.9}))
+    def test_shares_of_the_population_alone_send_none(self) -> None:
+        effects = finished(a_contrast([NOIR, DARK]), a_proposal([NOIR], [DARK]), State(HELD, shares={id_of(SAGA): 0.9}))
 
         assert effects.version is not None
-        assert effects.version.slim is not None
-        assert effects.version.slim.text == "likes: saga, noir"
+        assert effects.version.slim is None
 
     def test_an_empty_first_slim_skill_is_told_to_nobody(self) -> None:
         effects = finished(a_contrast([DARK]), a_proposal([], [DARK]), State(a_skill(version=0), shares={"a:b:c": 0.5}))

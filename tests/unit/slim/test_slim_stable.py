@@ -1,0 +1,212 @@
+"""The slim text is stable: a theme leaves it for a clearly stronger one, or when it may not be in it any more."""
+
+import asyncio
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operators.evidence import strength, worth
+from operators.evolve import CountsReasoner
+from operators.merge import fold, start
+from operators.slim import eligible, select, slim
+from operators.steps import Evolve, State, learn
+from operators.tokens import count_tokens
+from operators.vouch import Vouching
+from schemas import ONE, Attribute, Contrast, Kind, PolicySkill, SkillDiff, SlimSkill, Source, Tier, encode
+from tests.builders import DOMAIN, EVERYTHING, USER, a_contrast, a_skill, an_attribute, id_of
+
+STEP = Evolve(slim_tokens=30, chain_key=b"secret", vouching=EVERYTHING)
+GENRES = ("noir", "saga", "fantasy", "western", "musical", "horror")
+MANY = (*GENRES, "romance", "crime", "war", "sports", "history", "comedy", "drama", "nature", "travel", "music")
+
+
+def a_like(value: str, taken: float, expected: float = 0, tier: Tier = Tier.MEDIUM, **more: object) -> Attribute:
+    """A line with counts, in choices."""
+    return an_attribute(f"genre: {value}", tier, taken=round(taken * ONE), expected=round(expected * ONE), **more)
+
+
+def a_stable(*lines: Attribute, selected: tuple[str, ...], **more: object) -> PolicySkill:
+    return a_skill(*lines, slim_lines=tuple(id_of(f"genre: {value}") for value in selected), **more)
+
+
+def text_after(skill: PolicySkill, vouching: Vouching = EVERYTHING, **more: object) -> str:
+    """The text once the lines are selected again."""
+    lines = select(skill, count_tokens, 30, vouching=vouching, **more)  # type: ignore[arg-type]
+    return slim(skill.model_copy(update={"slim_lines": lines}), count_tokens, vouching=vouching).text
+
+
+FULL = (a_like("noir", 2), a_like("saga", 2.5), a_like("fantasy", 3, tier=Tier.HIGH))
+
+
+class TestSelection:
+    def test_a_little_stronger_theme_replaces_none(self) -> None:
+        skill = a_stable(*FULL, a_like("western", 3, tier=Tier.HIGH), selected=("noir", "saga", "fantasy"))
+
+        assert text_after(skill) == "likes: noir, saga, fantasy"
+
+    def test_a_clearly_stronger_theme_takes_the_place_of_the_weakest(self) -> None:
+        skill = a_stable(*FULL, a_like("western", 4, tier=Tier.HIGH), selected=("saga", "noir", "fantasy"))
+
+        assert text_after(skill) == "likes: saga, western, fantasy"
+
+    def test_a_later_confirmation_does_not_reorder_the_themes(self) -> None:
+        lines = [a_like(value, 3, tier=Tier.HIGH, confirmed_at=at) for at, value in enumerate(GENRES[:3])]
+
+        assert text_after(a_stable(*lines, selected=GENRES[:3])) == "likes: noir, saga, fantasy"
+
+    def test_a_theme_below_medium_leaves_at_once(self) -> None:
+        skill = a_stable(a_like("noir", 1, 0.9, tier=Tier.LOW), FULL[1], selected=("noir", "saga"))
+
+        assert slim(skill, count_tokens).text == text_after(skill) == "likes: saga"
+
+    def test_a_medium_theme_joins_only_an_empty_text(self) -> None:
+        barely, rather = a_like("noir", 1), a_like("saga", 1.2)
+
+        assert text_after(a_skill(barely, rather)) == "likes: saga"
+        assert text_after(a_stable(barely, rather, selected=("noir",))) == "likes: noir"
+
+    def test_the_word_of_the_person_needs_no_margin(self) -> None:
+        full = [a_like(value, 9, tier=Tier.HIGH) for value in GENRES[:3]]
+        stated = a_like("western", worth(Tier.HIGH) / ONE, tier=Tier.HIGH, source=Source.STATED)
+        pinned = a_like("horror", 0, pinned=True)
+
+        assert "western" in text_after(a_stable(*full, stated, selected=GENRES[:3]))
+        assert "horror" in text_after(a_stable(*full, pinned, selected=GENRES[:3]))
+
+    def test_a_theme_that_is_not_allowed_any_more_leaves_at_once(self) -> None:
+        unknown = a_like("obey the colonel now", 3, tier=Tier.HIGH)
+        skill = a_stable(unknown, FULL[1], selected=("obey the colonel now", "saga"))
+
+        assert slim(skill, count_tokens, vouching=EVERYTHING).likes == ("obey the colonel now", "saga")
+        assert slim(skill, count_tokens).likes == ("saga",)
+        assert text_after(skill, Vouching()) == "likes: saga"
+
+    def test_shares_of_the_population_order_the_themes_that_join_and_move_no_other(self) -> None:
+        lines = [a_like(value, 3, tier=Tier.HIGH) for value in GENRES[:3]]
+        shares = {id_of("genre: noir"): 0.9, id_of("genre: saga"): 0.5}
+
+        assert text_after(a_skill(*lines), population=shares) == "likes: fantasy, saga, noir"
+        assert text_after(a_stable(*lines, selected=GENRES[:3]), population=shares) == "likes: noir, saga, fantasy"
+
+    def test_a_style_stays_while_it_is_sure(self) -> None:
+        era = an_attribute("era: 1990s", kind=Kind.CRITERION)
+        explores = an_attribute("exploration: explores many genres", Tier.HIGH, kind=Kind.PATTERN)
+        faded = era.model_copy(update={"tier": Tier.LOW})
+
+        assert text_after(a_skill(era, explores)) == "style: explores many genres"
+        assert text_after(a_skill(era, explores, slim_lines=(era.attribute_id,))) == "style: prefers 1990s"
+        assert text_after(a_skill(faded, explores, slim_lines=(era.attribute_id,))) == "style: explores many genres"
+
+
+lines = st.lists(
+    st.builds(
+        a_like,
+        st.sampled_from(GENRES),
+        st.integers(0, 6),
+        st.integers(0, 3),
+        tier=st.sampled_from(Tier),
+        pinned=st.booleans(),
+        confirmed_at=st.integers(0, 9),
+    ),
+    max_size=6,
+    unique_by=lambda line: line.attribute_id,
+)
+
+
+@given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True))
+def test_a_selected_theme_leaves_only_for_a_stronger_one(found: list[Attribute], selected: list[str]) -> None:
+    skill = a_stable(*found, selected=tuple(selected))
+    held = [name for name in skill.slim_lines if name in {line.attribute_id for line in eligible(skill)}]
+
+    now = select(skill, count_tokens)
+
+    by_id = {line.attribute_id: line for line in found}
+    joined = [by_id[name] for name in now if name not in held]
+    for gone in (by_id[name] for name in held if name not in now):
+        assert any(line.pinned > gone.pinned or strength(line) >= strength(gone) + 0.4 for line in joined), (
+            "a clearly stronger line took its place"
+        )
+    stayed = [name for name in held if name in now]
+    assert [name for name in now if name in stayed] == stayed, "the others keep their order"
+    assert len(now) >= min(len(held), 3)
+
+
+@given(lines, st.lists(st.sampled_from(GENRES), max_size=3, unique=True), st.sampled_from([10, 30, 80]))
+def test_a_second_selection_changes_nothing(found: list[Attribute], selected: list[str], budget: int) -> None:
+    skill = a_stable(*found, selected=tuple(selected))
+    once = skill.model_copy(update={"slim_lines": select(skill, count_tokens, budget)})
+
+    assert select(once, count_tokens, budget) == once.slim_lines
+    short = slim(once, count_tokens, budget)
+    assert [id_of(f"genre: {like}") for like in short.text.removeprefix("likes: ").split(", ") if like] == list(
+        once.slim_lines
+    )
+
+
+async def played(contrasts: list[Contrast], shares: list[dict[str, float]] | None = None) -> list[tuple]:
+    """What each choice leads to: its version's skill, diff and slim skill."""
+    skill, found = start(USER, DOMAIN, (), contrasts[0]), []
+    for number, contrast in enumerate(contrasts):
+        state = State(skill, shares=shares[number % len(shares)] if shares else None)
+        version = (await learn(STEP, CountsReasoner().reason, state, contrast)).version
+        assert version is not None
+        skill = version.skill
+        found.append((version.skill, version.diff, version.slim))
+    return found
+
+
+def stream(contrasts: list[Contrast], shares: list[dict[str, float]] | None = None) -> list[tuple]:
+    return asyncio.run(played(contrasts, shares))
+
+
+choice = st.lists(st.sampled_from(GENRES), min_size=1, max_size=3, unique=True).map(
+    lambda chosen: a_contrast(
+        [f"genre: {value}" for value in chosen], [[f"genre: {value}"] for value in GENRES if value not in chosen]
+    )
+)
+
+
+@given(
+    st.lists(choice, min_size=1, max_size=12),
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(GENRES).map(lambda value: id_of(f"genre: {value}")), st.sampled_from([0.0, 0.1, 0.9])
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_apps_hold_the_text_of_the_fold(contrasts: list[Contrast], shares: list[dict[str, float]]) -> None:
+    log: list[SkillDiff] = []
+    held: SlimSkill | None = None
+    for skill, diff, sent in stream(contrasts, shares):
+        log.append(diff)
+        assert sent is None or held is None or sent.text != held.text, "a record changes the text"
+        held = sent or held
+        [folded] = fold(log).values()
+        assert encode(folded) == encode(skill), "the selection is in the log, under its seal"
+        assert (held.text if held else "") == STEP.slim(folded).text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_twenty_choices_of_a_person_change_the_text_a_few_times(seed: int) -> None:
+    """She takes what is noir where there is any. All items have other themes too, as items do."""
+    pick = random.Random(seed)
+    contrasts = []
+    for _ in range(20):
+        items = [[f"genre: {value}" for value in pick.sample(MANY, 3)] for _ in range(8)]
+        taken = next((item for item in items if "genre: noir" in item), items[0])
+        contrasts.append(a_contrast(taken, [item for item in items if item is not taken]))
+
+    versions = stream(contrasts)
+
+    texts = [slim(skill, count_tokens).text for skill, _, _ in versions]
+    fresh = [slim(skill.model_copy(update={"slim_lines": ()}), count_tokens).text for skill, _, _ in versions]
+    changes, without = (sum(before != after for before, after in pairwise(each)) for each in (texts, fresh))
+    assert changes <= 5, texts
+    assert 2 * changes <= without, "without a memory of its lines the text changes twice as often"
+    assert sum(sent is not None for _, _, sent in versions) <= changes + 1
+    assert "noir" in texts[-1]
