@@ -98,9 +98,7 @@ class Worker:
         made: dict[str, Any] = {each.name: settings if each.name == "settings" else _Absent() for each in parts}
         self._pipeline = Pipeline(**made)
         self._meter = meter
-        self._step: Evolve = replace(
-            evolve_of(settings), slim_tokens=settings.slim_tokens, chain_key=settings.chain_key_bytes
-        )
+        self._step: Evolve = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
         self._rules = CountsReasoner()
         self._rings: dict[tuple[str, int], OpenRankings] = {}
         self._skills: dict[str, PolicySkill] = {}

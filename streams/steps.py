@@ -18,13 +18,14 @@ def limits_of(settings: Settings) -> MergeLimits:
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolve:
-    """How skills evolve, for arms of which nobody is told: without slim skills, seals and a graph."""
+    """Return the step that evolves skills, without seals and without a graph."""
     vouching = vouching_of(settings)
     signals = Signals.of(settings.signals)
     return Evolve(
         limits,
         privacy_of(settings),
         settings.warmup_rounds,
+        slim_tokens=settings.slim_tokens,
         vouching=vouching,
         mode=settings.evolve_mode,
         signals=signals,

@@ -26,7 +26,11 @@ _BETWEEN_PARTS = 2
 """Tokens that a bar between two parts takes, at most."""
 MAX_LIKE_CHARS = 40
 _JOINS = math.log(2.5)
-"""How strong a like must be to join the slim text: as a high line."""
+"""How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
+
+At log(2) the text changes after 5.5 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
+Hit@1 by the text alone is .266, .258 and .247 (`benchmarks.slim_changes`, MovieLens).
+"""
 _CLEARLY = math.log(1.5)
 """By how much a like must be stronger to replace another."""
 _OWN_WORD = 10.0
@@ -114,7 +118,7 @@ def select(
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
-    does not come and go with each choice. Without any, the strongest one joins. A style phrase stays until it may not
+    does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
     leave the skill any more.
 
     Args:
@@ -138,7 +142,7 @@ def select(
     held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
     joining = [like for like in likes if like not in held and conviction(like) >= _JOINS]
     if not held and not joining:
-        joining = list(fitting(sorted(likes, key=conviction, reverse=True)).likes[:1])
+        joining = sorted(likes, key=conviction, reverse=True)
     line = fitting((*held, *joining))
     for like in sorted(set(joining).difference(line.likes), key=lambda like: (-conviction(like), like)):
         if not line.likes or conviction(like) < (least := min(map(conviction, line.likes))) + _CLEARLY:

@@ -270,8 +270,8 @@ class Person:
         self.hands_out("template")
 
     def hands_out(self, how: str) -> None:
-        """The slim skill that apps get now."""
-        short = self.evolve.slim(self.skill)
+        """Keep the slim skill of all lines that may be in one: which of them are selected is no question of safety."""
+        short = self.evolve.slim(self.skill.model_copy(update={"slim_lines": ()}))
         assert short is not None
         self.trace.slims[how] = short
         self.trace.learned |= {line.value for line in self.skill.attributes}

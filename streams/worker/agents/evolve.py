@@ -66,7 +66,6 @@ class Evolve:
         settings = pipeline.settings
         self._step = replace(
             evolve_of(settings, pipeline.merge_limits),
-            slim_tokens=settings.slim_tokens,
             chain_key=settings.chain_key_bytes,
             graph=pipeline.graph,
         )

@@ -62,10 +62,10 @@ class TestSelection:
 
         assert slim(skill, count_tokens).text == text_after(skill) == "likes: saga"
 
-    def test_a_medium_theme_joins_only_an_empty_text(self) -> None:
+    def test_medium_themes_join_only_an_empty_text(self) -> None:
         barely, rather = a_like("noir", 1), a_like("saga", 1.2)
 
-        assert text_after(a_skill(barely, rather)) == "likes: saga"
+        assert text_after(a_skill(barely, rather)) == "likes: saga, noir"
         assert text_after(a_stable(barely, rather, selected=("noir",))) == "likes: noir"
 
     def test_the_word_of_the_person_needs_no_margin(self) -> None:
