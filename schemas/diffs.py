@@ -38,6 +38,8 @@ class ChangeKind(StrEnum):
     """The taste has changed, where the person said so, or may have changed, where choices suggest it."""
     FADED = "faded"
     """Nothing confirmed it for long."""
+    OVERTAKEN = "overtaken"
+    """It is older than a change of taste, stated by the person or suggested by their choices."""
 
 
 class Change(Model):

@@ -255,6 +255,7 @@ class _Correcting:
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
         aging = away(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
+        self.counting.has_shifted = shifted
         if not wanted:
             if shifted:
                 self._count((), Shown((), {}), aging)

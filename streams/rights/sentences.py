@@ -41,6 +41,7 @@ _WHOLE = {
     "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
     "choices confirm it again.",
     "faded": "Nothing had confirmed this for long: it counts less now.",
+    "overtaken": "Your taste may have changed: older choices count for less now.",
 }
 _STATED = {
     "withdrawn": "You took it back.",
@@ -165,8 +166,8 @@ def _amount(some: int, of: int) -> str:
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
-    if step["kind"] == "shifted" and (step.get("heard") or {}).get("what") == "correction":
-        return "Your taste has changed here: this says nothing until choices confirm it again."
+    if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
+        return "You said that your taste has changed: older choices count for less now."
     if step["kind"] in _WHOLE:
         return _WHOLE[step["kind"]]
     if after is None:
