@@ -1091,7 +1091,7 @@ export interface components {
          * @description What one event can do to one attribute.
          * @enum {string}
          */
-        ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded";
+        ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /** @description What is to change, and why. Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing. */
         Command: {
             domain: string;
@@ -2286,10 +2286,15 @@ export interface components {
             difference: number;
             difference_error: number | null;
         };
-        /** @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top. */
+        /**
+         * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
+         *
+         *     `taken` names all items that were taken, the chosen one first.
+         */
         ShownList: {
             ranking_id: string;
             place: number;
+            taken: string[];
             shown: string[];
             instruction: string;
             ranked_by: string | null;
