@@ -100,6 +100,10 @@ def _by_words(
     reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
     units = units_of(text, names, language, ids, about)
     reading = reader.read(units)
+    if numbers := {word for word in words if word[0].isdigit()}:
+        # "Nothing before 2010" sets a bound, although "2010" also names the decade of a shown film, or a title.
+        as_amounts = reader.read(units_of(text, names, language, ids, about, never_names=frozenset(numbers)))
+        reading = max(reading, as_amounts, key=lambda each: len(each.says) + len(each.suits))
     says = _settled(reading.says, correction)
     wanted = {read.directive.item_id for read in says}
     suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
