@@ -184,7 +184,8 @@ class Heard(Model):
     explanation: Annotated[str, Field(max_length=400)] = Field(
         default="",
         exclude_if=is_nothing,
-        description="For the person: the reason, examples that would be understood, and private data left out.",
+        description="For the person: the reason, examples that would be understood, private data left out, and the "
+        "effect of words that state nothing.",
     )
     not_kept: tuple[Label, ...] = Field(
         default=(), max_length=16, exclude_if=is_nothing, description="Kinds of private data left out, such as health."

@@ -1154,7 +1154,7 @@ export interface components {
              */
             why: string;
             /**
-             * @description For the person: the reason, examples that would be understood, and private data left out.
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
              * @default
              */
             explanation: string;
@@ -1532,7 +1532,7 @@ export interface components {
             /** @description Of a correction: why it changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
             /**
-             * @description For the person: the reason, examples that would be understood, and private data left out.
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
              * @default
              */
             explanation: string;
@@ -3305,9 +3305,9 @@ export interface operations {
                      *       "not_kept": [],
                      *       "stated": [
                      *         {
-                     *           "statement_id": "avoids:genre:horror",
+                     *           "statement_id": "avoids:preference:genre:horror",
                      *           "says": "avoids horror (genre)",
-                     *           "words": "no horror, please",
+                     *           "words": "no horror",
                      *           "scope": "always"
                      *         }
                      *       ]
@@ -3333,9 +3333,9 @@ export interface operations {
                      *       "not_kept": [],
                      *       "stated": [
                      *         {
-                     *           "statement_id": "avoids:genre:horror",
+                     *           "statement_id": "avoids:preference:genre:horror",
                      *           "says": "avoids horror (genre)",
-                     *           "words": "no horror, please",
+                     *           "words": "no horror",
                      *           "scope": "always"
                      *         }
                      *       ]
