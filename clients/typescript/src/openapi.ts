@@ -2092,7 +2092,7 @@ export interface components {
             since?: string | null;
             confirmation?: string | null;
         };
-        /** @description It is asked for, and carried out if there is a receipt, which names nobody. */
+        /** @description A request to forget; it is carried out if there is a receipt, which holds no name. */
         RightForgotten: {
             event_id: string;
             carried_out: boolean;
