@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from schemas import TOPICS, ForgetRequest, Interaction, Receipt, line_of
+from schemas import TOPICS, ForgetRequest, Receipt, line_of
 from streams.rights.holdings import Holdings, count, skills
-from streams.rights.portable import Bundle, NotPortable, statements_of
+from streams.rights.portable import Bundle, NotPortable, interactions_of, statements_of
 from streams.rights.portable.ownership import OF_USERS
 from streams.settings import Settings
 
@@ -275,7 +275,7 @@ def comes(
         user: who receives it.
         at: the time of the import; what the person said until then, and no longer, is left out.
         domain: only this one; None: all.
-        interactions: whether these are sent too; they are counted over all domains.
+        interactions: whether these are sent too.
 
     Raises:
         NotPortable: there is nothing to import.
@@ -296,5 +296,5 @@ def comes(
             )
             for skill in chosen
         ],
-        bundle.manifest.records_of(Interaction.TOPIC) if interactions else 0,
+        sum(1 for _ in interactions_of(bundle, domain)) if interactions else 0,
     )
