@@ -49,6 +49,8 @@ class ChangeKind(StrEnum):
     """The taste has changed, where the person said so, or may have changed, where choices suggest it."""
     FADED = "faded"
     """Nothing confirmed it for long."""
+    OVERTAKEN = "overtaken"
+    """It is older than a change of taste, stated by the person or suggested by their choices."""
 
 
 class Change(Model):
@@ -193,7 +195,8 @@ class Heard(Model):
     explanation: Annotated[str, Field(max_length=400)] = Field(
         default="",
         exclude_if=is_nothing,
-        description="For the person: the reason, examples that would be understood, and private data left out.",
+        description="For the person: the reason, examples that would be understood, private data left out, and the "
+        "effect of words that state nothing.",
     )
     not_kept: tuple[Label, ...] = Field(
         default=(), max_length=16, exclude_if=is_nothing, description="Kinds of private data left out, such as health."

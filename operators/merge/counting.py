@@ -172,7 +172,7 @@ class Counting:
         tally: what it adds to the counts.
         changes: what it does to lines.
         refused: what there was no room for.
-        has_shifted: whether the person's taste has changed in more than one line.
+        has_shifted: True if the person's taste has changed in more than one line; older lines are overtaken then.
     """
 
     def __init__(self, skill: PolicySkill, evidence: Evidence, limits: MergeLimits, usual: Mapping[str, int]) -> None:
@@ -227,8 +227,10 @@ class Counting:
                 self._shift(line, counts_after(line, self.tally))
                 continue
             is_supported = name in taken or (name in verdicts and verdicts[name][0] > 0)
-            faded = bool(aged) and not self.has_shifted and name not in shown.shares
-            self._move(line, counts_after(line, self.tally), is_supported, ChangeKind.FADED if faded else None)
+            # Only age can move a line that the list does not offer.
+            by_age = (ChangeKind.OVERTAKEN if self.has_shifted else ChangeKind.FADED) if aged else None
+            falls_as = None if name in shown.shares else by_age
+            self._move(line, counts_after(line, self.tally), is_supported, falls_as)
         held = self.taken.keys()
         met = self.skill.contrasts + max((line.support for line in before), default=0)
         unknown: dict[str, Fact] = {}

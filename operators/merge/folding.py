@@ -213,7 +213,7 @@ def _change(line: Attribute, update: dict[str, Any], change: Change, evidence: E
             }
         case ChangeKind.WEAKENED if change.after == change.before:
             update["contradictions"] = held("contradictions") + 1
-        case ChangeKind.WEAKENED | ChangeKind.FADED:
+        case ChangeKind.WEAKENED | ChangeKind.FADED | ChangeKind.OVERTAKEN:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case ChangeKind.SHIFTED:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}

@@ -18,6 +18,7 @@ from operators.privacy import DEFAULT, Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against
 from operators.understand import About, Read, Understood, explanation, not_kept
+from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from schemas import (
     Abstention,
     ChangeKind,
@@ -31,6 +32,7 @@ from schemas import (
     ReasonedBy,
     Refusal,
     Refused,
+    Said,
     Scope,
     SkillDiff,
     Stance,
@@ -97,7 +99,7 @@ def resolve_correction(
             what=_CORRECTION,
             words="" if understood.unquoted else _kept(correction.text, correction.domain, privacy),
             by_pattern=", ".join(patterns)[:80],
-            explanation=explanation(understood, left_out, correction.domain),
+            explanation=explanation(understood, left_out, correction.domain, made.effect),
             not_kept=left_out,
         ),
         refused=(*made.counting.refused, *made.refused),
@@ -255,6 +257,7 @@ class _Correcting:
         by_id: dict[str, ItemFacts] = {item.item_id: item for item in self.items}
         wanted = [by_id[name] for name in dict.fromkeys((*self._wanted, *suits)) if name in by_id]
         aging = away(self.skill, self.correction.occurred_at) + (SAID_FASTER if shifted else 0)
+        self.counting.has_shifted = shifted
         if not wanted:
             if shifted:
                 self._count((), Shown((), {}), aging)
@@ -284,6 +287,15 @@ class _Correcting:
         if not self.learns:
             return
         self.counting.count(facts, shown, self.skill.contrasts, aged=aging)
+
+    @property
+    def effect(self) -> str:
+        """The sentence for the person where their words state nothing; empty where they do."""
+        if any(change.kind is Said.STATED for change in self.saying.changes):
+            return ""
+        if self.picked:
+            return CHOSEN if self.learns else NOT_COUNTED
+        return "" if self.private else NEWER
 
     @property
     def counted(self) -> tuple[ItemFacts, ...]:

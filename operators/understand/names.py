@@ -190,7 +190,7 @@ def name_words(name: str) -> Words:
     """The words of a name, its stops included.
 
     >>> name_words("Dune: Part Two")
-    ('dune', ',', 'part', 'two')
+    ('dune', ':', 'part', 'two')
     """
     return tuple(token.text for token in tokens(name)[:MAX_NAME_WORDS])
 

@@ -94,7 +94,7 @@ class Reader:
 
     def read(self, units: Sequence[Unit]) -> Reading:
         """All that the text says."""
-        reading = Reading()
+        reading, self._clauses = Reading(), 0
         if self._language.unread.search(Spelt.of(units).text):
             return reading
         for first, end in spans(units, _SENTENCE_ENDS):

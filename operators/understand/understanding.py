@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from operators.privacy import DEFAULT
 from operators.privacy.filter import TAKEN_OUT
 from operators.understand.forms import filled_in
 from operators.understand.known import examples_of, known_facts
@@ -83,7 +84,12 @@ def worth_asking(correction: Correction, read: Understood) -> bool:
 
 
 def _by_words(
-    correction: Correction, items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]
+    correction: Correction,
+    items: Sequence[ItemFacts],
+    skill: PolicySkill,
+    vocabulary: Sequence[Fact],
+    *,
+    advises: bool = True,
 ) -> Understood:
     text, told = correction.text, correction.language or ""
     words = [token.text for token in tokens(text)]
@@ -100,6 +106,10 @@ def _by_words(
     reader = Reader(text, language, phrases, items, about, only_of_me=of is Whose.BOTH)
     units = units_of(text, names, language, ids, about)
     reading = reader.read(units)
+    if numbers := {word for word in words if word[0].isdigit()}:
+        # "Nothing before 2010" sets a bound, although "2010" also names the decade of a shown film, or a title.
+        as_amounts = reader.read(units_of(text, names, language, ids, about, never_names=frozenset(numbers)))
+        reading = max(reading, as_amounts, key=lambda each: len(each.says) + len(each.suits))
     says = _settled(reading.says, correction)
     wanted = {read.directive.item_id for read in says}
     suits = tuple(dict.fromkeys([*correction.suits, *(item for item in reading.suits if item not in wanted)]))
@@ -107,7 +117,15 @@ def _by_words(
         return _of_another(told or language.name)
     if not says and not suits:
         why, named = _why(text, words, units, language)
-        examples = named or examples_of(known_facts(items, skill, vocabulary))
+        if not advises:
+            return Understood(language=told, why=why)
+
+        def is_understood(wish: str) -> bool:
+            said = correction.model_copy(update={"text": wish})
+            reads = _by_words(said, items, skill, vocabulary, advises=False).says
+            return bool(reads) and not any(_is_private(each.directive) for each in reads)
+
+        examples = examples_of(named or known_facts(items, skill, vocabulary), is_understood)
         return Understood(language=told, why=why, examples=examples)
     return Understood(says, suits, language.name)
 
@@ -125,7 +143,7 @@ def _why(
         return NotUnderstood.NOT_KEPT, ()
     if any(language_of(name).unread.search(spelt) for name in LANGUAGES):
         return NotUnderstood.NOT_READ, ()
-    named = examples_of(fact for unit in units if unit.named for fact in unit.named.facts)
+    named = tuple(fact for unit in units if unit.named for fact in unit.named.facts)
     if named or any(unit.named for unit in units):
         return (NotUnderstood.NO_WISH if named else NotUnderstood.UNKNOWN_NAME), named
     if any(f" {phrase}" in f" {spelt}" for phrase in (*language.comparisons, *language.too)):
@@ -133,6 +151,10 @@ def _why(
     known = sum(word in language.reserved for word in words)
     is_known = len(words) < _FEW_WORDS or known > len(words) / 3
     return (NotUnderstood.UNKNOWN_NAME if is_known else NotUnderstood.OTHER_LANGUAGE), ()
+
+
+def _is_private(said: Directive) -> bool:
+    return said.value is not None and DEFAULT.refuses("", said.dimension or "", said.value) is not None
 
 
 def _tells_of_another(text: str, told: str) -> bool:

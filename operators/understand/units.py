@@ -67,7 +67,14 @@ class Spelt:
         return bisect_left(self.starts, place)
 
 
-def units_of(text: str, names: Names, language: Language, items: Sequence[str], about: str | None) -> list[Unit]:
+def units_of(
+    text: str,
+    names: Names,
+    language: Language,
+    items: Sequence[str],
+    about: str | None,
+    never_names: frozenset[str] = frozenset(),
+) -> list[Unit]:
     """The units of a text.
 
     Args:
@@ -76,17 +83,18 @@ def units_of(text: str, names: Names, language: Language, items: Sequence[str], 
         language: how items are named by their place.
         items: ids of what the person sees, the first place first.
         about: the item in question, if there is one.
+        never_names: words that alone are no name, beside the language's own.
     """
     found = tokens(text)
-    units = _with_names(found, names, language)
+    units = _with_names(found, names, language.reserved | never_names)
     units = _with_letters(units, found, language, items, shouts=text.upper() == text)
     return _with_places(_with_single_pauses(_without_quotations(units)), language, names, items, about)
 
 
-def _with_names(found: Sequence[Token], names: Names, language: Language) -> list[Unit]:
+def _with_names(found: Sequence[Token], names: Names, reserved: frozenset[str]) -> list[Unit]:
     units: list[Unit] = []
     at = 0
-    for count, mention in enumerate(names.find(found, language.reserved)[:_MOST_NAMES]):
+    for count, mention in enumerate(names.find(found, reserved)[:_MOST_NAMES]):
         units += [Unit(token.text, token.start, token.end) for token in found[at : mention.first]]
         sign = chr(ord(FACT if mention.named.facts else ITEM) + count)
         covered = found[mention.first : mention.end]

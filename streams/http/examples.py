@@ -60,9 +60,9 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "not_kept": [],
         "stated": [
             {
-                "statement_id": "avoids:genre:horror",
+                "statement_id": "avoids:preference:genre:horror",
                 "says": "avoids horror (genre)",
-                "words": "no horror, please",
+                "words": "no horror",
                 "scope": "always",
             }
         ],

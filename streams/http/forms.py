@@ -204,7 +204,8 @@ class Corrected(Model):
     )
     explanation: str = Field(
         default="",
-        description="For the person: the reason, examples that would be understood, and private data left out.",
+        description="For the person: the reason, examples that would be understood, private data left out, and the "
+        "effect of words that state nothing.",
     )
     not_kept: tuple[str, ...] = Field(default=(), description="Kinds of private data that were left out.")
     stated: tuple[StatedNow, ...] = ()

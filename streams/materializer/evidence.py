@@ -17,6 +17,7 @@ class Choice:
         title: the chosen item's title.
         ranking_id: the ranking it was chosen from.
         place: the rank at which the item was shown; 1 is the top.
+        taken: the ids of all items that were taken, the chosen one first.
         shown: the ranking's item ids, in order; the contrast's, where the snapshot lacks the ranking.
         instruction: what the user asked for.
         ranked_by: app or sager; None where the snapshot lacks the ranking.
@@ -26,6 +27,7 @@ class Choice:
     title: str
     ranking_id: str
     place: int
+    taken: tuple[str, ...]
     shown: tuple[str, ...]
     instruction: str
     ranked_by: str | None
@@ -34,7 +36,8 @@ class Choice:
 
 _CHOICES = """
 SELECT k.event_id, coalesce(nullif(k.chosen_title, ''), i.title, ''), k.ranking_id, k.chosen_rank,
-       coalesce(r.item_ids, [k.chosen_item_id] || k.unchosen_item_ids), k.instruction, r.ranked_by,
+       [k.chosen_item_id] || k.also_item_ids,
+       coalesce(r.item_ids, [k.chosen_item_id] || k.also_item_ids || k.unchosen_item_ids), k.instruction, r.ranked_by,
        coalesce(r.skill_version, k.skill_version)
 FROM contrasts k
 LEFT JOIN rankings r ON r.user_id = k.user_id AND r.ranking_id = k.ranking_id
@@ -47,8 +50,8 @@ def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) ->
     """The choices behind these events, by event; commands and events missing from the snapshot are left out."""
     rows = con.execute(_CHOICES, [user, list(events)]).fetchall()
     return {
-        event: Choice(title, ranking, place, tuple(shown), instruction or "", by, version)
-        for event, title, ranking, place, shown, instruction, by, version in rows
+        event: Choice(title, ranking, place, tuple(taken), tuple(shown), instruction or "", by, version)
+        for event, title, ranking, place, taken, shown, instruction, by, version in rows
     }
 
 

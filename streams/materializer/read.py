@@ -196,7 +196,21 @@ def prices(con: duckdb.DuckDBPyConnection) -> tuple[float, float]:
     return prompt or 0.0, completion or 0.0
 
 
-def titles(con: duckdb.DuckDBPyConnection, items: Sequence[str]) -> dict[str, str]:
-    """The titles of these items, as far as the catalogue has them."""
-    query = "SELECT item_id, title FROM items WHERE item_id IN (SELECT unnest($1)) AND title <> ''"
-    return dict(con.execute(query, [list(items)]).fetchall())
+_TITLES = """
+WITH named AS (
+    SELECT item_id, title, 1 AS trust, occurred_at FROM items
+    UNION ALL SELECT item_id, title, 0, occurred_at FROM feedback WHERE user_id = $1
+    UNION ALL SELECT chosen_item_id, chosen_title, 0, occurred_at FROM contrasts WHERE user_id = $1
+    UNION ALL SELECT item_id, title, 0, occurred_at FROM interactions WHERE user_id = $1
+)
+SELECT item_id, arg_max(title, (trust, occurred_at)) FROM named
+WHERE item_id IN (SELECT unnest($2)) AND title <> '' GROUP BY item_id
+"""
+
+
+def titles(con: duckdb.DuckDBPyConnection, user: str, items: Sequence[str]) -> dict[str, str]:
+    """Return titles by item: the catalogue's, else the newest in this user's own events.
+
+    An app may send no catalogue. Events of other users name no title here: they are not this user's data.
+    """
+    return dict(con.execute(_TITLES, [user, list(items)]).fetchall())

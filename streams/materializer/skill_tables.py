@@ -30,7 +30,7 @@ SKILL_CHANGES = Table(
         text(
             "kind",
             "seeded, reinforced, discovered, weakened, removed, evicted, pinned, unpinned, added, reworded, set, "
-            "restored, forgotten, shifted or faded",
+            "restored, forgotten, shifted, faded or overtaken",
         ),
         ATTRIBUTE_ID,
         text("before", "Tier before; null for a new attribute"),

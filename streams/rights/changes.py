@@ -22,6 +22,7 @@ _SIGNS = {
     "forgotten": "x",
     "shifted": "≠",
     "faded": "↓",
+    "overtaken": "↓",
 }
 
 

@@ -44,10 +44,14 @@ class Counts(_Told):
 
 
 class ShownList(_Told):
-    """The list that a choice was made from; `place` is the rank of the chosen item, 1 the top."""
+    """The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
+
+    `taken` names all items that were taken, the chosen one first.
+    """
 
     ranking_id: str
     place: int
+    taken: list[str]
     shown: list[str]
     instruction: str
     ranked_by: str | None
@@ -253,7 +257,7 @@ def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[st
     if change is None and judged is None:
         line = step.seeded
         past, newest = evidence.history(con, diff.user_id, diff.domain, diff.occurred_at.replace(tzinfo=None))
-        titles = read.titles(con, list(newest))
+        titles = read.titles(con, diff.user_id, list(newest))
         return told | {
             "kind": "seeded",
             "occurred_at": diff.occurred_at,
@@ -268,6 +272,7 @@ def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[st
     ranking = choice and {
         "ranking_id": choice.ranking_id,
         "place": choice.place,
+        "taken": list(choice.taken),
         "shown": list(choice.shown),
         "instruction": choice.instruction,
         "ranked_by": choice.ranked_by,
@@ -281,7 +286,8 @@ def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[st
         "event_id": diff.evidence.event_id,
         "occurred_at": diff.occurred_at,
         "item_id": item,
-        "title": (choice.title if choice else "") or (read.titles(con, [item]).get(item) if item else None),
+        "title": (choice.title if choice else "")
+        or (read.titles(con, diff.user_id, [item]).get(item) if item else None),
         "reasoner": diff.reasoned_by.model or diff.reasoned_by.reasoner,
         "actor": actor_of(diff),
         "reason": "" if change is None else change.reason,
@@ -290,7 +296,7 @@ def _told(con: DuckDBPyConnection, step: Step, choice: Choice | None) -> dict[st
         "analysis": diff.analysis,
         "heard": None if diff.heard is None else diff.heard.model_dump(mode="json"),
         "ranking": ranking,
-        "others_with": _others_with(diff, step.attribute_id, len(choice.shown)) if choice else None,
+        "others_with": _others_with(diff, step.attribute_id, choice) if choice else None,
     }
 
 
@@ -300,14 +306,20 @@ def _counts(line: Attribute | None) -> dict[str, str | None]:
     return {"taken": number_of(line.taken), "expected": number_of(line.expected)}
 
 
-def _others_with(diff: SkillDiff, attribute: str, shown: int) -> int | None:
-    """How many of the items that were left have what the line says; None where the counts do not tell.
+def _others_with(diff: SkillDiff, attribute: str, choice: Choice) -> int | None:
+    """Return how many of the unchosen items have the line's value; None where the counts do not show it.
 
-    A model's verdict is in the same counts.
+    They do not where a model's verdict is in them, or where several items were taken: the counts are of the whole list.
     """
-    if diff.tally is None or attribute not in diff.tally.lines or diff.reasoned_by.model is not None:
+    if (
+        len(choice.taken) > 1
+        or diff.tally is None
+        or attribute not in diff.tally.lines
+        or diff.reasoned_by.model is not None
+    ):
         return None
     taken, expected = diff.tally.lines[attribute]
+    shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
 
 

@@ -1,7 +1,7 @@
 """What is held about one person, and where it was looked for: asked before a command changes or forgets anything."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -25,6 +25,8 @@ _BY_APPS = (
 )
 """Where somebody may stand before they have a skill or a card."""
 
+EVENTS = ("contrasts", *_BY_APPS)
+"""Topics whose events are counted once each, in whichever store they are."""
 Counts = Counter[str | None]
 """How many by domain; None: of those that name no domain."""
 
@@ -38,6 +40,8 @@ class Holdings:
         snapshot_at: when the DuckDB snapshot was published; None where there is none.
         tables: rows of the snapshot, by table.
         topics: records of topics that were read, by topic.
+        events: domains by event id, by topic; an event that was sent twice, or is in DuckDB too, is one. A selection
+            that took nothing is no choice, and is left out.
         unread: topics that are not there, or that may not be read with these credentials.
         diffs: the newest log that was seen, by domain.
     """
@@ -46,6 +50,7 @@ class Holdings:
     snapshot_at: datetime | None = None
     tables: dict[str, Counts] = field(default_factory=dict)
     topics: dict[str, Counts] = field(default_factory=dict)
+    events: dict[str, dict[str, str | None]] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     diffs: dict[str, list[SkillDiff]] = field(default_factory=dict)
 
@@ -59,6 +64,15 @@ class Holdings:
         """The domains in which anything is held."""
         counted = (*self.tables.values(), *self.topics.values())
         return sorted({name for counts in counted for name in counts if name is not None})
+
+    def happened(self, topics: Iterable[str], domain: str | None) -> int:
+        """Return how many events of these topics are held, in one domain or, with None, in all."""
+        return sum(domain is None or found == domain for base in topics for found in self.events.get(base, {}).values())
+
+    def note(self, base: str, event_id: str, domain: str | None, *, takes_nothing: bool = False) -> None:
+        """Note an event of a topic in `EVENTS`."""
+        if not takes_nothing:
+            self.events.setdefault(base, {})[event_id] = domain
 
     def skill(self, domain: str) -> PolicySkill | None:
         """The newest skill that was seen; None if there is none."""
@@ -179,10 +193,24 @@ def _in_snapshot(settings: Settings, held: Holdings) -> None:
             query = f'SELECT {column}, count(*) FROM "{table}" WHERE user_id = $1 GROUP BY ALL'  # noqa: S608 - our own names; values are bound  # nosec B608
             if rows := con.execute(query, [held.user_id]).fetchall():
                 held.tables[table] = Counter(dict(rows))
+        for base in EVENTS:
+            _events_in(con, base, held)
         for diff in read.diffs(con, held.user_id):
             held.diffs.setdefault(diff.domain, []).append(diff)
     finally:
         con.close()
+
+
+def _events_in(con: DuckDBPyConnection, base: str, held: Holdings) -> None:
+    table = base.replace("-", "_")
+    if table not in held.tables:
+        return
+    columns = {name for (name, *_) in con.execute(f'DESCRIBE "{table}"').fetchall()}
+    domain = "domain" if "domain" in columns else "NULL"
+    nothing = "none_taken" if "none_taken" in columns else "false"
+    query = f'SELECT event_id, {domain}, {nothing} FROM "{table}" WHERE user_id = $1'  # noqa: S608 - our own names; values are bound  # nosec B608
+    for event_id, in_domain, takes_nothing in con.execute(query, [held.user_id]).fetchall():
+        held.note(base, event_id, in_domain, takes_nothing=bool(takes_nothing))
 
 
 def _tables(con: DuckDBPyConnection) -> Iterator[tuple[str, bool]]:
@@ -206,7 +234,10 @@ def _on_topic(scanner: Scanner, topic: Topic, held: Holdings, owner: Owner) -> N
     for _, line in lines_of(scanner, topic, owner, lambda *_: None):
         value = orjson.loads(line).get("value")
         said = value.get("domain") if isinstance(value, dict) else None
-        counts[said if isinstance(said, str) else None] += 1
+        domain = said if isinstance(said, str) else None
+        counts[domain] += 1
+        if topic.base in EVENTS and isinstance(value, dict) and isinstance(event_id := value.get("event_id"), str):
+            held.note(topic.base, event_id, domain, takes_nothing=bool(value.get("none_taken")))
         if topic.base == SkillDiff.TOPIC and value is not None:
             try:
                 diff = decode(SkillDiff, orjson.dumps(value))

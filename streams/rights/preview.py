@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from schemas import TOPICS, ForgetRequest, Interaction, Receipt, line_of
+from schemas import TOPICS, ForgetRequest, Receipt, line_of
 from streams.rights.holdings import Holdings, count, skills
-from streams.rights.portable import Bundle, NotPortable, statements_of
+from streams.rights.portable import Bundle, NotPortable, interactions_of, statements_of
 from streams.rights.portable.ownership import OF_USERS
 from streams.settings import Settings
 
@@ -59,27 +59,36 @@ class Goes:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A kind of record, in a lay person's words, and the topics or tables that count it; the largest count is shown."""
+    """A kind of record in a lay person's words.
+
+    Attributes:
+        one, many: its name.
+        stores: of learned data the topics or tables that hold it, of which the largest count is shown; of recorded data
+            the topics whose events are counted.
+        of_a_domain: the topics for one domain, where events of `stores` name none.
+    """
 
     one: str
     many: str
     stores: tuple[str, ...]
+    of_a_domain: tuple[str, ...] = ()
 
 
 _LEARNED = (
     _Kind("skill", "skills", ("skills",)),
     _Kind("line of a skill", "lines of skills", ("skill_attributes",)),
+    _Kind("statement", "statements", ("statements",)),
     _Kind("version of a skill", "versions of skills", ("skill_diffs", "skill-diffs")),
     _Kind("card line", "card lines", ("card_lines",)),
 )
 _RECORDED = (
-    _Kind("choice", "choices", ("selections",)),
+    _Kind("choice", "choices", ("selections",), ("contrasts",)),
     _Kind("list that was shown", "lists that were shown", ("rankings",)),
     _Kind("earlier visit", "earlier visits", ("interactions",)),
-    _Kind("statement", "statements", ("corrections",)),
+    _Kind("correction", "corrections", ("corrections",)),
     _Kind("rating or other signal", "ratings and other signals", ("feedback",)),
     _Kind("turn of a conversation", "turns of conversations", ("utterances",)),
-    _Kind("change by a person", "changes by a person", ("skill_commands", "skill-commands", "card-commands")),
+    _Kind("change by a person", "changes by a person", ("skill-commands", "card-commands")),
 )
 _IN_SENTENCE = ("skills", "choices", "statements")
 _LONGEST_DAYS = max(
@@ -143,19 +152,18 @@ def _of_a_line(user: str, domain: str, versions: int) -> tuple[str, tuple[Group,
 def _in_words(held: Holdings, user: str, domain: str | None) -> tuple[str, tuple[Group, ...]]:
     """The sentence and the groups of a request that erases a person or a domain of theirs."""
 
-    def counts(kinds: tuple[_Kind, ...]) -> dict[str, str]:
-        found = {}
-        for kind in kinds:
-            most = max(
-                counted.get(store, Counter())[domain] if domain else counted.get(store, Counter()).total()
-                for store in kind.stores
-                for counted in (held.topics, held.tables)
-            )
-            if most:
-                found[kind.many] = _counted(most, kind.one, kind.many)
-        return found
+    def most(kind: _Kind) -> int:
+        found = [counted.get(store, Counter()) for store in kind.stores for counted in (held.topics, held.tables)]
+        return max(counts[domain] if domain else counts.total() for counts in found)
 
-    learned, recorded = counts(_LEARNED), counts(_RECORDED)
+    def events(kind: _Kind) -> int:
+        return held.happened(kind.of_a_domain or kind.stores if domain else kind.stores, domain)
+
+    def counts(kinds: tuple[_Kind, ...], how_many: Callable[[_Kind], int]) -> dict[str, str]:
+        found = {kind: how_many(kind) for kind in kinds}
+        return {kind.many: _counted(number, kind.one, kind.many) for kind, number in found.items() if number}
+
+    learned, recorded = counts(_LEARNED, most), counts(_RECORDED, events)
     where = f"{user} in {domain}" if domain else user
     if not learned and not recorded:
         return f"Nothing is held about {where}.", ()
@@ -194,7 +202,7 @@ def fate_of(store: str) -> str:
     base = store.removeprefix("topic ")
     topic = TOPICS.get(base) if base != store else None
     if base == Receipt.TOPIC:
-        return "stays: it names nobody"
+        return "stays: it holds no name"
     if topic is None or topic.compact or topic.retention is None:
         return "goes"
     return f"is read no more, and goes within {topic.retention.days} days"
@@ -267,7 +275,7 @@ def comes(
         user: who receives it.
         at: the time of the import; what the person said until then, and no longer, is left out.
         domain: only this one; None: all.
-        interactions: whether these are sent too; they are counted over all domains.
+        interactions: whether these are sent too.
 
     Raises:
         NotPortable: there is nothing to import.
@@ -288,5 +296,5 @@ def comes(
             )
             for skill in chosen
         ],
-        bundle.manifest.records_of(Interaction.TOPIC) if interactions else 0,
+        sum(1 for _ in interactions_of(bundle, domain)) if interactions else 0,
     )

@@ -41,6 +41,7 @@ _WHOLE = {
     "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
     "choices confirm it again.",
     "faded": "Nothing had confirmed this for long: it counts less now.",
+    "overtaken": "Your taste may have changed: older choices count for less now.",
 }
 _STATED = {
     "withdrawn": "You took it back.",
@@ -113,14 +114,16 @@ def _asked(step: dict[str, Any]) -> str:
 
 
 def _taken(step: dict[str, Any]) -> str:
-    """What was taken and what was left, as far as it is known."""
+    """Name the item that was taken and count the rest of the list, as far as it is known."""
     title = step["title"] or "something whose title is not known any more"
     named = f"*{title}*" if step["title"] else title
     ranking = step["ranking"]
-    others = len(ranking["shown"]) - 1 if ranking else 0
+    also = len(ranking["taken"]) - 1 if ranking else 0
+    others = len(set(ranking["shown"]).difference(ranking["taken"])) if ranking else 0
+    more = f"{named} and {number(also)} more" if also else named
     if others < 1:
-        return f"You took {named}."
-    left = f"You took {named} and left {number(others)} {'other' if others == 1 else 'others'}"
+        return f"You took {more}."
+    left = f"You took {more}{',' if also else ''} and left {number(others)} {'other' if others == 1 else 'others'}"
     if share := _SHARE.fullmatch(step["reason"]):
         without = others - round(int(share[1]) * others / 100)
         return f"{left}, {_amount(without, others)} of them without this."
@@ -165,8 +168,8 @@ def _amount(some: int, of: int) -> str:
 def _moved(step: dict[str, Any]) -> str:
     """What it did to how sure the line is."""
     before, after = step["tier_before"], step["tier_after"]
-    if step["kind"] == "shifted" and (step.get("heard") or {}).get("what") == "correction":
-        return "Your taste has changed here: this says nothing until choices confirm it again."
+    if step["kind"] == "overtaken" and (step.get("heard") or {}).get("what") == "correction":
+        return "You said that your taste has changed: older choices count for less now."
     if step["kind"] in _WHOLE:
         return _WHOLE[step["kind"]]
     if after is None:

@@ -153,7 +153,7 @@ def count(diff: SkillDiff, evolved: PolicySkill, vouching: Vouching) -> None:
         _count_taste(diff)
 
 
-_SHIFTS = (ChangeKind.SHIFTED, ChangeKind.FADED)
+_SHIFTS = (ChangeKind.SHIFTED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
 
 
 def _count_taste(diff: SkillDiff) -> None:
@@ -174,7 +174,4 @@ def _shift(diff: SkillDiff, change: Change) -> str | None:
     if change.kind is ChangeKind.SHIFTED:
         is_said = diff.heard is not None and diff.heard.what == metrics.CORRECTION
         return metrics.STATED if is_said else metrics.OBSERVED
-    if change.kind is not ChangeKind.FADED:
-        return None
-    is_overtaken = diff.shifted or any(each.kind is ChangeKind.SHIFTED for each in diff.changes)
-    return metrics.OVERTAKEN if is_overtaken else metrics.FADED
+    return {ChangeKind.OVERTAKEN: metrics.OVERTAKEN, ChangeKind.FADED: metrics.FADED}.get(change.kind)

@@ -13,6 +13,17 @@ from tests.console_world import World
 from tests.patience import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.broker
+BROKEN_WORDS = """table => {
+    const broken = [], texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) for (const word of texts.currentNode.data.matchAll(/[\\p{L}\\d]+/gu)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        if (new Set([...range.getClientRects()].map(each => each.top)).size > 1) broken.push(word[0]);
+    }
+    return broken;
+}"""
+"""Words of a table that go on in the next line."""
 
 expect.set_options(timeout=PATIENCE_SECONDS * 1000)
 
@@ -164,6 +175,7 @@ def test_forgetting_shows_what_goes_and_wants_the_id_typed(page, world):
     fits(page)
     inner = page.locator("details .table-wrap").evaluate("each => each.scrollWidth - each.clientWidth")
     assert inner <= 0, "the table scrolls sideways on a phone"
+    assert page.locator("details table").evaluate(BROKEN_WORDS) == []
     page.set_viewport_size({"width": 1200, "height": 760})
 
     page.get_by_label("Type fay to go on", exact=True).fill("someone")

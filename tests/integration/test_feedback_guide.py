@@ -81,10 +81,16 @@ def test_each_example_teaches_what_the_page_says(deployment: Harness, capsys: py
     assert {"instead:preference:genre:crime", "avoids:preference:genre:musical"} <= said
 
     run(example_with("evening-7"))
-    run(example_with("clarify=True"))
+    capsys.readouterr()
+    code = example_with("clarify=True")
+    run(code)
+    asked = capsys.readouterr().out.strip()
+    assert asked
+    assert f"# {asked}\n" in code, "the comment shows the question that the ranking brought along"
+    out = deployment.until(lambda out: heard(out.diffs).count("correction") == 3, "the answer to be heard")
+    assert "prefers:preference:connection:bluetooth" in {each for diff in out.diffs for each in words(diff)}
     deployment.quiet()
     assert not deployment.outputs.dead_letters
-    capsys.readouterr()
 
 
 def heard(diffs: list[SkillDiff]) -> list[str]:

@@ -1091,7 +1091,7 @@ export interface components {
          * @description What one event can do to one attribute.
          * @enum {string}
          */
-        ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded";
+        ChangeKind: "reinforced" | "discovered" | "weakened" | "removed" | "evicted" | "pinned" | "unpinned" | "added" | "reworded" | "set" | "restored" | "forgotten" | "shifted" | "faded" | "overtaken";
         /** @description What is to change, and why. Beside `domain` and `action`: `add` takes `line`; `reword` takes `attribute_id` and `value`; `set-tier` takes `attribute_id` and `tier`; `remove`, `pin` and `unpin` take `attribute_id`; `roll-back` takes `to_version`; `freeze` and `unfreeze` take nothing. */
         Command: {
             domain: string;
@@ -1154,7 +1154,7 @@ export interface components {
              */
             why: string;
             /**
-             * @description For the person: the reason, examples that would be understood, and private data left out.
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
              * @default
              */
             explanation: string;
@@ -1532,7 +1532,7 @@ export interface components {
             /** @description Of a correction: why it changes nothing. */
             why?: components["schemas"]["NotUnderstood"] | null;
             /**
-             * @description For the person: the reason, examples that would be understood, and private data left out.
+             * @description For the person: the reason, examples that would be understood, private data left out, and the effect of words that state nothing.
              * @default
              */
             explanation: string;
@@ -2097,7 +2097,7 @@ export interface components {
             since?: string | null;
             confirmation?: string | null;
         };
-        /** @description It is asked for, and carried out if there is a receipt, which names nobody. */
+        /** @description A request to forget; it is carried out if there is a receipt, which holds no name. */
         RightForgotten: {
             event_id: string;
             carried_out: boolean;
@@ -2291,10 +2291,15 @@ export interface components {
             difference: number;
             difference_error: number | null;
         };
-        /** @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top. */
+        /**
+         * @description The list that a choice was made from; `place` is the rank of the chosen item, 1 the top.
+         *
+         *     `taken` names all items that were taken, the chosen one first.
+         */
         ShownList: {
             ranking_id: string;
             place: number;
+            taken: string[];
             shown: string[];
             instruction: string;
             ranked_by: string | null;
@@ -3307,9 +3312,9 @@ export interface operations {
                      *       "not_kept": [],
                      *       "stated": [
                      *         {
-                     *           "statement_id": "avoids:genre:horror",
+                     *           "statement_id": "avoids:preference:genre:horror",
                      *           "says": "avoids horror (genre)",
-                     *           "words": "no horror, please",
+                     *           "words": "no horror",
                      *           "scope": "always"
                      *         }
                      *       ]
@@ -3335,9 +3340,9 @@ export interface operations {
                      *       "not_kept": [],
                      *       "stated": [
                      *         {
-                     *           "statement_id": "avoids:genre:horror",
+                     *           "statement_id": "avoids:preference:genre:horror",
                      *           "says": "avoids horror (genre)",
-                     *           "words": "no horror, please",
+                     *           "words": "no horror",
                      *           "scope": "always"
                      *         }
                      *       ]

@@ -118,5 +118,6 @@ def _heard(diff: SkillDiff | None) -> tuple[str, str]:
         return f"Nothing was changed: {words.refused(diff.refused)}. {left_out}".rstrip(), "bad"
     parts = [f"Understood: {', '.join(filter(None, understood))}."] if understood else []
     parts += ["Something said before is taken back."] if taken_back else []
-    parts = [*(parts or ["Understood, and nothing changed."]), *filter(None, [left_out])]
+    nothing_else = "Understood." if left_out else "Understood, and nothing changed."
+    parts = [*(parts or [nothing_else]), *filter(None, [left_out])]
     return " ".join(parts), "good"

@@ -94,7 +94,9 @@ def _logged(con: DuckDBPyConnection, user: str, domain: str) -> list[SkillDiff]:
 
 def _entries(con: DuckDBPyConnection, chosen: Sequence[SkillDiff], diffs: Sequence[SkillDiff]) -> list[Entry]:
     known = words.names(diffs)
-    titles = read.titles(con, sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id}))
+    titles = read.titles(
+        con, diffs[0].user_id, sorted({diff.evidence.item_id for diff in chosen if diff.evidence.item_id})
+    )
     return [_entry(diff, known, titles) for diff in reversed(chosen)]
 
 

@@ -49,7 +49,7 @@ async def forget(visit: Visit) -> Response:
     except ValidationError as error:
         raise not_valid(error) from None
     receipt = await visit.change(user, partial(visit.api.changes.forget, request))
-    said = LATER if receipt is None else "Forgotten. A receipt that names nobody says so."
+    said = LATER if receipt is None else "Forgotten. A receipt without the name proves it."
     kind = "wait" if receipt is None else "good"
     if domain is not None and visit.token.may_read(user):
         return visit.go("/person", said, kind, user=user, domain=domain if line is not None else None)

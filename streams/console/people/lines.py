@@ -69,7 +69,7 @@ def _read(visit: Visit, con: DuckDBPyConnection, user: str, domain: str, named: 
         "life": points,
         "chart": life.chart(points) if points else None,
         "rows": life.rows(points),
-        "titles": _titles(con, told),
+        "titles": _titles(con, user, told),
     }
 
 
@@ -81,7 +81,7 @@ def _wish(skill: PolicySkill, named: str, now: datetime) -> Wish | None:
     return next((wish(skill, said, now) for said in skill.stated if said.statement_id == named), None)
 
 
-def _titles(con: DuckDBPyConnection, told: Explained) -> dict[str, str]:
+def _titles(con: DuckDBPyConnection, user: str, told: Explained) -> dict[str, str]:
     """The titles of everything in the lists that the steps are about."""
     items = {item for step in told.steps if isinstance(step, MovedStep) and step.ranking for item in step.ranking.shown}
-    return read.titles(con, sorted(items))
+    return read.titles(con, user, sorted(items))

@@ -8,8 +8,9 @@ from duckdb import DuckDBPyConnection
 
 from operators.evidence import is_counted, number_of
 from operators.stated import is_doubtful, is_over, live, unwanted
+from operators.statinit import vocabulary_for
 from operators.vouch import Vouching
-from schemas import ONE, Attribute, Kind, PolicySkill, Session, SkillDiff, Statement, Tier, decode
+from schemas import ONE, Attribute, Fact, Kind, PolicySkill, Session, SkillDiff, Statement, Tier, decode
 from streams.http.api import Api
 from streams.materializer import read
 from streams.rights.said import holds, what
@@ -31,8 +32,6 @@ SOURCES = {
 BAR = 100
 """The width of a bar of evidence, in its own units."""
 
-EXAMPLES = ("no horror, please", "ich mag Komödien")
-"""The rules understand these wherever the vocabulary of films or books is known."""
 _NOT_UNDERSTOOD = (
     "SELECT document FROM skill_diffs WHERE user_id = $1 AND domain = $2 AND heard = 'correction' AND NOT understood "
     "ORDER BY version DESC LIMIT 3"
@@ -161,7 +160,7 @@ def person(
         silent=[each for each in lines if not each.says_something(silent)],
         wishes=[wish(skill, said, now) for said in skill.stated],
         not_understood=_not_understood(con, skill),
-        examples=_examples(lines),
+        examples=examples(lines, vocabulary_for(chosen, api.settings.parsers)),
         sessions=[each for each in skill.sessions if each.until > now and each.lines],
         slim=slim,
         slim_now=slim_now,
@@ -214,11 +213,17 @@ def _slim(con: DuckDBPyConnection, api: Api, user: str, domain: str, now: dateti
     return "", ""
 
 
-def _examples(lines: Sequence[Line]) -> tuple[str, ...]:
-    """Two sentences that the rules understand for this person, one in English and one in German."""
+def examples(lines: Sequence[Line], vocabulary: Sequence[Fact]) -> tuple[str, ...]:
+    """Return two sentences that the rules understand for this person, one in English and one in German.
+
+    Args:
+        lines: of the person's skill.
+        vocabulary: the closed one of the domain; without any name that is known there is no example.
+    """
     sure = (each for each in lines if each.line.tier and not each.held_back)
     values = [each.line.value for each in sure if each.line.kind is Kind.PREFERENCE]
-    return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else EXAMPLES
+    values = values or [fact.value for fact in vocabulary if fact.value.isalpha()][:2]
+    return (f"no {values[-1]}, please", f"ich mag {values[0]}") if values else ()
 
 
 def _not_understood(con: DuckDBPyConnection, skill: PolicySkill) -> list[FailedCorrection]:

@@ -20,10 +20,12 @@ _DID = {
     ChangeKind.FORGOTTEN: "forgotten",
     ChangeKind.SHIFTED: "says nothing until choices confirm it again",
     ChangeKind.FADED: "counts less, as nothing confirmed it for long",
+    ChangeKind.OVERTAKEN: "counts less, as it is older than a change of taste",
     ChangeKind.SET: "set",
     ChangeKind.REINFORCED: "counts a little more",
     ChangeKind.WEAKENED: "counts a little less",
 }
+_COUNTED = (ChangeKind.REINFORCED, ChangeKind.WEAKENED, ChangeKind.FADED, ChangeKind.OVERTAKEN)
 _SAID = {
     Said.STATED: "said: {what}",
     Said.WITHDRAWN: "taken back",
@@ -105,11 +107,7 @@ def statement(each: StatementChange, known: dict[str, str]) -> str:
 
 def weighty(changes: Sequence[Change]) -> tuple[list[Change], int]:
     """Changes that say something else afterwards, the surest lines first, and how many others only moved counts."""
-    found = [
-        each
-        for each in changes
-        if each.kind not in (ChangeKind.REINFORCED, ChangeKind.WEAKENED, ChangeKind.FADED) or each.before != each.after
-    ]
+    found = [each for each in changes if each.kind not in _COUNTED or each.before != each.after]
     found.sort(key=lambda each: max(each.before or 0, each.after or 0), reverse=True)
     return found, len(changes) - len(found)
 

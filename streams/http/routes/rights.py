@@ -77,7 +77,7 @@ class ForgetPreview(BaseModel):
 
 
 class Forgotten(BaseModel):
-    """It is asked for, and carried out if there is a receipt, which names nobody."""
+    """A request to forget; it is carried out if there is a receipt, which holds no name."""
 
     event_id: str
     carried_out: bool

@@ -9,7 +9,7 @@ DIR/tables/TABLE.jsonl       the rows of the newest DuckDB snapshot, or TABLE.pa
 from streams.rights.portable.archive import pack, unpack
 from streams.rights.portable.exceptions import NotPortable
 from streams.rights.portable.export import export
-from streams.rights.portable.importing import Bundle, Imported, Order, load, take_in
+from streams.rights.portable.importing import Bundle, Imported, Order, interactions_of, load, take_in
 from streams.rights.portable.manifest import Manifest
 from streams.rights.portable.said import statements_of
 
@@ -20,6 +20,7 @@ __all__ = [
     "NotPortable",
     "Order",
     "export",
+    "interactions_of",
     "load",
     "pack",
     "statements_of",

@@ -198,17 +198,24 @@ def _command(skill: PolicySkill, user: str, order: Order) -> SkillCommand:
     )
 
 
-def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: str | None) -> int:
+def interactions_of(bundle: Bundle, domain: str | None) -> Iterator[Interaction]:
+    """Yield the interactions that an import sends, of this domain or of all."""
     topic = topic_of(Interaction)
     if topic.base not in bundle.manifest.topics:
-        return 0
-    outbox, count = Outbox(settings), 0
-    where = partition_of(user, settings.partitions)
+        return
     for event in _events(topic_file(bundle.folder, topic.base), topic, bundle.manifest.user_id):
         if isinstance(event, Interaction) and domain in (None, event.domain):
-            theirs = Interaction.model_validate({**event.model_dump(), "user_id": user})
-            outbox.send(topic.name(settings.prefix), topic.key_of(theirs), encode(theirs), where)
-            count += 1
+            yield event
+
+
+def _send_interactions(settings: Settings, bundle: Bundle, user: str, domain: str | None) -> int:
+    topic = topic_of(Interaction)
+    outbox, count = Outbox(settings), 0
+    where = partition_of(user, settings.partitions)
+    for event in interactions_of(bundle, domain):
+        theirs = Interaction.model_validate({**event.model_dump(), "user_id": user})
+        outbox.send(topic.name(settings.prefix), topic.key_of(theirs), encode(theirs), where)
+        count += 1
     outbox.flush(FLUSH_SECONDS, "interactions")
     return count
 

@@ -48,11 +48,6 @@ class Manifest(Model):
         default=None, description="When the DuckDB snapshot was published; none: there was no snapshot."
     )
 
-    def records_of(self, base: str) -> int:
-        """How many records of a topic the folder has."""
-        held = self.topics.get(base)
-        return 0 if held is None else held.records
-
 
 def topic_file(folder: Path, base: str) -> Path:
     """The path of a topic's records. Never taken from a manifest."""

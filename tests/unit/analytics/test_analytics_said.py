@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas import Selection
+from schemas import ChangeKind, Selection
 from streams.materializer.store import Store
 from tests.unit.materializer.materializer_builders import NOON, at, ranking, rows, selection, write
 from tests.unit.materializer.said_builders import (
@@ -80,11 +80,12 @@ def test_a_correction_is_understood_if_the_log_says_so_and_what_is_not_is_shown(
 
 
 def test_shifts_say_how_they_were_known_and_when(store: Store) -> None:
-    falls = (*eves_log()[1].changes, *eves_log()[2].changes)
+    overtaken = eves_log()[2].changes[0].model_copy(update={"kind": ChangeKind.OVERTAKEN})
+    falls = (*eves_log()[1].changes, overtaken)
     seen = eves_log()[0].model_copy(update={"user_id": "dan", "changes": falls})
     bare = eves_log()[3].model_copy(update={"user_id": "flo", "base_version": 0, "version": 1, "shifted": True})
-    faded = eves_log()[2].model_copy(update={"user_id": "gus", "base_version": 0, "version": 1, "shifted": True})
-    said = faded.model_copy(update={"heard": eves_log()[1].heard})
+    said = eves_log()[2].model_copy(update={"user_id": "gus", "base_version": 0, "version": 1, "shifted": True})
+    said = said.model_copy(update={"heard": eves_log()[1].heard, "changes": (overtaken,)})
     write(store, *eves_log(), seen, bare, said)
 
     query = "SELECT user_id, how, attribute_id, before, after, words FROM shifts ORDER BY user_id, version, how"

@@ -97,10 +97,9 @@ STEP: dict[str, Any] = {
     "reason": "",
     "verdict": None,
     "title": "Arrival",
-    "ranking": {"shown": "abcdefghij"},
 }
 STEP |= {"others_with": None, "taken": None, "expected": None}
-STEP["ranking"] = {"shown": list("abcdefghij"), "instruction": ""}
+STEP["ranking"] = {"shown": list("abcdefghij"), "taken": ["a"], "instruction": ""}
 
 
 @pytest.mark.parametrize(

@@ -164,9 +164,7 @@ def test_a_step_names_what_it_answers(told: dict[str, object] | None, begins: st
     assert sentence(step(heard=told)) == f"{begins} It went from “a first sign” to “likely”."
 
 
-def test_a_taste_that_has_changed_is_told_as_such() -> None:
-    shifted = step(kind="shifted", tier_after="silent", heard={"what": "correction", "words": "not any more"})
-
-    assert sentence(shifted) == (
-        "You said: “not any more”. Your taste has changed here: this says nothing until choices confirm it again."
+def test_a_line_overtaken_by_a_suspected_change_is_explained_as_uncertain() -> None:
+    assert sentence(step(kind="overtaken", tier_after="silent")) == (
+        "You took *Heat*. Your taste may have changed: older choices count for less now."
     )

@@ -1,14 +1,21 @@
 """The preview of an erasure, in words for a lay person."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from schemas import TOPICS
 from streams.materializer.ddl import all_tables
+from streams.materializer.generations import copy_and_rename
+from streams.materializer.store import Store
 from streams.rights import preview
-from streams.rights.holdings import Holdings
+from streams.rights.holdings import EVENTS, Holdings, look
 from streams.settings import Settings
+from tests.analytics_world import SUNDAY
+from tests.unit.materializer.materializer_builders import ranking, selection, write
+from tests.unit.materializer.said_builders import correction
+from tests.unit.materializer.test_materializer_rows import CONTRAST
 
 
 @pytest.fixture
@@ -16,12 +23,22 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
     found = Holdings(
         "ann",
         topics={
-            "selections": Counter({"films": 30, "books": 1}),
-            "corrections": Counter({"films": 5}),
+            "selections": Counter({None: 6}),
+            "corrections": Counter({"films": 17}),
             "skill-diffs": Counter({"films": 31}),
         },
-        tables={"selections": Counter({"films": 40, "books": 1}), "skills": Counter({"films": 1, "books": 1})},
+        tables={
+            "selections": Counter({None: 42}),
+            "skills": Counter({"films": 1, "books": 1}),
+            "statements": Counter({"films": 3}),
+        },
     )
+    for each in range(41):
+        found.note("selections", f"s{each}", None)
+        found.note("contrasts", f"c{each}", "films" if each else "books")
+    found.note("selections", "declined", None, takes_nothing=True)
+    for each in range(17):
+        found.note("corrections", f"w{each}", "films")
     monkeypatch.setattr(preview, "count", lambda *_: found)
     return found
 
@@ -29,13 +46,43 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Holdings:
 def test_an_erasure_is_one_sentence_and_three_groups(held: Holdings) -> None:
     found = preview.goes(Settings(), "ann", None, None)
 
-    assert found.sentence == "This erases everything that was learned about ann: 2 skills, 41 choices, 5 statements."
+    assert found.sentence == "This erases everything that was learned about ann: 2 skills, 41 choices, 3 statements."
     learned, recorded, stays = found.groups
-    assert (learned.title, learned.items) == ("Learned", ("2 skills", "31 versions of skills"))
-    assert (recorded.title, recorded.items) == ("Recorded", ("41 choices", "5 statements"))
+    assert (learned.title, learned.items) == ("Learned", ("2 skills", "3 statements", "31 versions of skills"))
+    assert (recorded.title, recorded.items) == ("Recorded", ("41 choices", "17 corrections"))
     assert stays.title == "Stays, and why"
     assert stays.items[0].startswith("A receipt without the name")
-    assert {each.store: each.records for each in found.stores}["table selections"] == 41
+    assert {each.store: each.records for each in found.stores}["table selections"] == 42
+
+
+def test_an_event_that_was_sent_twice_or_is_in_both_stores_is_one() -> None:
+    found = Holdings("ann")
+    for _ in range(3):
+        found.note("selections", "s1", None)
+        found.note("skill-commands", "k1", "films")
+    found.note("card-commands", "k2", None)
+
+    assert found.happened(("selections",), None) == 1
+    assert found.happened(("skill-commands", "card-commands"), None) == 2
+    assert found.happened(("skill-commands", "card-commands"), "films") == 1
+
+
+def test_declined_lists_and_words_are_no_choices_and_statements(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = selection("r2").model_copy(update={"event_id": "n", "item_id": None, "none_taken": True})
+    words = [correction(f"w{each}", user_id="ann", text="hm") for each in range(3)]
+    with Store(tmp_path / "live.duckdb", "sager.") as store:
+        write(store, ranking("r1"), ranking("r2"), selection("r1"), none, CONTRAST, *words)
+        store.checkpoint(SUNDAY, SUNDAY)
+        copy_and_rename(store.path, tmp_path / "sager.duckdb")
+    settings = Settings(duckdb=tmp_path / "sager.duckdb")
+    monkeypatch.setattr(preview, "count", lambda *_: look(settings, "ann"))
+
+    for domain in (None, "books"):
+        recorded = preview.goes(settings, "ann", domain, None).groups[1]
+
+        assert recorded.items == ("1 choice", "2 lists that were shown", "3 corrections")
 
 
 def test_an_erasure_of_a_domain_counts_that_domain_alone(held: Holdings) -> None:
@@ -51,9 +98,14 @@ def test_an_erasure_of_a_line_keeps_the_choices_and_says_why(held: Holdings) -> 
     assert found.groups[-1].items[0] == "The choices behind the line: other lines rest on them too."
 
 
+def test_a_receipt_is_worded_plainly() -> None:
+    assert preview.fate_of("topic receipts") == "stays: it holds no name"
+
+
 def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
     held.topics.clear()
     held.tables.clear()
+    held.events.clear()
 
     found = preview.goes(Settings(), "ann", None, None)
 
@@ -62,6 +114,8 @@ def test_a_person_without_data_gets_one_sentence(held: Holdings) -> None:
 
 def test_the_preview_words_existing_stores_only() -> None:
     known = {*TOPICS, *(table.name for table in all_tables())}
-    named = {store for kind in (*preview._LEARNED, *preview._RECORDED) for store in kind.stores}
+    learned = {store for kind in preview._LEARNED for store in kind.stores}
+    recorded = {store for kind in preview._RECORDED for store in (*kind.stores, *kind.of_a_domain)}
 
-    assert named <= known
+    assert learned <= known
+    assert recorded <= set(EVENTS)

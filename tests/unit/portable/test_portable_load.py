@@ -13,8 +13,11 @@ from typer.testing import CliRunner
 
 from schemas import Model, SkillDiff
 from streams.cli import app
+from streams.rights import preview
+from streams.rights.holdings import Holdings
 from streams.rights.portable import Manifest, NotPortable, load
 from streams.rights.portable.manifest import TopicFile, digest_of
+from streams.settings import Settings
 from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, an_interaction
 
 SKILL = a_skill(an_attribute())
@@ -48,6 +51,20 @@ def test_an_export_as_it_was_made_is_taken(tmp_path: Path) -> None:
 
     assert bundle.skills == {DOMAIN: SKILL}
     assert bundle.manifest.user_id == USER
+
+
+def test_a_preview_counts_the_interactions_that_the_import_sends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = a_line(an_interaction(domain="films")) * 2
+    unreadable = b'{"partition": 0, "offset": 2, "unreadable": "eA=="}\n'
+    bundle = load(a_folder(tmp_path, interactions=a_line(an_interaction()) + others + unreadable))
+    monkeypatch.setattr(preview, "skills", lambda _, user: Holdings(user))
+
+    def counted(domain: str | None) -> int:
+        return preview.comes(Settings(), bundle, USER, NOW, domain=domain, interactions=True).interactions
+
+    assert (counted(DOMAIN), counted(None)) == (1, 3)
 
 
 def not_there(folder: Path) -> None:

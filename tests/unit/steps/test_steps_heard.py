@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.drift import ALARM
 from operators.evidence import FORGET
 from operators.evolve.counts import COUNTS
 from operators.evolve.proposal import Proposal
@@ -233,7 +234,7 @@ class TestWords:
 
         assert effects.diff is not None
         assert effects.diff.shifted
-        assert {change.kind for change in effects.diff.changes} <= {ChangeKind.FADED}
+        assert [change.kind for change in effects.diff.changes] == [ChangeKind.OVERTAKEN]
         assert [said.since < effects.skill.shifted for said in effects.skill.stated] == [True, False]
 
     def test_the_opposite_takes_back_what_was_said(self) -> None:
@@ -412,6 +413,17 @@ class TestChange:
         assert effects.diff.tally.aged == 8
         changes = {change.attribute_id: change.kind for change in effects.diff.changes}
         assert changes[id_of(NOIR)] is ChangeKind.FADED
+
+    def test_a_line_not_offered_is_overtaken_when_choices_suggest_a_change(self) -> None:
+        doubted = {"taken": 9 * ONE, "expected": ONE, "support": 9, "drift": ALARM - 1}
+        lost = [an_attribute(text, Tier.HIGH, **doubted) for text in (NOIR, SAGA)]
+        skill = a_skill(an_attribute(WAR, Tier.MEDIUM, taken=ONE, expected=300, support=3), *lost)
+        effects = choose(skill, a_contrast(["mood: calm"], [[NOIR, SAGA]]))
+
+        assert effects.diff is not None
+        kinds = {change.attribute_id: change.kind for change in effects.diff.changes}
+        assert kinds[id_of(NOIR)] is kinds[id_of(SAGA)] is ChangeKind.SHIFTED
+        assert kinds[id_of(WAR)] is ChangeKind.OVERTAKEN
 
 
 events = st.lists(

@@ -85,7 +85,7 @@ def test_a_log_names_only_lines_that_may_be_told() -> None:
 
 def a_step(**more: Any) -> MovedStep:
     shown = ShownList(
-        ranking_id="r1", place=2, shown=["a", "b"], instruction=ORDER, ranked_by="app", skill_version=None
+        ranking_id="r1", place=2, taken=["a"], shown=["a", "b"], instruction=ORDER, ranked_by="app", skill_version=None
     )
     known: dict[str, Any] = {
         "kind": "reinforced",

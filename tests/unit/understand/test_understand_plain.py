@@ -1,18 +1,20 @@
 """Plain sentences over realistic catalogues: understood, or answered with the reason and an example."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from operators.merge import resolve_correction, resolve_unheard
+from operators.merge import merge, resolve_correction, resolve_unheard
 from operators.privacy import Privacy
-from operators.statinit import vocabulary_for
+from operators.statinit import facts_of, parser_for, vocabulary_for
 from operators.understand import Understood, explanation, not_kept, understand
+from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from operators.understand.words import LANGUAGES, sections
-from schemas import Fact, NotUnderstood, Stance
-from streams.console.people.reading import EXAMPLES
-from tests.builders import facts
+from schemas import Bound, Candidate, Fact, Measure, NotUnderstood, SkillDiff, Stance
+from streams.console.people.reading import examples
+from tests.builders import NOW, facts, item_facts
 from tests.unit.understand.understand_builders import a_bare_skill, a_correction
 
 FOOD = (
@@ -153,20 +155,115 @@ def test_a_private_value_is_refused_and_the_person_reads_it() -> None:
     assert diff.heard.explanation == "Not kept, because it is private: religion."
 
 
-def test_an_answer_has_an_example_that_is_understood() -> None:
-    found, kept = read("films", "I like zyxquill")
+@pytest.mark.parametrize("domain", CATALOGUES)
+@pytest.mark.parametrize(
+    ("text", "why"), [("I like zyxquill", NotUnderstood.UNKNOWN_NAME), ("I have diabetes", NotUnderstood.NOT_KEPT)]
+)
+def test_an_answer_has_examples_that_are_understood(domain: str, text: str, why: NotUnderstood) -> None:
+    found, kept = read(domain, text)
 
-    diff = resolve_unheard(a_bare_skill(), a_correction(kept), found)
+    diff = resolve_unheard(a_bare_skill(), a_correction(kept, domain=domain), found)
 
     assert diff.heard is not None
-    assert diff.heard.why is NotUnderstood.UNKNOWN_NAME
-    example = diff.heard.explanation.rpartition("Say “")[2].partition("”")[0]
-    assert read("films", example)[0].is_understood, "the answer's own example is understood"
+    assert diff.heard.why is why
+    examples = re.findall("“([^”]+)”", diff.heard.explanation)
+    assert len(examples) == 2
+    assert [each for each in examples if not read(domain, each)[0].is_understood] == []
 
 
-@pytest.mark.parametrize("text", EXAMPLES)
-def test_the_examples_of_the_console_are_understood(text: str) -> None:
-    assert read("films", text)[0].is_understood
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("I like zyxquill", "These words name no item and no value that films has. No example is known there."),
+        (
+            "I have diabetes",
+            "Not kept, because it is private: health. Nothing else was understood. Say the wish alone.",
+        ),
+    ],
+)
+def test_an_answer_advises_no_word_where_none_is_known(text: str, told: str) -> None:
+    kept = Privacy().asked(text, "films").text
+
+    found = understand(a_correction(kept), (), a_bare_skill(), (), text)
+
+    assert explanation(found, not_kept(kept), "films") == told
+
+
+def test_an_answer_advises_no_value_that_may_not_be_kept() -> None:
+    found = understand(a_correction("I like zyxquill"), (), a_bare_skill(), facts("genre: christian living"))
+
+    assert found.examples == ()
+
+
+@pytest.mark.parametrize(("text", "beyond"), [("nothing before 2010", 2009.0), ("no films before 2010", 2009.0)])
+@pytest.mark.parametrize(
+    "shown",
+    [
+        Candidate(item_id="a", title="The Harbour", metadata={"year": 2014}),
+        Candidate(item_id="a", title="2010", metadata={"year": 1984}),
+    ],
+)
+def test_a_year_is_a_bound_although_a_shown_film_has_that_decade_or_title(
+    text: str, beyond: float, shown: Candidate
+) -> None:
+    items = (facts_of(shown, parser_for("films", {})),)
+
+    found = understand(a_correction(text, items), items, a_bare_skill(), CATALOGUES["films"])
+
+    assert [each.directive.bound for each in found.says] == [Bound(measure=Measure.YEAR, above=beyond)]
+
+
+def test_a_price_is_a_bound_although_a_shown_item_costs_just_that() -> None:
+    items = (facts_of(Candidate(item_id="a", metadata={"price": 20}), parser_for("food", {})),)
+
+    found = understand(a_correction("I like tofu, but nothing over 20", items), items, a_bare_skill(), FOOD)
+
+    said = [each.directive.bound or each.directive.value for each in found.says]
+    assert said == ["tofu", Bound(measure=Measure.PRICE, below=20.0)]
+
+
+@pytest.mark.parametrize(
+    ("text", "learns", "told"),
+    [
+        ("B would be fine", True, CHOSEN),
+        ("A is okay, but B would be even better", True, CHOSEN),
+        ("B would be fine", False, NOT_COUNTED),
+        ("no horror, but B would be fine", True, ""),
+    ],
+)
+def test_words_that_state_nothing_are_answered_with_their_effect(text: str, learns: bool, told: str) -> None:
+    items = (item_facts("a", "genre: comedy"), item_facts("b", "genre: drama"))
+    correction = a_correction(text, items)
+    found = understand(correction, items, a_bare_skill(), CATALOGUES["films"])
+
+    diff = resolve_correction(a_bare_skill(), correction, items, found, learns=learns)
+
+    assert diff.heard is not None
+    assert diff.heard.understood
+    assert (diff.heard.explanation, bool(diff.stated)) == (told, not told)
+
+
+def test_words_older_than_a_newer_statement_are_answered_with_that() -> None:
+    def said(text: str, at: datetime) -> SkillDiff:
+        correction = a_correction(text).model_copy(update={"occurred_at": at})
+        found = understand(correction, (), a_bare_skill(), CATALOGUES["films"])
+        return resolve_correction(skill, correction, (), found)
+
+    skill = a_bare_skill()
+    skill = merge(skill, said("no horror", NOW + timedelta(days=1)))
+
+    heard = said("I like horror", NOW).heard
+    assert heard is not None
+    assert heard.explanation == NEWER
+
+
+@pytest.mark.parametrize("domain", CATALOGUES)
+def test_the_examples_of_the_console_are_understood_in_their_domain(domain: str) -> None:
+    """A domain without a closed vocabulary has no example before the person has lines."""
+    shown = examples((), vocabulary_for(domain, {}))
+
+    assert len(shown) == (0 if domain in ("food", "travel") else 2)
+    assert [text for text in shown if not read(domain, text)[0].is_understood] == []
 
 
 def test_the_examples_of_docs_and_commands_are_understood() -> None:

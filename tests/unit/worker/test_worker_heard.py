@@ -386,9 +386,10 @@ async def test_what_people_say_is_counted(
 
 
 @pytest.mark.parametrize("changed", [True, False])
-def test_a_line_that_fades_with_a_taste_that_changed_is_overtaken(changed: bool) -> None:
+def test_lines_that_fade_are_counted_apart_from_overtaken_ones(changed: bool) -> None:
     fit = {"evidence": Evidence(event_id="e"), "base_version": 0, "version": 1, "occurred_at": a_time()}
-    fades = Change(kind=ChangeKind.FADED, attribute_id="preference:genre:noir")
+    kind = ChangeKind.OVERTAKEN if changed else ChangeKind.FADED
+    fades = Change(kind=kind, attribute_id="preference:genre:noir")
     diff = SkillDiff(event_id="e", user_id=ANN, domain="films", changes=(fades,), shifted=changed, **fit)
     kinds = ("overtaken", "faded", "stated")
     before = [counted("sager_shifts_total", domain="films", kind=kind) for kind in kinds]

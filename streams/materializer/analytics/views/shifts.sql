@@ -3,11 +3,11 @@
 -- with the attribute that they named.
 CREATE VIEW shifts AS
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
-       CASE WHEN c.kind = 'faded' AND (d.taste_changed OR d.shifted > 0) THEN 'overtaken' WHEN c.kind = 'faded' THEN 'faded'
-            WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
+       CASE WHEN c.kind <> 'shifted' THEN c.kind WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,
        c.attribute_id, c.before, c.after, c.reason, d.words, d.event_id
 FROM skill_diffs d JOIN skill_changes c
-    ON c.user_id = d.user_id AND c.domain = d.domain AND c.version = d.version AND c.kind IN ('shifted', 'faded')
+    ON c.user_id = d.user_id AND c.domain = d.domain AND c.version = d.version
+    AND c.kind IN ('shifted', 'faded', 'overtaken')
 UNION ALL
 SELECT d.user_id, d.domain, d.version, d.occurred_at,
        CASE WHEN d.heard = 'correction' THEN 'stated' ELSE 'observed' END AS how,

@@ -1,0 +1,169 @@
+"""The history of a line, from events that the operators apply and the materializer stores."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from operators.evolve import Proposal
+from operators.evolve.counts import COUNTS
+from operators.steps.evolve import Evolve
+from operators.steps.evolved import State
+from operators.understand import understand
+from operators.vouch import DEFAULT
+from schemas import (
+    ONE,
+    Candidate,
+    Contrast,
+    Correction,
+    Directive,
+    Event,
+    Feedback,
+    Interaction,
+    PolicySkill,
+    Ranking,
+    SkillDiff,
+    Stance,
+    Tier,
+)
+from streams.materializer import read
+from streams.materializer.store import Store
+from streams.rights.explained import Explained, MovedStep, explain
+from tests.builders import (
+    DOMAIN,
+    NOW,
+    USER,
+    a_name,
+    a_ranking,
+    a_skill,
+    an_attribute,
+    an_interaction,
+    id_of,
+    item_facts,
+)
+from tests.unit.materializer.materializer_builders import item, write
+
+NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
+STEP = Evolve()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(tmp_path / "live.duckdb", "sager.") as opened:
+        yield opened
+
+
+def a_choice(also: tuple[str, ...] = ("b",)) -> tuple[Ranking, Contrast]:
+    """A list of four, of which item `a` and `also` were taken."""
+    ranking = a_ranking("r1", "abcd")
+    contrast = Contrast(
+        event_id="c1",
+        occurred_at=NOW,
+        user_id=USER,
+        domain=DOMAIN,
+        ranking_id="r1",
+        instruction="",
+        chosen=item_facts("a", NOIR, title="Laura"),
+        chosen_rank=1,
+        also=tuple(item_facts(name, SAGA) for name in also),
+        unchosen=tuple(item_facts(name, WAR) for name in "dcb" if name not in also),
+    )
+    return ranking, contrast
+
+
+def held() -> PolicySkill:
+    line = an_attribute(NOIR, Tier.HIGH, taken=6 * ONE, expected=ONE, support=6)
+    return a_skill(line, version=0, contrasts=0)
+
+
+def seeded(diff: SkillDiff | None) -> SkillDiff:
+    """The first version in a log."""
+    assert diff is not None
+    return diff.model_copy(update={"seed": held().attributes})
+
+
+def told(store: Store, *events: Event) -> MovedStep:
+    """The newest step in the history of the line `noir`, once these events are stored."""
+    write(store, *events)
+    found = explain(store._db, USER, DOMAIN, id_of(NOIR), DEFAULT, NOW)
+    assert isinstance(found, Explained)
+    step = found.steps[-1]
+    assert isinstance(step, MovedStep)
+    return step
+
+
+@pytest.mark.parametrize("is_ranking_stored", [True, False])
+def test_items_that_were_taken_together_are_not_counted_as_left(store: Store, is_ranking_stored: bool) -> None:
+    ranking, contrast = a_choice()
+    diff = seeded(STEP.finish(State(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
+
+    step = told(store, *([ranking] if is_ranking_stored else []), contrast, diff)
+
+    assert step.sentence.startswith("You took *Laura* and one more, and left two others. Lately you took this ")
+    assert step.ranking is not None
+    assert step.ranking.taken == ["a", "b"]
+    assert set(step.ranking.shown) == set("abcd")
+
+
+def test_a_list_of_which_all_was_taken_left_nothing(store: Store) -> None:
+    ranking, contrast = a_choice(also=("b", "c", "d"))
+    diff = seeded(STEP.finish(State(held()), contrast, Proposal(reasoned_by=COUNTS)).diff)
+
+    assert told(store, ranking, contrast, diff).sentence.startswith("You took *Laura* and three more.")
+
+
+def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: Store) -> None:
+    items = [item_facts("x", WAR)]
+    correction = Correction(
+        event_id="w1",
+        occurred_at=NOW,
+        user_id=USER,
+        domain=DOMAIN,
+        text="I don't like war any more",
+        items=(Candidate(item_id="x"),),
+        says=(Directive(stance=Stance.AVOIDS, dimension="genre", value="war", changed=True),),
+    )
+    effects = STEP.correct(State(held()), correction, items, understand(correction, items, held()))
+
+    step = told(store, seeded(effects.diff))
+
+    assert step.kind == "overtaken"
+    assert step.sentence == (
+        "You said: “I don't like war any more”. You said that your taste has changed: older choices count for less now."
+    )
+
+
+def an_opinion() -> Feedback:
+    return Feedback(
+        event_id="f1",
+        occurred_at=NOW,
+        user_id=USER,
+        domain=DOMAIN,
+        item=Candidate(item_id="heat", title="Heat"),
+        signal="purchased",
+    )
+
+
+def test_the_title_of_an_item_is_found_in_the_signal_on_it(store: Store) -> None:
+    opinion = an_opinion()
+    diff = seeded(STEP.hear(State(held()), opinion, item_facts("heat", NOIR)).diff)
+
+    assert told(store, opinion, diff).sentence.startswith("You bought *Heat*.")
+
+
+def test_titles_come_from_the_catalogue_then_from_the_users_own_newest_event(store: Store) -> None:
+    def visit(item_id: str, title: str, minutes: int, **more: str) -> Interaction:
+        visited = Candidate(item_id=item_id, title=title)
+        return an_interaction(visited, event_id=a_name("v"), occurred_at=NOW + timedelta(minutes=minutes), **more)
+
+    write(
+        store,
+        item("dune", "Dune"),
+        visit("dune", "Dune, used", 1),
+        an_opinion(),
+        visit("heat", "Heat (1995)", 1),
+        visit("laura", "Laura", 0, user_id="mallory"),
+    )
+
+    assert read.titles(store._db, USER, ["dune", "heat", "laura"]) == {"dune": "Dune", "heat": "Heat (1995)"}
