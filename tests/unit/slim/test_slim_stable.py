@@ -43,7 +43,7 @@ FULL = (a_like("noir", 2), a_like("saga", 2.5), a_like("fantasy", 3, tier=Tier.H
 
 class TestSelection:
     def test_a_little_stronger_theme_replaces_none(self) -> None:
-        skill = a_stable(*FULL, a_like("western", 3, tier=Tier.HIGH), selected=("noir", "saga", "fantasy"))
+        skill = a_stable(*FULL, a_like("western", 2.6, tier=Tier.HIGH), selected=("noir", "saga", "fantasy"))
 
         assert text_after(skill) == "likes: noir, saga, fantasy"
 
