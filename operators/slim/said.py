@@ -9,7 +9,7 @@ from operators.stated import is_doubtful, unwanted
 from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SessionLine, Source, Stance, Statement, Tier
 
-MAX_AVOIDS = 2
+MAX_AVOIDS = 3
 MAX_NOW = 2
 _SESSION_SAYS = 0.4
 """What is taken in a session that much oftener than expected, in nats, is worth a word: about once from ten."""
