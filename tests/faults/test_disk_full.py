@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import duckdb
@@ -27,7 +26,7 @@ from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import is_ready, metric, why_not
-from tests.unit.materializer.materializer_builders import diff, write
+from tests.unit.materializer.materializer_builders import NOON, diff, write
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
@@ -199,14 +198,21 @@ def write_until_full(store: Store) -> None:
 def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk: SmallDisk) -> None:
     """DuckDB keeps parts of it in memory. A checkpoint would write keys into indexes whose rows are not there."""
     live = small_disk.path / "live.duckdb"
-    with pytest.raises(duckdb.Error, match="Failed to commit"), Store(live, "sager.") as store:
-        store.checkpoint(datetime(2026, 1, 1), None)
-        written = live.stat().st_mtime_ns
-        small_disk.fill_up()
-        try:
-            write_until_full(store)
-        finally:
-            small_disk.make_room()
+    written = 0
+
+    def fail() -> None:
+        nonlocal written
+        with Store(live, "sager.") as store:
+            store.checkpoint(NOON.replace(tzinfo=None), None)
+            written = live.stat().st_mtime_ns
+            small_disk.fill_up()
+            try:
+                write_until_full(store)
+            finally:
+                small_disk.make_room()
+
+    with pytest.raises(duckdb.Error, match="Failed to commit"):
+        fail()
 
     assert live.stat().st_mtime_ns == written
     with Store(live, "sager.") as store:
