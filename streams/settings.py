@@ -160,7 +160,7 @@ class Settings(BaseSettings):
 
     chain_key: SecretStr | None = Field(
         default=None,
-        description="Secret that seals every version of a skill, 32 characters or more; the same for workers and readers.",
+        description="Secret that seals every version of a skill, 32 characters or more; the same for all processes.",
     )
     pseudonym_key: SecretStr | None = Field(
         default=None,
