@@ -28,6 +28,17 @@ def sizes(user: OneUser) -> dict[str, dict[str, int]]:
     return found
 
 
+def seen(user: OneUser) -> dict[str, int]:
+    """The facts of lists in the user's memory: how many, and their bytes as JSON and as stored."""
+    memory = user.value(Memory)
+    if memory is None:
+        return {"facts": 0, "json": 0, "stored": 0}
+    whole, without = encode(memory), encode(memory.model_copy(update={"seen": ()}))
+    packs = TOPICS[Memory.TOPIC].packed
+    stored = len(pack(whole)) - len(pack(without)) if packs else len(whole) - len(without)
+    return {"facts": len(memory.seen), "json": len(whole) - len(without), "stored": stored}
+
+
 def main() -> None:
     """Measures and prints a line or a table for each number of events."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -43,12 +54,15 @@ def main() -> None:
         skill = user.value(PolicySkill)
         characters = len(render(skill)) if skill is not None else 0
         if args.json:
-            print(json.dumps({"events": events, "skill_characters": characters, "bytes": found}), flush=True)
+            told = {"events": events, "skill_characters": characters, "bytes": found, "seen": seen(user)}
+            print(json.dumps(told), flush=True)
             continue
         print(f"\nafter {events:,} events; the skill has {characters:,} characters\n")
         print("| topic | JSON | stored |\n|---|---|---|")
         for topic, size in found.items():
             print(f"| {topic} | {size['json']:,} | {size['stored']:,} |")
+        of = seen(user)
+        print(f"| of memories, {of['facts']} facts of lists | {of['json']:,} | {of['stored']:,} |")
 
 
 if __name__ == "__main__":

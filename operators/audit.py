@@ -1,7 +1,8 @@
 """Audits one skill or card: the seals of its log, the state that it folds to, and the slim skill made of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeVar
 
 from operators.cards.fold import fold as fold_card
 from operators.chain import Diff, breaks
@@ -10,6 +11,11 @@ from operators.merge import merge
 from operators.seals import Seal, seal_of
 from operators.slim import JOINT, sayable
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, encode
+
+DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
+StateT = TypeVar("StateT", PolicySkill, Card)
+_MISSING = {"skill": Kind.SKILL_MISSING, "card": Kind.CARD_MISSING}
+_DIFFERS = {"skill": Kind.SKILL_DIFFERS, "card": Kind.CARD_DIFFERS}
 
 
 @dataclass(frozen=True)
@@ -36,15 +42,18 @@ def audit(
         slim: the record on the topic of slim skills; None if there is none.
         key: the secret that versions were sealed with.
     """
-    found = [*_broken(diffs, key), *_slim_faults(diffs, slim, key)]
-    newest = diffs[-1].version if diffs else 0
-    if skill is None:
-        missing = Fault(Kind.SKILL_MISSING, f"the log has {newest} versions, and the topic of skills nothing")
-        return [*found, missing] if diffs else found
-    if newest < skill.version:
-        short = Fault(Kind.LOG_CUT, f"the log ends at version {newest}, and the skill is at {skill.version}")
-        return [*found, short]
-    return [*found, *_folds(diffs, skill, slim)]
+    said: list[Fault] = []
+
+    def fold(log: Iterable[SkillDiff]) -> PolicySkill | None:
+        folded: PolicySkill | None = None
+        for diff in log:
+            folded = merge(folded, diff)
+            if slim is not None and diff.version == slim.skill_version == folded.version:
+                said.extend(_says_else(folded, slim))
+        return folded
+
+    found = _state_faults("skill", diffs, skill, fold)
+    return [*_broken(diffs, key), *_slim_faults(diffs, slim, key), *said, *found]
 
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
@@ -55,23 +64,34 @@ def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -
         card: the record on the topic of cards; None if there is none.
         key: the secret that versions were sealed with.
     """
-    found = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
+    broken = [Fault(each.kind, f"of the card, {each.what}") for each in _broken(diffs, key)]
+    return [
+        *broken,
+        *_state_faults("card", diffs, card, lambda log: fold_card(log).get(card.user_id) if card else None),
+    ]
+
+
+def _state_faults(
+    name: Literal["skill", "card"],
+    diffs: Sequence[DiffT],
+    state: StateT | None,
+    fold: Callable[[Iterable[DiffT]], StateT | None],
+) -> list[Fault]:
+    """A state without its log, or that its log does not fold to."""
     newest = diffs[-1].version if diffs else 0
-    if card is None:
-        missing = Fault(Kind.CARD_MISSING, f"the log has {newest} versions of a card that the topic of cards lacks")
-        return [*found, missing] if diffs else found
-    if newest < card.version:
-        short = Fault(Kind.LOG_CUT, f"the card's log ends at version {newest}, and the card is at {card.version}")
-        return [*found, short]
+    if state is None:
+        missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
+        return [Fault(_MISSING[name], missing)] if diffs else []
+    if newest < state.version:
+        return [Fault(Kind.LOG_CUT, f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}")]
     try:
-        folded = fold_card(diff for diff in diffs if diff.version <= card.version).get(card.user_id)
+        folded = fold(diff for diff in diffs if diff.version <= state.version)
     except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
-        what = f"the card's log does not fold: {error or type(error).__name__}"
-        return [*found, Fault(Kind.LOG_DOES_NOT_FOLD, what)]
-    if folded is None or encode(folded) != encode(card):
-        what = f"the log folds to another card than the topic of cards has at version {card.version}"
-        found.append(Fault(Kind.CARD_DIFFERS, what))
-    return found
+        return [Fault(Kind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
+    if folded is None or encode(folded) != encode(state):
+        what = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
+        return [Fault(_DIFFERS[name], what)]
+    return []
 
 
 def _broken(diffs: Sequence[Diff], key: bytes) -> list[Fault]:
@@ -99,23 +119,6 @@ def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes)
         found.append(Fault(Kind.SLIM_WITHOUT_LOG, f"{name} is of no log"))
     elif slim.skill_version > diffs[-1].version:
         found.append(Fault(Kind.SLIM_AHEAD, f"{name} is ahead of the log, which ends at version {diffs[-1].version}"))
-    return found
-
-
-def _folds(diffs: Sequence[SkillDiff], skill: PolicySkill, slim: SlimSkill | None) -> list[Fault]:
-    folded: PolicySkill | None = None
-    found: list[Fault] = []
-    try:
-        for diff in diffs:
-            if diff.version <= skill.version:
-                folded = merge(folded, diff)
-            if slim is not None and folded is not None and diff.version == slim.skill_version == folded.version:
-                found += _says_else(folded, slim)
-    except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
-        return [*found, Fault(Kind.LOG_DOES_NOT_FOLD, f"the log does not fold: {error or type(error).__name__}")]
-    if folded is None or encode(folded) != encode(skill):
-        what = f"the log folds to another skill than the topic of skills has at version {skill.version}"
-        found.append(Fault(Kind.SKILL_DIFFERS, what))
     return found
 
 

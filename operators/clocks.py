@@ -44,6 +44,24 @@ def kafka_time(source: Position | None) -> datetime | None:
     return source.moment if source is not None and source.timestamp_ms else None
 
 
+def reached(logged_at: datetime | None, newest: datetime, now: datetime) -> datetime:
+    """The time at which a worker handles a record: the median of three clocks.
+
+    One of them may be wrong by any amount.
+
+    Args:
+        logged_at: when Kafka logged the record; None where that is not known.
+        newest: when Kafka logged the newest of the other records; long ago where there is none.
+        now: the worker's time.
+
+    >>> from datetime import UTC
+    >>> noon, hour = datetime(2026, 1, 1, 12, tzinfo=UTC), timedelta(hours=1)
+    >>> [reached(*wrong) == noon for wrong in ((noon, noon, noon + hour), (noon + hour, noon, noon))]
+    [True, True]
+    """
+    return now if logged_at is None else sorted((logged_at, newest, now))[1]
+
+
 def is_later(held: datetime, at: datetime, logged_at: datetime | None) -> bool:
     """True if a moment in the state is after an event, and no clock that ran ahead wrote it.
 

@@ -92,18 +92,22 @@ class Held:
             and len(self.ids) < MAX_KNOWN
         )
 
+    @property
+    def newest(self) -> datetime | None:
+        """When Kafka logged the newest event in it; None if there is none."""
+        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
+        held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
+        return max((position.moment for each in held for position in each.applied), default=None)
+
     def moment(self, now: datetime) -> datetime:
         """Until when is forgotten what is forgotten now.
 
         Where ids have dropped out, up to the newest time that an event may have claimed: it is at most the tolerance
         ahead. A clock that was set back does not count either.
         """
-        if self.is_whole:
+        if self.is_whole or self.newest is None:
             return now
-        held: tuple[Profile | Memory | PolicySkill | OpenRankings | Card | Listening, ...]
-        held = (*self.profiles, *self.memories, *self.skills, *self.rings, *self.cards, *self.conversations)
-        newest = max((position.moment for each in held for position in each.applied), default=now)
-        return min(max(now, newest), now + TOLERANCE)
+        return min(max(now, self.newest), now + TOLERANCE)
 
 
 def in_force(receipt: Receipt, now: datetime) -> Receipt:

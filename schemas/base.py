@@ -42,6 +42,10 @@ is_nothing = not_
 each such field of each line, so it is one of C."""
 
 
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+"""The range of a number without bounds of its own: 64 bits, with a sign."""
+
+
 def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
     """Make a schema strict and cheap, with all that is in it."""
     if isinstance(schema, list | tuple):
@@ -55,6 +59,10 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
         elif kind in ("int", "float", "bool"):
             # A number is no text and no truth value, and a whole number has no point: all readers read the same.
             schema["strict"] = True
+            if kind == "int":
+                # JSON has no limit. DuckDB, Parquet and most readers of JSON have 64 bits.
+                schema.setdefault("ge", MIN_INT)
+                schema.setdefault("le", MAX_INT)
         elif kind == "definition-ref":
             referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
             if referred["type"] == "dataclass":

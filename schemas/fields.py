@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Annotated, Any, NewType
 
 from pydantic import AfterValidator, AwareDatetime, Field, PlainSerializer, WithJsonSchema
@@ -15,7 +16,9 @@ Domain = NewType("Domain", str)
 MAX_METADATA_NODES = 2_000
 MAX_METADATA_CHARS = 32_768
 MAX_METADATA_DEPTH = 5
-_SCALARS = frozenset({int, float, bool, type(None)})
+MIN_METADATA_INT, MAX_METADATA_INT = -(2**63), 2**64 - 1
+"""The range of whole numbers that DuckDB and readers of JSON have: 64 bits, with or without a sign."""
+_SCALARS = frozenset({bool, type(None)})
 
 
 def _no_control_characters(text: str) -> str:
@@ -53,17 +56,16 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
                 chars += _chars(whole)
                 parts = whole.values()
             for part in parts:
-                kind = type(part)
-                if kind is str:
+                if isinstance(part, str):
                     chars += len(part)
-                elif kind in _SCALARS:
+                elif type(part) in _SCALARS:
                     continue
                 elif isinstance(part, dict | list):
                     below.append(part)
-                elif isinstance(part, str):
-                    chars += len(part)
                 elif not isinstance(part, int | float):
                     raise PydanticCustomError("no_json", "metadata may hold nothing but JSON")
+                elif not _has_64_bits(part):
+                    raise PydanticCustomError("number_too_large", "a number in metadata may have at most 64 bits")
             if chars > MAX_METADATA_CHARS:
                 raise _too_large()
         level = below
@@ -76,6 +78,10 @@ def _chars(keys: Iterable[Any]) -> int:
         return len("".join(keys))
     except TypeError:
         raise PydanticCustomError("no_json", "metadata may hold nothing but JSON") from None
+
+
+def _has_64_bits(number: float) -> bool:
+    return isfinite(number) if isinstance(number, float) else MIN_METADATA_INT <= number <= MAX_METADATA_INT
 
 
 def _too_large() -> PydanticCustomError:

@@ -32,6 +32,8 @@ CLIENT_VARIABLES = ("SAGER_URL", "SAGER_TOKEN", "SAGER_MCP_USER", "SAGER_MCP_DOM
 OTHER_VARIABLES = ("SAGER_CONFIG", "SAGER_PARENT_PID", *CLIENT_VARIABLES)
 """Variables of ours that are no settings; beside them those of the tests, which begin with SAGER_TEST_."""
 MAY_BE_EMPTY = frozenset({"prefix"})
+SECRET_LENGTH = 32
+"""Characters that a secret of the deployment has at least."""
 NEAR = 0.8
 """How alike a name must be to be asked about; all variables share their beginning."""
 
@@ -157,12 +159,13 @@ class Settings(BaseSettings):
     )
 
     chain_key: SecretStr | None = Field(
-        default=None, description="Secret that seals every version of a skill; the same for workers and readers."
+        default=None,
+        description="Secret that seals every version of a skill, 32 characters or more; the same for all processes.",
     )
     pseudonym_key: SecretStr | None = Field(
         default=None,
-        description="Secret of the pseudonyms under which users meet in the graph; the same for all workers. "
-        "[SAGER_CHAIN_KEY's, else one that is made and kept in the data folder]",
+        description="Secret of the pseudonyms under which users meet in the graph; the same for all "
+        "workers; 32 characters or more. [SAGER_CHAIN_KEY's, else one that is made and kept in the data folder]",
     )
 
     data_dir: Path = Field(default=Path(".sager"), description="Where tables, DuckDB files and logs live.")
@@ -330,8 +333,8 @@ class Settings(BaseSettings):
     )
     http_confirmation_key: SecretStr | None = Field(
         default=None,
-        min_length=32,
-        description="Secret of confirmations, shared by servers behind one address. [each process has its own]",
+        description="Secret of confirmations, 32 characters or more, shared by servers behind one address. "
+        "[each process has its own]",
     )
 
     mcp_hosts: str | None = Field(
@@ -375,6 +378,17 @@ class Settings(BaseSettings):
         if default is not None:
             raise PydanticCustomError("empty", "is empty: give it a value, or unset it to have the default")
         return None
+
+    @field_validator("chain_key", "pseudonym_key", "http_confirmation_key")
+    @classmethod
+    def _is_long_enough(cls, value: SecretStr | None) -> SecretStr | None:
+        """A short secret can be found by trial: its seals and pseudonyms are on topics that others may read."""
+        if value is not None and (length := len(value)) < SECRET_LENGTH:
+            raise PydanticCustomError(
+                "short_secret",
+                f"has {length} characters and needs {SECRET_LENGTH} or more: `openssl rand -hex 32` makes a good one",
+            )
+        return value
 
     @field_validator("llm_base_url")
     @classmethod

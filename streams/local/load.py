@@ -14,7 +14,8 @@ from streams.local.batches import bounds, built
 from streams.local.compaction import compacted, placed
 from streams.local.journal import Log, Segment, folder_of, partitions_of, read
 from streams.local.wire import Partition, Wire
-from streams.materializer.store import Progress, Store
+from streams.materializer.recovery import live_file, open_store
+from streams.materializer.store import Progress
 from streams.settings import Settings
 
 REQUEST_SECONDS = 10.0
@@ -106,9 +107,9 @@ def follow_on(settings: Settings, loaded: Loaded) -> None:
     Raises:
         MaterializerError: the DuckDB file is in use, of another deployment, or broken.
     """
-    ids, live = topic_ids(settings), settings.data_dir / "live.duckdb"
-    if live.exists():
-        with Store(live, settings.prefix) as store:
+    ids = topic_ids(settings)
+    if live_file(settings).exists():
+        with open_store(settings) as store:
             same = {
                 partition: Progress(loaded.place(partition, progress.next_offset), ids[partition[0]])
                 for partition, progress in store.offsets().items()

@@ -9,6 +9,10 @@ class MaterializerError(StreamsError, RuntimeError):
     """The materializer, or a reader of its snapshot, cannot continue; the message says what to do."""
 
 
+class Damaged(MaterializerError):
+    """The live file is damaged. The snapshot and Kafka hold its rows."""
+
+
 class AnotherDeployment(MaterializerError):
     """A snapshot has another topic prefix, perhaps another tenant's.
 

@@ -14,9 +14,10 @@ from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Message
 from operators.clocks import TOLERANCE
 from schemas import BadRecord, Receipt, decode
 from streams import private
-from streams.materializer import metrics
+from streams.materializer import metrics, recovery
 from streams.materializer.batch import Batch
 from streams.materializer.dead_letters import OWNED, DeadLetters
+from streams.materializer.exceptions import Damaged
 from streams.materializer.forgetting import Barrier
 from streams.materializer.health import MaterializerHealth
 from streams.materializer.records import Record, from_ms
@@ -66,10 +67,23 @@ def materialize(
     private.begin(settings.group)
     for folder in dict.fromkeys((settings.data_dir, settings.duckdb_file.parent)):
         private.tighten(private.make(folder, settings.group), settings.group, [f"{settings.duckdb_file.name}*"])
-    with Store(settings.data_dir / "live.duckdb", settings.prefix) as store, Source(settings) as source:
-        store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
+    try:
+        _materialize(settings, stop, on_batch, health)
+    except Damaged as error:
+        recovery.replace(settings, error)
+        _materialize(settings, stop, on_batch, health)
+
+
+def _materialize(
+    settings: Settings,
+    stop: threading.Event,
+    on_batch: Callable[[Written], None] | None,
+    health: MaterializerHealth,
+) -> None:
+    with recovery.open_store(settings) as store, Source(settings) as source:
         publisher = Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group)
         try:
+            store.use_prices(settings.llm_price_prompt, settings.llm_price_completion)
             _Loop(settings, store, source, publisher, health).run(stop, on_batch)
             publisher.publish_if_changed()
         except duckdb.Error as error:

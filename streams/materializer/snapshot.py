@@ -96,7 +96,7 @@ class Publisher:
             try:
                 self._begin()
             except (MaterializerError, OSError, duckdb.Error) as error:
-                if INVALIDATED in str(error):
+                if self._store.is_broken or INVALIDATED in str(error):
                     self._count_failure()
                     raise
                 self._fail(error)

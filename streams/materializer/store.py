@@ -6,6 +6,7 @@ copy it: closing any descriptor of it drops DuckDB's lock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ from streams import private
 from streams.materializer import analytics, cleaning, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer.exceptions import Damaged, MaterializerError
 from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.opening import attach, open_for_writing
 from streams.materializer.records import Put, Row, RowKey
@@ -55,6 +56,8 @@ class Store:
         self.path = path
         self.changes: Changes | None = None
         """What was written since a new file began to be made, if one is being made."""
+        self.is_broken = False
+        """True if a commit failed. DuckDB's memory may disagree with the file: write nothing more, open it again."""
         private.make(path.parent)
         try:
             self._db = open_for_writing(path)
@@ -74,7 +77,12 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # After a commit that failed on a full disk, DuckDB 2.0 has parts of it in memory. A checkpoint at closing
+            # would write them: rows without their offsets, and keys in an index without their rows.
+            with suppress(duckdb.Error):  # refused, and needless, after a checkpoint that failed
+                self._db.execute("PRAGMA disable_checkpoint_on_shutdown")
         self.close()
 
     def close(self) -> None:
@@ -110,7 +118,7 @@ class Store:
             rows = cleaning.clean(self._db, privacy)
             if rows:
                 self._db.execute("UPDATE meta SET is_stained = true")
-            self._db.execute("COMMIT")
+            self._commit()
         except BaseException:
             self._roll_back()
             raise
@@ -144,7 +152,7 @@ class Store:
             stale = _users(batch, with_dropped=dropped > 0) | forgotten
             self._insert(derived.STALE_USERS, [{"user_id": user} for user in sorted(stale)])
             self._note_offsets(offsets)
-            self._db.execute("COMMIT")
+            self._commit()
         except BaseException:
             self._roll_back()
             raise
@@ -164,7 +172,7 @@ class Store:
                 "INSERT INTO snapshot_info SELECT ?, ?, coalesce(sum(next_offset), 0) FROM sink_offsets",
                 [published_at, newest],
             )
-            self._db.execute("COMMIT")
+            self._commit()
         except BaseException:
             self._roll_back()
             raise
@@ -338,6 +346,13 @@ class Store:
             if str(left) not in own:
                 left.unlink(missing_ok=True)
 
+    def _commit(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except duckdb.Error:
+            self.is_broken = True
+            raise
+
     def _roll_back(self) -> None:
         try:
             self._db.execute("ROLLBACK")
@@ -421,9 +436,21 @@ def _same_key(table: Table) -> str:
     return " AND ".join(f"t.{name} = b.{name}" for name in table.key)
 
 
+_DAMAGE = (
+    "Corrupt ",
+    "Could not read enough bytes",
+    "Duplicate key",
+    "Failure while replaying WAL",
+    "is not a valid DuckDB database file",
+)
+"""DuckDB's messages for a damaged file. It has no error class for them."""
+_NO_DAMAGE = ("No space left", "Out of Memory")
+"""Its messages for a lack that passes. They come inside the others when a log cannot be replayed for want of room."""
+
+
 def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
     """The error for a failed write, usually on a full disk."""
-    return MaterializerError(
+    return _damage(path, error) or MaterializerError(
         f"DuckDB cannot write {path}: {error}. Make room if the disk is full, and start again: what was committed "
         "is in the file, and the rest is read again from Kafka"
     )
@@ -435,6 +462,14 @@ def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
             f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "
             f"this file open (analysts open the published snapshot instead). DuckDB says: {error}"
         )
-    return MaterializerError(
-        f"cannot open {path}. If it is damaged, move it away: it is rebuilt from Kafka. DuckDB says: {error}"
+    return _damage(path, error) or MaterializerError(
+        f"cannot open {path}: check its owner and the version of DuckDB. DuckDB says: {error}"
     )
+
+
+def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
+    """The error for a damaged file; None if the file is whole."""
+    text = str(error)
+    if any(lack in text for lack in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
+        return None
+    return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})")

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from operators.chain import seal_all
+from operators.clocks import kafka_time, reached
 from operators.contrast import SLOTS
 from operators.forget import (
     Held,
@@ -51,6 +52,7 @@ from schemas import (
     encode,
     key_start,
     known_as,
+    moment_of,
     subject_of,
 )
 from schemas.codec import ModelT
@@ -94,8 +96,8 @@ class Forgetting:
     async def on_request(self, event: Any, request: ForgetRequest, position: Position) -> str:
         """Carry out one request; its outcome's word.
 
-        It is about everything until now. What the request says of its own time is not looked at: it may be behind or
-        ahead, and the person wants to be forgotten all the same. A request is a repeat if all of it is.
+        It covers everything until now. The event's own time does not count: it may be behind or ahead. The worker's
+        clock does not decide alone: it may be wrong too. A request is a repeat if all of it is.
 
         Raises:
             LogIncomplete: a line's history cannot be written anew. Nothing that was done is lost: it can be repeated.
@@ -107,7 +109,9 @@ class Forgetting:
         if receipt is not None and (repeat in receipt.known or _is_done_of_old(receipt, last, request, position)):
             return "repeated"
         held = await self._held(request)
-        until = held.moment(datetime.now(UTC))
+        read = moment_of(pipeline.newest_ms)
+        newest = max(held.newest or read, read)
+        until = held.moment(reached(kafka_time(position), newest, datetime.now(UTC)))
         versions = await self._count(request)
         if last is not None:
             until = max(until, last.until)

@@ -103,6 +103,8 @@ class Pipeline:
     learned_weights: LearnedWeights
     timers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
     progressed: float = field(default_factory=time.monotonic)
+    newest_ms: int = 0
+    """The newest Kafka timestamp of the events that the worker has read; requests to forget do not count."""
     ring_limits: RingLimits = field(init=False)
     graph_limits: GraphLimits = field(init=False)
     items: Items = field(init=False)
@@ -156,6 +158,10 @@ class Pipeline:
         """The requests to forget that are in force for this person; None if there is none."""
         receipt = self.receipt_as_written(user_id)
         return None if receipt is None else in_force(receipt, datetime.now(UTC))
+
+    def note_time(self, position: Position) -> None:
+        """Keep the newest Kafka timestamp."""
+        self.newest_ms = max(self.newest_ms, position.timestamp_ms)
 
     def receipt_as_written(self, user_id: str) -> Receipt | None:
         """The person's receipt as it is stored and sealed, with requests dated by a clock that ran ahead."""

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from fastapi.routing import APIRoute
 
-from schemas import TOPICS
+from sager_client import EventProducer
+from schemas import TOPICS, SlimSkill
 from streams.http.api import Api
 from streams.http.app import application
 from streams.http.gate import Gate
@@ -92,6 +93,13 @@ def test_a_new_topic_is_open_to_those_whom_it_must_be_open_to_and_closed_to_all_
     assert set(ROLES[Role.MATERIALIZER].reads) == {topic.base for topic in PUBLIC_TOPICS}
     assert not any(TOPICS[base].internal for base in ROLES[Role.MATERIALIZER].reads)
     assert set(ROLES[Role.OPERATOR].writes) == set(TOPICS)
+
+
+def test_the_python_client_reads_the_topics_of_its_roles_and_no_others() -> None:
+    """Only an app that waits for the answer to a correction may read the log of skills."""
+    with EventProducer("localhost:1") as events:
+        assert set(ROLES[Role.APP].reads) == {events.answers.topic, SlimSkill.TOPIC}
+        assert ROLES[Role.ANSWERS].reads == (events.understood.topic,)
 
 
 def test_the_commands_for_kafkas_tool_say_all_that_is_granted() -> None:

@@ -74,7 +74,7 @@ def test_choices_are_those_of_the_schemas() -> None:
             ["token", "new", "--name", "me", "--scope", "bogus"],
             "'read-user', 'read-all', 'change-user', 'forget-user', 'produce', 'read-slim', 'operate'",
         ),
-        (["acls", "bogus"], "there are app, importer"),
+        (["acls", "bogus"], "there are app, answers, importer"),
         (["import", ".", "--as", "bogus"], "'interactions', 'replay'"),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else "",

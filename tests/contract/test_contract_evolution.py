@@ -108,7 +108,7 @@ def test_what_is_made_today_is_of_the_version_of_today() -> None:
     assert (made.schema_version, decode(SelectionV3, encode(made))) == (3, made)
 
 
-@pytest.mark.parametrize("version", [0, -1, 4, 10**30, True, "2", None, 1.5, [1]])
+@pytest.mark.parametrize("version", [0, -1, 4, 2**63 - 1, True, "2", None, 1.5, [1]])
 def test_a_version_that_we_do_not_know_is_refused(version: Any) -> None:
     with pytest.raises(BadRecord) as caught:
         read(old(schema_version=version))

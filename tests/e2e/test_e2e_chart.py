@@ -139,7 +139,7 @@ def test_what_the_chart_starts_learns_from_a_choice_and_ends_in_order(settings: 
     cluster = Cluster(documents, settings, tmp_path)
     films = catalogue.load()["films"]
 
-    with running(cluster, {"pseudonym_key": "shared by all workers"}) as processes:
+    with running(cluster, {"pseudonym_key": "a secret that is shared by all workers"}) as processes:
         with EventProducer(connection=reached_as(settings)) as events:
             events.selection(events.ranking("ann", "films", films[:10]), films[3].item_id)
         http = cluster.ports["api 8088"]

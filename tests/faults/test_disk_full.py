@@ -26,6 +26,7 @@ from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 from tests.patience import PATIENCE_SECONDS, until
 from tests.probes import is_ready, metric, why_not
+from tests.unit.materializer.materializer_builders import NOON, diff, write
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
@@ -41,9 +42,9 @@ class SmallDisk:
 
     path: Path
 
-    def fill_up(self) -> None:
-        """Leave as good as no room beyond what is in use."""
-        self._resize(shutil.disk_usage(self.path).used + SPARE_BYTES)
+    def fill_up(self, spare: int = SPARE_BYTES) -> None:
+        """Leave little room beyond the room in use."""
+        self._resize(shutil.disk_usage(self.path).used + spare)
 
     def make_room(self) -> None:
         self._resize(ROOM_BYTES)
@@ -186,6 +187,52 @@ def test_a_live_file_that_cannot_be_written_is_not_waited_for(small_disk: SmallD
         again.publish_if_due()
         assert again.finish()
         assert len(store.offsets()) == 50_000
+
+
+def write_until_full(store: Store) -> None:
+    """Commit small batches until one fails."""
+    for number in range(100_000):
+        store.write(Batch(), {("topic", each): Progress(number, "id") for each in range(500)})
+
+
+def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk: SmallDisk) -> None:
+    """DuckDB keeps parts of it in memory. A checkpoint would write keys into indexes whose rows are not there."""
+    live = small_disk.path / "live.duckdb"
+    written = 0
+
+    def fail() -> None:
+        nonlocal written
+        with Store(live, "sager.") as store:
+            store.checkpoint(NOON.replace(tzinfo=None), None)
+            written = live.stat().st_mtime_ns
+            small_disk.fill_up()
+            try:
+                write_until_full(store)
+            finally:
+                small_disk.make_room()
+
+    with pytest.raises(duckdb.Error, match="Failed to commit"):
+        fail()
+
+    assert live.stat().st_mtime_ns == written
+    with Store(live, "sager.") as store:
+        [reached] = {progress.next_offset for progress in store.offsets().values()}
+        store.write(Batch(), {("topic", each): Progress(reached + 1, "id") for each in range(500)})
+
+
+def test_a_publication_whose_commit_failed_is_not_tried_again_on_the_same_file(
+    small_disk: SmallDisk, tmp_path: Path
+) -> None:
+    with Store(small_disk.path / "live.duckdb", "sager.") as store:
+        publisher = Publisher(store, tmp_path / "sager.duckdb", 0.0, lambda: 0.0)
+        write(store, *(diff(1, user=f"user-{number}") for number in range(200)))
+        small_disk.fill_up(0)
+
+        with pytest.raises(duckdb.Error, match="Failed to commit"):
+            publisher.publish_if_due()
+
+        publisher.close()
+        small_disk.make_room()
 
 
 @pytest.mark.seldom

@@ -21,7 +21,7 @@ from tests.faults.oracle import (
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
 
-KEY = SecretStr("of this test's deployment")
+KEY = SecretStr("a secret of this test's deployment")
 """Workers with data folders of their own give a user one pseudonym, or what two of them send counts twice."""
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]

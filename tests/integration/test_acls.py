@@ -33,6 +33,7 @@ from streams.operations.acls.broker import RulesRefused, compare, create
 from streams.operations.acls.roles import Grant, Kind, Operation, Role, grants
 from streams.settings import Settings
 from tests.harness import Harness
+from tests.patience import PATIENCE_SECONDS
 from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.thorough]
@@ -181,6 +182,16 @@ def test_each_role_can_do_its_work(tenants: Tenants) -> None:
     doctor = sager(tenants.as_role(Role.OPERATOR), "doctor")
     assert doctor.exit_code == 0, doctor.stdout
     assert "the brokers have an authorizer" in doctor.stdout
+
+
+def test_an_app_waits_for_the_answer_to_a_correction_with_the_role_answers_beside_app(tenants: Tenants) -> None:
+    waits = tenants.as_role(Role.ANSWERS)
+    create(topics.admin(tenants.as_role(ADMIN)), f"User:{Role.ANSWERS}", grants(Role.APP, tenants.harness.settings))
+
+    with EventProducer(connection=reached_as(waits)) as events:
+        answer = events.correct("cleo", DOMAIN, "no horror, please", wait=PATIENCE_SECONDS)
+
+    assert answer.version == 1
 
 
 def test_nobody_can_do_the_work_of_others(tenants: Tenants) -> None:

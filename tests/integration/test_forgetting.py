@@ -44,7 +44,7 @@ ANN = "ann-of-the-marsh"
 SAID = "zyxquill waltzes"
 WISHED = "something for a quokka evening"
 LINE = "preference:music:zyxquill-waltzes"
-SECRET = Settings(pseudonym_key="known to this test")
+SECRET = Settings(pseudonym_key="known to this test, and to nobody else")
 NAMED = neighbour_of(ANN, secret_of(SECRET))
 PACKED_NAME = name_bytes(NAMED)
 TALKED = "vexwold marmalade"

@@ -36,10 +36,10 @@ from schemas import (
 from streams.kafka import topics
 from streams.kafka.clients import producer_config
 from streams.local.broker import EmbeddedBroker, free_port
-from streams.materializer import MaterializerError, read, run
+from streams.materializer import MaterializerError, read, recovery, run
 from streams.materializer.rows import PUBLIC_TOPICS
 from streams.settings import Settings
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -210,27 +210,69 @@ def test_a_restarted_materializer_goes_on_where_it_was(settings):
     assert query(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions") == [(150, 150)]
 
 
-def test_kill_9_of_the_process_loses_and_doubles_nothing(settings):
+def start_process(settings):
     code = "import threading; from streams.materializer.run import *; materialize(Settings(), threading.Event())"
     environment = os.environ | {
         "PYTHONPATH": str(ROOT),
         "SAGER_BOOTSTRAP": settings.bootstrap,
         "SAGER_DATA_DIR": str(settings.data_dir),
-        "SAGER_PUBLISH_SECONDS": "0.2",
+        "SAGER_PUBLISH_SECONDS": str(settings.publish_seconds),
         "SAGER_BATCH_SECONDS": "0.05",
         "SAGER_BATCH_ROWS": "50",
         "SAGER_EMBEDDED": "true",
     }
+    return subprocess.Popen([sys.executable, "-c", code], env=environment)
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def test_kill_9_of_the_process_loses_and_doubles_nothing(settings):
     for round_ in range(3):
-        process = subprocess.Popen([sys.executable, "-c", code], env=environment)
+        process = start_process(settings)
         produce(settings, *map(interaction, range(round_ * 1_000, round_ * 1_000 + 1_000)))
         time.sleep(1.5 + round_ / 10)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        kill(process)
     with materializing(settings):
         eventually(settings, "SELECT count(*), count(DISTINCT event_id) FROM interactions", [(3_000, 3_000)])
         query_offsets = "SELECT sum(next_offset) FROM sink_offsets WHERE topic = 'sager.interactions'"
         eventually(settings, query_offsets, [(3_000,)])
+
+
+def garbage(live):
+    live.write_bytes(b"garbage" * 1_000)
+
+
+def zeros_in_the_log(live):
+    """What a loss of power leaves of a log: its length, without its last bytes."""
+    log = live.with_name("live.duckdb.wal")
+    written = log.read_bytes()
+    log.write_bytes(written[: len(written) // 2].ljust(len(written), b"\0"))
+
+
+@pytest.mark.parametrize("damage", [garbage, zeros_in_the_log])
+@pytest.mark.parametrize("snapshot", ["snapshot", "no snapshot"])
+def test_a_damaged_live_file_is_filled_again_and_every_row_is_there(settings, damage, snapshot):
+    everything = "SELECT count(*), count(DISTINCT event_id) FROM interactions"
+    with materializing(settings):
+        produce(settings, *map(interaction, range(100)), skill(1))
+        eventually(settings, everything, [(100, 100)])
+    live = recovery.live_file(settings)
+    rarely = settings.model_copy(update={"publish_seconds": 3_600.0})
+    process = start_process(rarely)
+    log = live.with_name("live.duckdb.wal")
+    produce(settings, *map(interaction, range(100, 1_000)), skill(2))
+    until(lambda: log.exists() and log.stat().st_size > 20_000, "rows that are not in the snapshot")
+    kill(process)
+    damage(live)
+    if snapshot == "no snapshot":
+        settings.duckdb_file.unlink()
+
+    with materializing(settings):
+        eventually(settings, everything, [(1_000, 1_000)])
+        eventually(settings, "SELECT version FROM skills", [(2,)])
 
 
 @pytest.mark.parametrize("live", [False, True], ids=["while it is down", "while it runs"])

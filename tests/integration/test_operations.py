@@ -311,7 +311,7 @@ class TestRebuild:
         of_old = {"user_id": "user-0", "version": 1, "at": "2026-01-01T00:00:00Z", "times": 1, "degree": 1}
         clear = {"domain": "films", "item_id": "old", "epoch": 1, "takers": [of_old]}
         self.overwrite(harness, ItemMemory.TOPIC, "old", compound_key("old", "films"), json.dumps(clear).encode())
-        other = nobody.model_copy(update={"pseudonym_key": SecretStr("another")})
+        other = nobody.model_copy(update={"pseudonym_key": SecretStr("another" * 5)})
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}
         assert key not in left, "nobody is left of it"

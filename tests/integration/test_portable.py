@@ -62,7 +62,8 @@ from tests.unit.materializer.said_builders import abstention, correction, rated,
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 ANN, BOB, DOMAIN = "ann é", "bob", "films"
-SECRET = secret_of(Settings(chain_key=SecretStr("hush")))
+KEY = "a key of more than thirty-two characters"
+SECRET = secret_of(Settings(chain_key=SecretStr(KEY)))
 
 
 class Log:
@@ -82,7 +83,7 @@ class Log:
         for text in chosen:
             _, diff = evolve(skill, a_proposal((), [text]))
             diff = diff.model_copy(update={"stated": () if log else (stated(said),)})
-            log.append(seal(diff, skill.chain, b"hush"))
+            log.append(seal(diff, skill.chain, KEY.encode()))
             skill = merge(skill, log[-1])
         self.diffs[user], self.skills[user] = log, skill
         self.send(user, *log, skill)
@@ -110,7 +111,7 @@ class Log:
 @pytest.fixture
 def log(settings: Settings) -> Iterator[Log]:
     # One partition: reading to the end of one takes a fifth of a second.
-    with_key = settings.model_copy(update={"chain_key": SecretStr("hush"), "partitions": 1})
+    with_key = settings.model_copy(update={"chain_key": SecretStr(KEY), "partitions": 1})
     made = Log(with_key)
     made.write(ANN, "genre: saga", "genre: noir", "mood: dark")
     made.write(BOB, "genre: saga", "mood: dark")

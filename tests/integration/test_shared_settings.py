@@ -14,7 +14,7 @@ from tests.worlds import slate
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-KEY = "a key of more than sixteen bytes"
+KEY = "a key of more than thirty-two characters"
 
 
 def test_erased_events_that_are_sent_again_with_new_times_get_no_row(harness: Harness) -> None:

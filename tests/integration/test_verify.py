@@ -57,7 +57,7 @@ from tests.patience import until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
-DOMAIN, KEY = "films", b"hush"
+DOMAIN, KEY = "films", b"a key of more than thirty-two characters"
 EVERYONE = (
     "sound bare other-key other-kind again swapped moved twice torn gone cut pretended lessened shrunk foldless orphan "
     "forgotten back returned revived"

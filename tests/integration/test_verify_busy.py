@@ -93,7 +93,7 @@ class Deployment:
 
 @pytest.fixture
 def harness(settings: Settings) -> Iterator[Harness]:
-    with Harness(settings.model_copy(update={"chain_key": SecretStr("hush")})) as running:
+    with Harness(settings.model_copy(update={"chain_key": SecretStr("busy" * 8)})) as running:
         yield running
 
 

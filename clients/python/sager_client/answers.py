@@ -39,6 +39,11 @@ class Answers(Generic[AnswerT]):
         self._waiting: dict[str, dict[str, Future[AnswerT]]] = {}
         """By the user and the request."""
 
+    @property
+    def topic(self) -> str:
+        """The topic's name in the registry."""
+        return self._model.TOPIC
+
     def follow(self) -> Follower:
         """The reader of the topic, begun with the first call.
 
@@ -49,7 +54,7 @@ class Answers(Generic[AnswerT]):
             if self._closed:
                 raise Closed("this producer is closed: make a new one")
             if self._follower is None:
-                self._follower = Follower(self._connection, self._model.TOPIC, self._take, from_end=True)
+                self._follower = Follower(self._connection, self.topic, self._take, from_end=True)
                 self._follower.start()
             return self._follower
 

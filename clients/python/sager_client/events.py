@@ -144,8 +144,8 @@ class EventProducer(Telling):
             answer = events.correct("ann", "films", "no horror, please", wait=10)
             answer.understood, answer.explanation
 
-        The first call with `wait` starts a thread that reads the topic `skill-diffs` from then on: the Kafka user must
-        be allowed to read it. Other arguments are described at `Telling.correct`.
+        The first call with `wait` starts a thread that reads the topic `skill-diffs` from then on: the Kafka user needs
+        the role `answers`. Other arguments are described at `Telling.correct`.
 
         Args:
             user_id: the person.

@@ -44,8 +44,8 @@ from streams.exceptions import NotProduced
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import Outbox
 from streams.materializer import read
+from streams.materializer.recovery import live_file, open_store
 from streams.materializer.snapshot import Publisher
-from streams.materializer.store import Store
 from streams.settings import Settings
 from streams.vouching import vouching_of
 
@@ -85,10 +85,9 @@ def restore(settings: Settings) -> Restored:
         MaterializerError: the file is in use, of another deployment, or broken.
         NotProduced: the broker did not take everything.
     """
-    live = settings.data_dir / "live.duckdb"
-    if live.exists():
+    if live_file(settings).exists():
         # The live file may be ahead of the snapshot after a kill, and a version must never be given twice.
-        with Store(live, settings.prefix) as store:
+        with open_store(settings) as store:
             Publisher(store, settings.duckdb_file, settings.publish_seconds, group=settings.group).publish()
     elif not settings.duckdb_file.exists():
         return Restored()

@@ -24,6 +24,7 @@ class Role(StrEnum):
     """The clients of Kafka, each with a user or certificate of its own."""
 
     APP = "app"
+    ANSWERS = "answers"
     IMPORTER = "importer"
     WORKER = "worker"
     MATERIALIZER = "materializer"
@@ -107,7 +108,11 @@ ROLES: dict[Role, Access] = {
         reads=("rankings", "slim-skills"),
         writes=FROM_APPS,
         joins=(f"{APP_ID}-app",),
-        asks=(unused_group("slim-skills"),),
+        asks=(unused_group("client"),),
+    ),
+    Role.ANSWERS: Access(
+        "what `app` needs besides for `correct(..., wait=)`: reads the log of skills, with the words of all people",
+        reads=("skill-diffs",),
     ),
     Role.IMPORTER: Access(
         "`sager import`: sends histories, and reads which of them Kafka already holds",

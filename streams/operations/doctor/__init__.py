@@ -33,7 +33,6 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Find
         Bounded("data folder", lambda: local.folder(settings), seconds),
         Bounded("chain key", lambda: security.chain_key(settings), seconds),
         Bounded(agreement.CHECK, lambda: agreement.settings_agree(settings), seconds),
-        Bounded("pseudonym key", lambda: security.pseudonym_key(settings), seconds),
         Bounded("HTTP tokens", lambda: security.tokens(settings), seconds),
         Bounded("files", lambda: security.files(settings), seconds),
         Bounded("LLM", lambda: _model(settings), seconds),

@@ -21,7 +21,6 @@ from streams.operations.doctor.findings import Finding, Status, ok, warning
 from streams.settings import Settings
 
 ANSWER_SECONDS = 8.0
-SHORT_BYTES = 16
 _SHOWN = 3
 _MOST = 100_000
 _EVERYBODY = ("User:*", "User:ANONYMOUS")
@@ -30,7 +29,7 @@ _ONE_PERSON = "one person's machine needs none"
 
 def chain_key(settings: Settings) -> Iterator[Finding]:
     """Whether versions of skills are sealed."""
-    key = settings.chain_key_bytes
+    key = settings.chain_key
     if not key and settings.embedded:
         yield ok("chain key", f"none; {_ONE_PERSON}")
     elif not key:
@@ -40,23 +39,8 @@ def chain_key(settings: Settings) -> Iterator[Finding]:
             "set it to the same secret for workers and readers, such as `openssl rand -hex 32`; keep it away from "
             "Kafka's administrators",
         )
-    elif len(key) < SHORT_BYTES:
-        yield warning(
-            "chain key", f"SAGER_CHAIN_KEY has only {len(key)} bytes", f"take {SHORT_BYTES} random ones or more"
-        )
     else:
         yield ok("chain key", "versions are sealed")
-
-
-def pseudonym_key(settings: Settings) -> Iterator[Finding]:
-    """Whether the secret of pseudonyms can be guessed; there is nothing to say of one that cannot."""
-    key = settings.pseudonym_key.get_secret_value().encode() if settings.pseudonym_key else b""
-    if key and len(key) < SHORT_BYTES:
-        yield warning(
-            "pseudonym key",
-            f"SAGER_PSEUDONYM_KEY has only {len(key)} bytes",
-            f"take {SHORT_BYTES} random ones or more, and run `sager rebuild --apply` with them",
-        )
 
 
 def tokens(settings: Settings) -> Iterator[Finding]:

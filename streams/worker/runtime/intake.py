@@ -12,7 +12,7 @@ from typing import Any
 
 from operators.admit import Refused, id_of, is_forgotten, must_wait, refused
 from operators.clocks import TOLERANCE
-from schemas import BadRecord, DeadLetter, Model, Position, encode
+from schemas import BadRecord, DeadLetter, ForgetRequest, Model, Position, encode
 from schemas.topics import TOPICS, by_name
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
@@ -72,6 +72,8 @@ class Intake:
         """Whose event it is, and what is to be done with it."""
         topic = self._topics[event.topic]
         position = position_of(event)
+        if topic.model is not ForgetRequest:
+            self._pipeline.note_time(position)
         metrics.labelled(metrics.TAKEN, topic.base).inc()
         try:
             raw = unpack(event.value or b"") if topic.packed else event.value

@@ -78,7 +78,7 @@ async def test_what_is_refused_says_why_and_nothing_of_a_command_line(settings, 
 
 
 async def test_no_secret_is_in_the_process_that_answers(settings, monkeypatch):
-    monkeypatch.setenv("SAGER_CHAIN_KEY", "secret")
+    monkeypatch.setenv("SAGER_CHAIN_KEY", "secret" * 6)
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     assert not {"SAGER_CHAIN_KEY", "OPENAI_API_KEY"} & asking._environment().keys()
 

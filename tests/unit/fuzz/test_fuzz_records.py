@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from schemas import TOPICS, BadRecord, Ranking, decode, encode
+from schemas.base import MAX_INT
 from schemas.dead_letters import DeadLetter
 from streams.materializer.records import Put, Record
 from streams.materializer.rows import PUBLIC_TOPICS, read
@@ -70,7 +71,7 @@ def test_any_record_is_a_row_or_a_bad_record(topic: Any) -> None:
 def test_any_record_has_a_dead_letter(key: bytes | None, value: bytes | None, stamp: float, limit: int) -> None:
     where = {"topic": "t", "partition": 0, "offset": 0, "timestamp_ms": 0}
     source = decode(DeadLetter, encode_letter(where)).source
-    source = source.model_copy(update={"timestamp_ms": abs(stamp) if isinstance(stamp, int) else 0})
+    source = source.model_copy(update={"timestamp_ms": min(abs(stamp), MAX_INT) if isinstance(stamp, int) else 0})
 
     letter = DeadLetter.of("stage", source, "invalid", "x" * 2_000, key, value, limit=limit)
 

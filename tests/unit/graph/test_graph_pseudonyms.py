@@ -66,9 +66,9 @@ def test_a_secret_is_set_or_derived_or_made_once_for_its_owner_alone(tmp_path: P
     assert [path.name for path in file.parent.iterdir()] == [FILE]
     assert secret_of(Settings(data_dir=tmp_path / "other")) not in made
 
-    keys = [secret_of(settings(chain_key="k")), secret_of(settings(chain_key="k2"))]
-    own = secret_of(settings(chain_key="k", pseudonym_key="p"))
-    assert own == secret_of(settings(pseudonym_key="p"))
+    keys = [secret_of(settings(chain_key="k" * 32)), secret_of(settings(chain_key="2" * 32))]
+    own = secret_of(settings(chain_key="k" * 32, pseudonym_key="p" * 32))
+    assert own == secret_of(settings(pseudonym_key="p" * 32))
     assert len({*made, *keys, own, b"k", b"p"}) == 6, "nothing is used for two things"
 
 

@@ -116,9 +116,11 @@ def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: 
         {"topic": "selections"},
         "secret-5",
         a_selection("r6", occurred_at=ahead),
-        a_selection("r7", schema_version=77),
+        a_selection("r7", schema_version=1_234),
         an_event("feedback", "e8", domain="films", item=A, signal="rated", value=99),
         an_event("feedback", "e9", domain="films", item=deep, signal="liked"),
+        an_event("feedback", "e10", domain="films", item={"item_id": "a", "metadata": {"n": 2**64}}, signal="liked"),
+        a_selection("r11", skill_version=2**63),
     ]  # fmt: skip
     reply = world.send(a_selection(), *bad)
 
@@ -136,11 +138,13 @@ def test_bad_events_are_refused_one_by_one_and_nothing_of_them_is_quoted(world: 
         ["schema_version"],
         ["event"],
         ["item.metadata"],
+        ["item.metadata"],
+        ["skill_version"],
     ]
     errors = json.dumps([result["errors"] for result in results[1:]])
     assert "secret" not in errors.lower()
     assert "99" not in errors
-    assert "77" not in errors
+    assert "1234" not in errors
 
 
 def test_an_event_of_a_batch_counts_once_by_its_id(world: World) -> None:

@@ -47,3 +47,14 @@ def test_an_endpoint_that_is_no_address_is_refused_and_not_repeated(url, monkeyp
 
 def test_every_common_client_reads_what_is_produced_by_default() -> None:
     assert Settings().compression is Compression.GZIP
+
+
+@pytest.mark.parametrize("name", ["CHAIN_KEY", "PSEUDONYM_KEY", "HTTP_CONFIRMATION_KEY"])
+def test_a_short_secret_is_refused_with_a_way_to_make_a_good_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"SAGER_{name}", "7" * 31)
+    with pytest.raises(ValidationError, match="has 31 characters and needs 32 or more: `openssl rand -hex 32`") as told:
+        Settings()
+    assert "777" not in str(told.value)
+
+    monkeypatch.setenv(f"SAGER_{name}", "7" * 32)
+    assert getattr(Settings(), name.lower()).get_secret_value() == "7" * 32

@@ -5,7 +5,7 @@ import pytest
 
 from schemas import BadRecord, encode
 from streams.materializer.dead_letters import dead_letter
-from streams.materializer.exceptions import MaterializerError
+from streams.materializer.exceptions import Damaged, MaterializerError
 from streams.materializer.store import Progress, Store
 from tests.unit.materializer.materializer_builders import (
     batch_of,
@@ -221,10 +221,10 @@ def test_a_file_with_other_tables_is_refused(path):
         Store(path, "sager.")
 
 
-def test_a_file_that_is_no_duckdb_file_is_refused(path):
+def test_a_file_that_is_no_duckdb_file_is_damaged(path):
     path.parent.mkdir()
     path.write_bytes(b"no database " * 1_000)
-    with pytest.raises(MaterializerError, match="cannot open"):
+    with pytest.raises(Damaged, match="is not a valid DuckDB database file"):
         Store(path, "sager.")
 
 

@@ -14,7 +14,7 @@ from streams.operations.doctor.agreement import settings_agree
 from streams.operations.doctor.findings import Status
 from streams.settings import Settings
 
-KEY = "a key of more than sixteen bytes"
+KEY = "a key of more than thirty-two characters"
 
 
 @contextmanager

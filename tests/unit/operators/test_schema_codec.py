@@ -7,7 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import TOPICS, BadRecord, DeadLetter, Interaction, Item, Model, SkillCommand, decode, derived_id, encode
+from schemas import (
+    TOPICS,
+    BadRecord,
+    DeadLetter,
+    Interaction,
+    Item,
+    Model,
+    Selection,
+    SkillCommand,
+    decode,
+    derived_id,
+    encode,
+)
 from tests.builders import NOW, a_candidate, a_position, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))
@@ -51,7 +63,7 @@ class TestReasons:
     def test_not_json(self, value: bytes) -> None:
         assert refused(value).reason == "not-json"
 
-    @pytest.mark.parametrize("version", [0, 2, -1, 10**30])
+    @pytest.mark.parametrize("version", [0, 2, -1, 2**63 - 1])
     def test_unknown_version(self, version: int) -> None:
         assert refused(changed(schema_version=version)).reason == "unknown-version"
 
@@ -71,6 +83,7 @@ class TestReasons:
             {"event_id": None},
             {"user_id": "a\u0000b"},
             {"user_id": 7},
+            {"schema_version": 10**30},
             {"domain": "Books"},
             {"domain": "books\n"},
             {"domain": "../etc"},
@@ -85,6 +98,9 @@ class TestReasons:
             {"item": {"item_id": "i", "metadata": {"a": list(range(2_000))}}},
             {"item": {"item_id": "i", "metadata": {"a": [[[[[[1]]]]]]}}},
             {"item": {"item_id": "i", "metadata": {"x" * 121: 1}}},
+            {"item": {"item_id": "i", "metadata": {"a": 2**64}}},
+            {"item": {"item_id": "i", "metadata": {"a": [{"b": -(2**63) - 1}]}}},
+            {"item": {"item_id": "i", "metadata": {"a": int("9" * 400)}}},
         ],
         ids=lambda fields: json.dumps(fields)[:60],
     )
@@ -97,6 +113,16 @@ class TestReasons:
 
         assert error.reason == "invalid"
         assert name in error.detail
+
+    def test_a_number_without_bounds_of_its_own_has_64_bits(self) -> None:
+        largest = {"item": {"item_id": "i", "metadata": {"a": [2**64 - 1, -(2**63), 1e300]}}}
+        assert decode(Interaction, changed(**largest)).item.metadata == largest["item"]["metadata"]
+        assert "at most 64 bits" in refused(changed(item={"item_id": "i", "metadata": {"a": 2**64}})).detail
+
+        selection = {**GOOD, "ranking_id": "r", "item_id": "i"}
+        assert decode(Selection, json.dumps({**selection, "skill_version": 2**63 - 1}).encode())
+        with pytest.raises(BadRecord, match=r"skill_version: .* less than or equal to 9223372036854775807"):
+            decode(Selection, json.dumps({**selection, "skill_version": 2**63}).encode())
 
     def test_detail_never_repeats_the_input(self) -> None:
         secret = "card 4111"

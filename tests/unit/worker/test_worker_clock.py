@@ -56,18 +56,29 @@ class Clock:
         return int(self.now().timestamp() * 1_000)
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    machine = Clock()
+def set_clock(monkeypatch: pytest.MonkeyPatch, machine: Clock, modules: Sequence[str]) -> Clock:
+    """Let these modules read this clock."""
 
     class Set(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Self:
             return machine.now()  # type: ignore[return-value]
 
-    for module in CLOCKED:
+    for module in modules:
         monkeypatch.setattr(f"{module}.datetime", Set)
     return machine
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of a machine on which everything runs."""
+    return set_clock(monkeypatch, Clock(), CLOCKED)
+
+
+@pytest.fixture
+def own_clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of a worker's machine; apps and the materializer have the right time."""
+    return set_clock(monkeypatch, Clock(), [module for module in CLOCKED if module.startswith("streams.worker")])
 
 
 def send(log: FakeLog, clock: Clock, events: Sequence[Ranking | Selection | Correction]) -> None:
@@ -172,6 +183,39 @@ async def test_a_request_to_forget_by_a_clock_a_day_ahead_silences_nobody_for_a_
     assert [skill.version for skill in log.newest(PolicySkill).values()] == [1], "nothing from before comes back"
     assert sink.count("selections") == 1
     assert encode(skill) == encode(next(iter(log.newest(PolicySkill).values())))
+
+
+@pytest.mark.parametrize("ahead", [HOUR, DAY, -HOUR])
+async def test_a_worker_with_a_wrong_clock_forgets_by_kafkas_time(
+    deployment: FakeDeployment, own_clock: Clock, sink: Sink, ahead: timedelta
+) -> None:
+    """Events from before the request stay forgotten, and the person is not silenced until the worker's time."""
+    log, worker, right = deployment.log, deployment.worker(), Clock()
+    before = choice(1, "ann")
+    send(log, right, before)
+    await worker.quiet()
+    own_clock.ahead = ahead
+    log.put(
+        ForgetRequest(event_id="please", occurred_at=right.now(), user_id="ann", actor="ann"), timestamp_ms=right.stamp
+    )
+    await worker.quiet()
+    own_clock.ahead = timedelta(0)
+    sink.read()
+    assert (log.newest(PolicySkill), sink.count("selections")) == ({}, 0)
+
+    own_clock.ahead = max(ahead, timedelta(0))  # a worker behind lets events wait until its clock is right
+    send(log, right, choice(2, "ann"))
+    await worker.quiet()
+    sink.read()
+
+    [skill] = log.newest(PolicySkill).values()
+    assert skill.version == 1, "events after the request are learned"
+    assert (sink.count("selections"), sink.count("contrasts")) == (1, 1)
+
+    for event in before:
+        log.put(event.model_copy(update={"event_id": f"{event.event_id}-again"}), timestamp_ms=right.stamp)
+    await worker.quiet()
+    assert [skill.version for skill in log.newest(PolicySkill).values()] == [1], "nothing from before comes back"
 
 
 async def test_rows_of_a_clock_that_ran_ahead_are_forgotten_with_their_person(

@@ -199,7 +199,7 @@ async def test_a_new_request_counts_whatever_its_clock_says(
     for number in range(2):
         await send(log, worker, events_of("choice", number, datetime.now(UTC)))
         assert learned(log)
-        before = datetime.now(UTC)
+        before = max(diff.source.moment for diff in log.diffs if diff.source)
         log.put(request(clock, f"please-{number}"), timestamp_ms=stamped)
         await worker.quiet()
         assert learned(log) == []

@@ -1,0 +1,67 @@
+"""Opens the live file, and replaces a damaged one with the rows of the published snapshot."""
+
+import logging
+import shutil
+from pathlib import Path
+
+import duckdb
+
+from streams.materializer import read
+from streams.materializer.exceptions import Damaged, MaterializerError
+from streams.materializer.opening import config_of
+from streams.materializer.rewriting import statements
+from streams.materializer.store import Store
+from streams.settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def live_file(settings: Settings) -> Path:
+    """The path of the live DuckDB file."""
+    return settings.data_dir / "live.duckdb"
+
+
+def open_store(settings: Settings) -> Store:
+    """Open the live file; replace it first if it is damaged.
+
+    Raises:
+        MaterializerError: another process holds the file, or it is not a file of this deployment.
+    """
+    path = live_file(settings)
+    try:
+        return Store(path, settings.prefix)
+    except Damaged as error:
+        replace(settings, error)
+    return Store(path, settings.prefix)
+
+
+def replace(settings: Settings, damage: Damaged) -> None:
+    """Remove the damaged live file, and fill a new one from the snapshot if that can be read.
+
+    The damaged file is not kept: an erasure could not reach the rows in it. Kafka has the later records, and all that
+    it still holds where there is no snapshot.
+    """
+    path = live_file(settings)
+    _remove(path)
+    try:
+        _fill(settings, path)
+        source = str(settings.duckdb_file)
+    except (MaterializerError, duckdb.Error) as error:
+        _remove(path)
+        source = f"Kafka alone (no snapshot: {error})" if settings.duckdb_file.exists() else "Kafka alone"
+    log.error("%s; the file was removed and is filled again from %s", damage, source)
+
+
+def _fill(settings: Settings, path: Path) -> None:
+    """Copy the snapshot's rows into a new file. Its indexes are built again: the damage may be in them."""
+    read.connect(settings).close()  # refuses the snapshot of another deployment
+    with duckdb.connect(config=config_of(path)) as con:
+        for statement in statements(settings.duckdb_file, path):
+            con.execute(statement)
+
+
+def _remove(path: Path) -> None:
+    """Remove the file, its logs and its spilled rows."""
+    for end in ("", *read.LOGS):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    shutil.rmtree(path.parent / "spill", ignore_errors=True)
