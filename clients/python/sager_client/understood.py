@@ -16,7 +16,8 @@ class Understood:
         understood: False if the correction changed nothing; the person's log has it all the same.
         statements: the statements that it added to the skill.
         why: the reason code where nothing was understood, such as `unknown-name`; else empty.
-        explanation: for the person: the reason, examples that would be understood, and private data that was left out.
+        explanation: for the person: the reason, examples that would be understood, the effect of words that state no
+            preference, and private data that was left out.
         not_kept: kinds of private data that were left out, such as `health`.
         version: the skill's version afterwards.
     """
