@@ -61,8 +61,10 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
             schema["strict"] = True
             if kind == "int":
                 # JSON has no limit. DuckDB, Parquet and most readers of JSON have 64 bits.
-                schema.setdefault("ge", MIN_INT)
-                schema.setdefault("le", MAX_INT)
+                if "gt" not in schema:
+                    schema.setdefault("ge", MIN_INT)
+                if "lt" not in schema:
+                    schema.setdefault("le", MAX_INT)
         elif kind == "definition-ref":
             referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
             if referred["type"] == "dataclass":
