@@ -61,10 +61,9 @@ def _settle(schema: Any, handler: GetCoreSchemaHandler) -> None:
             schema["strict"] = True
             if kind == "int":
                 # JSON has no limit. DuckDB, Parquet and most readers of JSON have 64 bits.
-                if "gt" not in schema:
-                    schema.setdefault("ge", MIN_INT)
-                if "lt" not in schema:
-                    schema.setdefault("le", MAX_INT)
+                least = {} if "gt" in schema else {"ge": MIN_INT}
+                most = {} if "lt" in schema else {"le": MAX_INT}
+                schema.update({**least, **most, **schema})
         elif kind == "definition-ref":
             referred = cast("dict[str, Any]", handler.resolve_ref_schema(cast("CoreSchema", schema)))
             if referred["type"] == "dataclass":
