@@ -127,7 +127,12 @@ def test_words_are_understood_and_taken_back(page, world):
     page.get_by_role("button", name="Take it back").click()
     expect(page.locator(".said")).to_contain_text("Removed.")
     expect(page.get_by_role("link", name="avoids horror (genre)")).to_have_count(0)
-    expect(page.get_by_text("“colourless green ideas sleep furiously”")).to_be_visible()
+
+    def is_listed() -> bool:  # once it is in the snapshot, some seconds later; a page shows one moment
+        page.reload()
+        return bool(page.get_by_text("“colourless green ideas sleep furiously”").count())
+
+    until(is_listed, "the sentence that was not understood")
 
 
 def test_learning_is_stopped_and_a_former_version_comes_back(page, world):
