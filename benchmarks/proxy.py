@@ -56,7 +56,7 @@ def before_a_proxy(settings: Settings) -> Iterator[int]:
 
 def produce(settings: Settings, events: int, begin: int, *, one_by_one: bool) -> float:
     """Send selections until all are acknowledged; the seconds that it took."""
-    producer = Producer({**producer_config(settings), "linger.ms": 0} if one_by_one else producer_config(settings))
+    producer = Producer(producer_config(settings, **({"linger.ms": 0} if one_by_one else {})))
     name, began = settings.topic(Selection.TOPIC), time.perf_counter()
     for number in range(begin, begin + events):
         user = f"user-{number % 200}"

@@ -51,7 +51,7 @@ class Report:
         changed: the knobs, as they were given.
         file: where its rows are.
         skills: how many were replayed, by user and domain.
-        identical: how many of them end alike byte for byte.
+        identical: how many of them end alike byte for byte, see `comparable`.
         pending: choices that the live side had not come to yet: left out.
         missing: live diffs in between whose event was not at hand; the other side did without it.
         broken: skills that were left out, because their log has a gap or nothing.
@@ -88,7 +88,17 @@ class Report:
     def note_end(self, live: PolicySkill, other: PolicySkill, live_tokens: int, other_tokens: int) -> None:
         """Count one skill, once both sides have come to their end."""
         self.skills += 1
-        self.identical += unsealed(live) == unsealed(other)
+        self.identical += comparable(live) == comparable(other)
         for sizes, skill, tokens in ((self.live_sizes, live, live_tokens), (self.other_sizes, other, other_tokens)):
             sizes.lines += len(skill.attributes)
             sizes.slim_tokens += tokens
+
+
+def comparable(skill: PolicySkill) -> PolicySkill:
+    """Return the skill without its seals and its selection for the slim skill.
+
+    The selection depends on other people's tastes at the time, which a replay does not have.
+    """
+    bare = unsealed(skill)
+    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
+    return bare.model_copy(update={"slim_lines": (), "last_diff": last})

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import orjson
 
-from operators.chain import unsealed
 from operators.evidence import fixed
 from operators.merge import OutOfOrder
 from operators.whatif import Lines, Moment, Series, Side, replay, series
@@ -22,7 +21,7 @@ from streams.steps import evolve_of, rank_of
 from streams.whatif import side_file
 from streams.whatif.arms import Knobs, lines_that_rank, side_of
 from streams.whatif.reading import Chosen, History, Reader
-from streams.whatif.report import Report
+from streams.whatif.report import Report, comparable
 from streams.whatif.side_file import SideFile
 from streams.worker.reasoning.llm import close_clients
 
@@ -200,7 +199,7 @@ def _skill_row(history: History, live: PolicySkill, other: PolicySkill, tokens: 
         history.domain,
         live.version,
         other.version,
-        unsealed(live) == unsealed(other),
+        comparable(live) == comparable(other),
         len(lines),
         len(others),
         len(lines & others),

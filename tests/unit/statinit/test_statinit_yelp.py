@@ -54,7 +54,7 @@ def test_price_is_a_tier_of_dollar_signs(read: Read, price: object, tier: list[s
     assert read(yelp.parse, price=price) == {"price": tier}
 
 
-@pytest.mark.parametrize("price", ["None", 0, 5, True, "cheap", "12", None, 10**4000, [2]])
+@pytest.mark.parametrize("price", ["None", 0, 5, True, "cheap", "12", None, 2**64 - 1, [2]])
 def test_what_is_no_price_tier_is_left_out(read: Read, price: object) -> None:
     assert read(yelp.parse, attributes={"RestaurantsPriceRange2": price}) == {}
 
