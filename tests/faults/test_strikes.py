@@ -16,7 +16,11 @@ OFTEN = ("worker", "everything")
 @pytest.mark.broker
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(each, marks=pytest.mark.thorough if each in OFTEN else pytest.mark.seldom) for each in KINDS if each != "full-disk"],
+    [
+        pytest.param(each, marks=pytest.mark.thorough if each in OFTEN else pytest.mark.seldom)
+        for each in KINDS
+        if each != "full-disk"
+    ],
 )
 def test_no_acknowledged_choice_is_lost(kind: str) -> None:
     found = measured(kind, strikes=2, rate=10.0)
