@@ -77,7 +77,7 @@ def _state_faults(
     state: StateT | None,
     fold: Callable[[Iterable[DiffT]], StateT | None],
 ) -> list[Fault]:
-    """A state without its log, or that its log does not fold to."""
+    """Return the faults of a state: it is missing, ahead of its log, or not the fold of its log."""
     newest = diffs[-1].version if diffs else 0
     if state is None:
         missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"

@@ -105,9 +105,10 @@ class Held:
         Where ids have dropped out, up to the newest time that an event may have claimed: it is at most the tolerance
         ahead. A clock that was set back does not count either.
         """
-        if self.is_whole or self.newest is None:
+        newest = self.newest
+        if self.is_whole or newest is None:
             return now
-        return min(max(now, self.newest), now + TOLERANCE)
+        return min(max(now, newest), now + TOLERANCE)
 
 
 def in_force(receipt: Receipt, now: datetime) -> Receipt:

@@ -48,7 +48,7 @@ def _by_names(why: NotUnderstood, examples: Sequence[Fact], domain: str) -> str:
     if why is NotUnderstood.NOT_KEPT:
         return f"Nothing else was understood. Say the wish alone{f', such as {wishes}' if wishes else ''}."
     if why is NotUnderstood.NO_WISH:
-        about = ", ".join(named) or "what these words name"
+        about = ", ".join(named) or "that item or value"
         return f"No known sentence says whether {about} is wanted. {say}".strip()
     name = f"Name one, such as {', '.join(named)}. {say}" if named else "No example is known there."
     return f"These words name no item and no value that {domain} has. {name}"

@@ -445,7 +445,7 @@ _DAMAGE = (
 )
 """DuckDB's messages for a damaged file. It has no error class for them."""
 _NO_DAMAGE = ("No space left", "Out of Memory")
-"""Its messages for a lack that passes. They come inside the others when a log cannot be replayed for want of room."""
+"""Its messages for a shortage that passes. Those above quote them where there is no room to replay a log."""
 
 
 def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
@@ -470,6 +470,6 @@ def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
 def _damage(path: Path, error: duckdb.Error) -> Damaged | None:
     """The error for a damaged file; None if the file is whole."""
     text = str(error)
-    if any(lack in text for lack in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
+    if any(shortage in text for shortage in _NO_DAMAGE) or not any(sign in text for sign in _DAMAGE):
         return None
     return Damaged(f"{path} is damaged (DuckDB: {text.splitlines()[0]})")

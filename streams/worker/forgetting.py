@@ -109,9 +109,7 @@ class Forgetting:
         if receipt is not None and (repeat in receipt.known or _is_done_of_old(receipt, last, request, position)):
             return "repeated"
         held = await self._held(request)
-        read = moment_of(pipeline.newest_ms)
-        newest = max(held.newest or read, read)
-        until = held.moment(reached(kafka_time(position), newest, datetime.now(UTC)))
+        until = held.moment(self._now(held, position))
         versions = await self._count(request)
         if last is not None:
             until = max(until, last.until)
@@ -144,6 +142,11 @@ class Forgetting:
         kind = "line" if request.line else "domain" if request.domain else "person"
         metrics.FORGOTTEN.labels(kind).inc()
         return "forgotten"
+
+    def _now(self, held: Held, position: Position) -> datetime:
+        """Return the time of a request, which one wrong clock does not move."""
+        read = moment_of(self._pipeline.newest_ms)
+        return reached(kafka_time(position), max(held.newest or read, read), datetime.now(UTC))
 
     async def _write(self, event: Any, request: ForgetRequest, receipt: Receipt, scope: Forgotten) -> Receipt:
         held = self._pipeline.receipt_as_written(request.user_id)

@@ -49,7 +49,7 @@ SECONDS = 120.0
 
 
 class Lag:
-    """How many records the workers have not done, as any broker reports it: `Backlog` knows the embedded one only."""
+    """Counts the records that workers have not processed, on any broker; `Backlog` needs the embedded one."""
 
     def __init__(self, settings: Settings) -> None:
         self._consumer = Consumer(client_config(settings, **{"group.id": settings.app_id, "enable.auto.commit": False}))

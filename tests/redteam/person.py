@@ -270,7 +270,7 @@ class Person:
         self.hands_out("template")
 
     def hands_out(self, how: str) -> None:
-        """Keep the slim skill of all lines that may be in one: which of them are selected is no question of safety."""
+        """Keep a slim skill with every line that one may hold, selected or not."""
         short = self.evolve.slim(self.skill.model_copy(update={"slim_lines": ()}))
         assert short is not None
         self.trace.slims[how] = short

@@ -100,14 +100,13 @@ class PacedFetches:
     records within 1 ms and answers with none: the next fetch then waits twice as long, or the worker would stand still.
 
     Args:
-        fetcher: aiokafka's; its fetches go through this.
+        fetcher: aiokafka's; this stands in for its `_proc_fetch_request`.
     """
 
     def __init__(self, fetcher: Any) -> None:
         self._fetcher, self._fetch = fetcher, fetcher._proc_fetch_request
         self._pause = SHORTEST_PAUSE_SECONDS
         fetcher._fetch_max_wait_ms = SHORTEST_WAIT_MS
-        fetcher._proc_fetch_request = self
 
     async def __call__(self, assignment: Any, node_id: int, request: Any) -> bool:
         """Fetch, and pause where there is no record; true where records came."""
@@ -142,7 +141,8 @@ class TrueEndConsumerThread(SeekingConsumerThread):
     async def on_start(self) -> None:
         """Start the consumer, and pace its fetches."""
         await super().on_start()
-        PacedFetches(self._ensure_consumer()._fetcher)
+        fetcher = self._ensure_consumer()._fetcher
+        fetcher._proc_fetch_request = PacedFetches(fetcher)
 
     async def _highwaters(self, partitions: list[Any]) -> Mapping[Any, int]:
         claimed: Mapping[Any, int] = await super()._highwaters(partitions)

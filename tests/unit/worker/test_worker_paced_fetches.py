@@ -18,7 +18,7 @@ from streams.worker.runtime.repairs import (
 
 @dataclass
 class Partition:
-    """What aiokafka knows of a partition."""
+    """A partition's state in aiokafka."""
 
     highwater: int | None = None
 
@@ -48,7 +48,7 @@ class Broker:
 
     @property
     def topics(self) -> list[Any]:
-        """Those of a request from here on."""
+        """The topics of a request from this position."""
         return [("t", [(0, self.position, 1_000)])]
 
     async def fetches(self, times: int) -> list[bool]:
@@ -63,7 +63,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
         made.pauses.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    PacedFetches(made)
+    made._proc_fetch_request = PacedFetches(made)  # type: ignore[method-assign]
     return made
 
 
@@ -105,7 +105,7 @@ def test_a_partition_whose_end_has_no_record_costs_pauses_too(broker: Broker) ->
 async def test_a_fetch_that_is_cancelled_in_its_pause_answers_as_aiokafkas_own_does() -> None:
     """When a consumer stops, aiokafka cancels its fetches and awaits them. An error there stalls its end."""
     broker = Broker()
-    PacedFetches(broker)
+    broker._proc_fetch_request = PacedFetches(broker)  # type: ignore[method-assign]
     asked = asyncio.create_task(broker._proc_fetch_request(broker, 1, broker))
     await asyncio.sleep(0)
     asked.cancel()
