@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
 
 from benchmarks.surroundings import reached_as
 from operators.merge import fold
@@ -26,6 +26,8 @@ from streams.materializer.exceptions import MaterializerError
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import lag
 from tests.patience import PATIENCE_SECONDS
+
+SHARED_KEY = SecretStr("a secret of this deployment's workers")
 
 
 def by_bytes(model: type[ModelT], event: BaseModel) -> ModelT:
@@ -106,6 +108,10 @@ class Harness:
 
     def worker(self, name: str = "worker", **more: Any) -> subprocess.Popen[bytes]:
         return self.start("worker", name, **more)
+
+    def peer(self, name: str) -> subprocess.Popen[bytes]:
+        """Start one of several workers. They share a key, or each gives one user a pseudonym of its own."""
+        return self.worker(name, pseudonym_key=SHARED_KEY)
 
     def materializer(self) -> subprocess.Popen[bytes]:
         return self.start("materialize")

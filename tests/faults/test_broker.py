@@ -120,8 +120,8 @@ def test_a_cluster_that_loses_one_of_three_brokers(on: Callable[[int], tuple[Kaf
     run = Run("one of three brokers killed (group's coordinator, log's leader), and back", BROKER, 2 * rounds)
     kafka, harness = on(3)
     admin, watchdog = topics.admin(harness.settings), impatient_watchdog(harness.settings)
-    harness.worker("w0")
-    harness.worker("w1")
+    harness.peer("w0")
+    harness.peer("w1")
     harness.materializer()
     with Load(harness.settings, per_second=8) as load:
         wait_for_every_partition(harness, time.time())

@@ -5,7 +5,6 @@ import shutil
 import time
 
 import pytest
-from pydantic import SecretStr
 
 from schemas import SkillDiff
 from streams.settings import Store
@@ -20,9 +19,6 @@ from tests.faults.oracle import (
 )
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
-
-KEY = SecretStr("a secret of this test's deployment")
-"""Workers with data folders of their own give a user one pseudonym, or what two of them send counts twice."""
 
 pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker, pytest.mark.timeout(1_800)]
 
@@ -91,13 +87,13 @@ def test_kill_9_among_three_workers(harness: Harness) -> None:
     run = Run("kill -9 of one of three workers, rules", BROKER, kills)
     harness.materializer()
     with Load(harness.settings, per_second=12) as load:
-        workers = {name: harness.worker(name, pseudonym_key=KEY) for name in ("w0", "w1", "w2")}
+        workers = {name: harness.peer(name) for name in ("w0", "w1", "w2")}
         wait_for_a_new_diff(harness)
         for _ in range(kills):
             time.sleep(rng.uniform(0.0, 4.0))
             name = rng.choice(list(workers))
             harness.kill(workers[name])
-            workers[name] = harness.worker(name, pseudonym_key=KEY)
+            workers[name] = harness.peer(name)
         run.recovery_seconds.append(wait_for_a_new_diff(harness))
 
     outputs = assert_undisturbed(harness, run, load.rankings, load.selections)

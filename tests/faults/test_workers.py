@@ -24,11 +24,11 @@ def test_workers_join_leave_and_die(harness: Harness) -> None:
     run = Run("three workers: join, leave, die", BROKER, 4 * rounds)
     harness.materializer()
     with Load(harness.settings, per_second=15) as load:
-        working = {"w0": harness.worker("w0")}
+        working = {"w0": harness.peer("w0")}
         wait_for_a_new_diff(harness)
         for turn in range(rounds):
             for name in (f"w1-{turn}", f"w2-{turn}"):
-                working[name] = harness.worker(name)
+                working[name] = harness.peer(name)
                 time.sleep(rng.uniform(0, 4))
             leaves, dies = rng.sample(list(working), 2)
             harness.has_started(leaves)
@@ -47,7 +47,7 @@ def test_a_frozen_worker_that_comes_back_writes_nothing_stale(harness: Harness) 
     run = Run("worker frozen for longer than its session, then resumed", BROKER, rounds)
     harness.materializer()
     with Load(harness.settings, per_second=15) as load:
-        workers = [harness.worker("w0"), harness.worker("w1")]
+        workers = [harness.peer("w0"), harness.peer("w1")]
         wait_for_a_new_diff(harness)
         time.sleep(6)
         for turn in range(rounds):
