@@ -40,6 +40,11 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Unfreeze: DuckDB's binding calls frozen objects a leak, after the line that pytest ends with."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave a test to the broker that it is `on`, where both brokers have their turn (SAGER_TEST_SPLIT=1)."""
