@@ -117,12 +117,13 @@ def _is(error: Exception, module: str, name: str) -> bool:
 
 
 def _is_interruption(error: Exception) -> bool:
-    """Whether it is Ctrl-C, of which two libraries that call Python keep less than that.
+    """Return true for Ctrl-C, which two libraries that call Python turn into another error.
 
-    pydantic keeps its name, and librdkafka's client, in a callback, nothing at all.
+    pydantic keeps its name. After a callback of its own, librdkafka's client names it as the cause, or loses it.
     """
     if isinstance(error, SystemError):
-        return "'cimpl." in str(error) and str(error).endswith("without setting an exception")
+        lost = "'cimpl." in str(error) and str(error).endswith("without setting an exception")
+        return lost or isinstance(error.__cause__, KeyboardInterrupt)
     return _is(error, "pydantic_core", "PydanticSerializationError") and KeyboardInterrupt.__name__ in str(error)
 
 
