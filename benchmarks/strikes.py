@@ -43,6 +43,7 @@ from streams.kafka.clients import PARTITIONER
 from streams.kafka.packed import unpack
 from streams.local import batches
 from streams.local.broker import free_port
+from streams.local.launch import DEATHS_SECONDS, PAUSES
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings
 
@@ -54,7 +55,11 @@ PROGRAMS = {
     "broker": (b"tansu",),
     "proxy": (b"streams.local.proxy", b"streams.local.follow"),
 }
+WITHOUT = ("materializer", "console")
+"""Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths."""
 PATIENCE_SECONDS = 300.0
+FETCH_SECONDS = 30.0
+"""After a timeout the topic is read from its beginning: with a short one, a busy machine never reads to the end."""
 FULL_SECONDS = 4.0
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
@@ -212,7 +217,11 @@ class Deployment:
             self.up.wait()
             self.start()
         self.wait_until_learned(at)
-        return time.monotonic() - began
+        seconds = time.monotonic() - began
+        if kind in WITHOUT:
+            self.until(lambda: self.process(kind) != victim, f"another {kind}")
+            time.sleep(DEATHS_SECONDS / len(PAUSES))
+        return seconds
 
     def wait_until_learned(self, since: float) -> None:
         """Wait until a choice is learned that was acknowledged after this moment."""
@@ -282,7 +291,7 @@ class Diffs:
         """All until now."""
         try:
             if self._wire is None:
-                self._wire = Wire(f"127.0.0.1:{self._port}", 5.0)
+                self._wire = Wire(f"127.0.0.1:{self._port}", FETCH_SECONDS)
                 self._at = dict.fromkeys(partitions(SkillDiff.TOPIC), 0)
             for partition, (data, _) in self._wire.fetch(self._at, 1).items():
                 for batch in batches.split(data):
