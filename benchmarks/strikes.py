@@ -58,8 +58,8 @@ PROGRAMS = {
 WITHOUT = ("materializer", "console")
 """Learning continues without them. Strikes pause until they are back: `sager up` gives up after five quick deaths."""
 PATIENCE_SECONDS = 300.0
-FETCH_SECONDS = 30.0
-"""After a timeout the topic is read from its beginning: with a short one, a busy machine never reads to the end."""
+WAIT_MS = 500
+"""The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands."""
 FULL_SECONDS = 4.0
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
@@ -291,9 +291,9 @@ class Diffs:
         """All until now."""
         try:
             if self._wire is None:
-                self._wire = Wire(f"127.0.0.1:{self._port}", FETCH_SECONDS)
+                self._wire = Wire(f"127.0.0.1:{self._port}", 5.0)
                 self._at = dict.fromkeys(partitions(SkillDiff.TOPIC), 0)
-            for partition, (data, _) in self._wire.fetch(self._at, 1).items():
+            for partition, (data, _) in self._wire.fetch(self._at, WAIT_MS).items():
                 for batch in batches.split(data):
                     for record in batches.records(batch):
                         if record.offset >= self._at[partition] and record.value:
@@ -316,7 +316,7 @@ def everything(wire: Wire, base: str) -> Iterator[bytes]:
     for partition in partitions(base):
         at, end = 0, 1
         while at < end:
-            data, end = wire.fetch({partition: at}, 20)[partition]
+            data, end = wire.fetch({partition: at}, WAIT_MS)[partition]
             for batch in batches.split(data):
                 yield from (each.value for each in batches.records(batch) if each.offset >= at and each.value)
                 at = max(at, batches.bounds(batch)[1])

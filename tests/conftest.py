@@ -41,7 +41,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_unconfigure() -> None:
-    """Unfreeze: DuckDB's binding calls frozen objects a leak, after the line that pytest ends with."""
+    """Unfreeze: DuckDB's binding reports frozen objects as leaks, after pytest's last line."""
     gc.unfreeze()
 
 

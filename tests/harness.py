@@ -110,7 +110,7 @@ class Harness:
         return self.start("worker", name, **more)
 
     def peer(self, name: str) -> subprocess.Popen[bytes]:
-        """Start one of several workers. They share a key, or each gives one user a pseudonym of its own."""
+        """Start one of several workers. They share a key, so that a user has one pseudonym."""
         return self.worker(name, pseudonym_key=SHARED_KEY)
 
     def materializer(self) -> subprocess.Popen[bytes]:

@@ -119,7 +119,7 @@ def _is(error: Exception, module: str, name: str) -> bool:
 def _is_interruption(error: Exception) -> bool:
     """Return true for Ctrl-C, which two libraries that call Python turn into another error.
 
-    pydantic keeps its name. After a callback of its own, librdkafka's client names it as the cause, or loses it.
+    pydantic keeps its name. librdkafka's client, when a callback is interrupted, keeps it as the cause or loses it.
     """
     if isinstance(error, SystemError):
         lost = "'cimpl." in str(error) and str(error).endswith("without setting an exception")

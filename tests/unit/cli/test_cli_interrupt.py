@@ -64,7 +64,7 @@ WRAPPED.__cause__ = KeyboardInterrupt()
 
 @pytest.mark.parametrize("error", [LOST, WRAPPED])
 def test_ctrl_c_is_one_also_where_it_interrupts_a_callback_of_librdkafka(error: SystemError) -> None:
-    # Which of them is raised when a callback is interrupted depends on the moment.
+    # The moment of the interrupt decides which of them is raised.
     with pytest.raises(typer.Exit) as ended, reported():
         raise error
     assert ended.value.exit_code == INTERRUPTED
