@@ -1,10 +1,9 @@
 """Processes that tell made-up metrics: each look finds that more has happened, as if some seconds had gone by."""
 
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
-
-from streams.local.broker import free_port
 
 STAGES = {"prior": 2, "contrast": 9, "evolve": 8, "rank": 11, "propagate": 8}
 TOPICS = {"selections": 9, "rankings": 11, "rank-requests": 11, "contrasts": 8, "interactions": 2, "items": 1}
@@ -69,7 +68,10 @@ class Processes:
         self._servers = [
             ThreadingHTTPServer(("127.0.0.1", 0), _answering(self, name, tell)) for name, tell in told.items()
         ]
-        ports = [server.server_port for server in self._servers] + [free_port()]
+        # It keeps its port and refuses connections, as it never listens.
+        self._away = socket.socket()
+        self._away.bind(("127.0.0.1", 0))
+        ports = [server.server_port for server in self._servers] + [self._away.getsockname()[1]]
         self.urls = ",".join(f"http://127.0.0.1:{port}/metrics" for port in ports)
 
     def __enter__(self) -> Self:
@@ -81,6 +83,7 @@ class Processes:
         for server in self._servers:
             server.shutdown()
             server.server_close()
+        self._away.close()
 
 
 def _answering(known: Processes, name: str, tell):  # type: ignore[no-untyped-def]

@@ -34,12 +34,21 @@ def end_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    """A TCP port of this machine that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A free TCP port of this machine, never the same one twice.
+
+    A process that has not yet started does not hold its port, so the system may offer that port again.
+    """
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
 
 
 class EmbeddedBroker:

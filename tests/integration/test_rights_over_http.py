@@ -2,6 +2,7 @@
 
 import io
 import json
+import socket
 import urllib.request
 import zipfile
 from pathlib import Path
@@ -51,16 +52,17 @@ def private(file: Path, text: str) -> Path:
 
 def test_people_are_told_of_taken_along_and_forgotten(harness: Harness) -> None:
     token, known = tokens.new("the desk", ["read-user", "change-user", "forget-user"], "*", None)
-    folder, port, dead = harness.settings.data_dir, free_port(), free_port()
+    folder, port = harness.settings.data_dir, free_port()
 
     def change(user_path: str, value: str) -> None:
         line = {"dimension": "genre", "value": value}
         status, _ = ask(port, token, f"{user_path}/commands", {"domain": "films", "action": "add", "line": line})
         assert status == 200
 
-    with Receiver() as shop:
+    with Receiver() as shop, socket.socket() as down:
+        down.bind(("127.0.0.1", 0))  # it never listens: connections are refused
         text = f'[[endpoint]]\nname = "shop"\nurl = "{shop.url}"\nsecret = "{SECRET}"\n'
-        text += f'[[endpoint]]\nname = "down"\nurl = "http://127.0.0.1:{dead}/"\nsecret = "{SECRET}"\n'
+        text += f'[[endpoint]]\nname = "down"\nurl = "http://127.0.0.1:{down.getsockname()[1]}/"\nsecret = "{SECRET}"\n'
         hooks = private(folder / "webhooks.toml", text)
         harness.start(
             "serve", http_tokens=private(folder / "tokens.toml", tokens.as_toml(known)), http_port=port,
