@@ -9,6 +9,9 @@ acknowledged after it is learned. After the last strike the client ends, the wor
 - lost: acknowledged selections that are not on their topic;
 - doubled: choices with more than one diff, and versions that two diffs have;
 - silent: acknowledged selections without a diff and without a dead letter.
+
+The kind `clock` moves the time of day of every process except the client's, with a preloaded library that needs a C
+compiler (`cc`). The other kinds need none.
 """
 
 import argparse
@@ -47,7 +50,7 @@ from streams.local.launch import DEATHS_SECONDS, PAUSES
 from streams.local.wire import Partition, Wire
 from streams.settings import Settings
 
-KINDS = ("ctrl-c", "worker", "materializer", "console", "broker", "proxy", "up", "everything", "full-disk")
+KINDS = ("ctrl-c", "worker", "materializer", "console", "broker", "proxy", "up", "everything", "full-disk", "clock")
 PROGRAMS = {
     "worker": (b"\0worker\0",),
     "materializer": (b"\0materialize\0",),
@@ -61,6 +64,10 @@ PATIENCE_SECONDS = 300.0
 WAIT_MS = 500
 """The embedded broker looks for records as long as a fetch may wait: in 20 ms it finds none behind some thousands."""
 FULL_SECONDS = 4.0
+JUMPS = (3600, 0, -3600, 86400, 0)
+"""Seconds that clocks are ahead, in turn."""
+JUMP_SECONDS = 3.0
+"""Processes look once a second whether their clock was set back."""
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
 
@@ -122,14 +129,21 @@ class Deployment:
         folder: for the data and the logs; the data is on a disk of its own where a strike fills it.
         rate: choices per second.
         full: whether the disk is to be filled.
+        clock: whether the clock is to jump.
     """
 
-    def __init__(self, folder: Path, rate: float, *, full: bool) -> None:
+    def __init__(self, folder: Path, rate: float, *, full: bool, clock: bool) -> None:
         self.folder, self.data, self._rate, self._disk = folder, folder / "disk" / "data", rate, full
         (folder / "disk").mkdir(parents=True)
         if full:
             mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "none", str(folder / "disk")]
             subprocess.run(mount, check=True)
+        self._offset, self._jumps, self._environment = folder / "clock", itertools.cycle(JUMPS), dict(os.environ)
+        if clock:
+            library, source = folder / "clock.so", Path(__file__).with_name("clock.c")
+            subprocess.run(["/usr/bin/cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+            self._offset.write_bytes(bytes(8))
+            self._environment |= {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(self._offset)}
         self.acknowledged = folder / "acknowledged"
         self.acknowledged.touch()
         self.port, self._http_port = free_port(), free_port()
@@ -148,6 +162,7 @@ class Deployment:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
+                env=self._environment,
                 start_new_session=True,
             )
         self.until(lambda: "Ctrl-C ends it" in out.read_text()[shown:] or self.ended(), "sager up")
@@ -211,6 +226,11 @@ class Deployment:
                     file.write(b"\0")
             time.sleep(FULL_SECONDS)
             filler.unlink()
+        elif kind == "clock":
+            with self._offset.open("r+b") as file:  # not truncated: the processes have it mapped
+                file.write(next(self._jumps).to_bytes(8, sys.byteorder, signed=True))
+            time.sleep(JUMP_SECONDS)
+            at = time.time()
         else:
             os.kill(victim, signal.SIGKILL)
         if kind in ("ctrl-c", "everything", "up"):
@@ -325,7 +345,8 @@ def everything(wire: Wire, base: str) -> Iterator[bytes]:
 def measured(kind: str, strikes: int, rate: float) -> dict[str, Any]:
     """Strike so many times, and count."""
     folder = Path(tempfile.mkdtemp(prefix="sager-strikes-"))
-    deployment, seconds, rng = Deployment(folder, rate, full=kind == "full-disk"), [], random.Random(kind)
+    deployment = Deployment(folder, rate, full=kind == "full-disk", clock=kind == "clock")
+    seconds, rng = list[float](), random.Random(kind)
     try:
         deployment.start()
         deployment.load()
