@@ -12,14 +12,11 @@ A touch is a state with a version, not an increment: told twice or late, it chan
 import hmac
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
-
-import orjson
 
 from operators.applied import remember, with_applied
 from operators.attributes import fact_id
@@ -301,45 +298,3 @@ def neighbour_of(user_id: str, secret: bytes = b"") -> str:
 def mark_of(secret: bytes) -> str:
     """How all pseudonyms of this secret begin."""
     return f"user:{hmac.digest(secret, b'mark', 'sha256').hex()[:4]}."
-
-
-def item_of_old(record: Mapping[str, Any], secret: bytes) -> ItemMemory:
-    """An item's memory of a release that named takers by their ids, under pseudonyms.
-
-    Args:
-        record: decoded JSON.
-        secret: what pseudonyms are made with.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is none.
-    """
-    takers = [_of_old(taker, secret) for taker in record["takers"]]
-    fields = {"domain": record["domain"], "item_id": record["item_id"], "epoch": record.get("epoch", 0) + 1}
-    return ItemMemory.model_validate_json(orjson.dumps(fields | {"takers": takers}))
-
-
-def touch_of_old(record: Mapping[str, Any], secret: bytes) -> Touch:
-    """A touch of a release that named takers by their ids, under a pseudonym; who is to be forgotten among them.
-
-    Raises:
-        ValueError, TypeError, KeyError, AttributeError: it is none.
-    """
-    taker = record["taker"]
-    items = [] if record.get("forgotten") else [{name: taker[name] for name in ("at", "times")}]
-    told = {
-        "domain": record["domain"],
-        "taker": neighbour_of(taker["user_id"], secret),
-        "version": taker["version"],
-        "degree": taker["degree"],
-        "newest": taker.get("others", ()),
-        "tastes": taker.get("tastes", ()),
-        "items": [{"item_id": record["item_id"], **each} for each in items],
-        "forgotten": NOBODY_ASKS if record.get("forgotten") else None,
-        "every_domain": record.get("every_domain", False),
-    }
-    return Touch.model_validate_json(orjson.dumps(told))
-
-
-def _of_old(taker: Mapping[str, Any], secret: bytes) -> dict[str, Any]:
-    rest = {name: value for name, value in taker.items() if name != "user_id"}
-    return rest | {"neighbour": neighbour_of(taker["user_id"], secret)}

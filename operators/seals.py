@@ -32,7 +32,7 @@ class Seal(StrEnum):
 
     RIGHT = "right"
     MISSING = "missing"
-    """It has none: from before there were seals, or somebody removed it."""
+    """It has none."""
     WRONG = "wrong"
     """It is not what was sealed, or was sealed with another key."""
 
@@ -126,7 +126,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _within(said: Any, known: Any) -> bool:
-    """Whether all of `said` is in `known`, which may have fields more: those that an older release did not write."""
+    """Whether all of `said` is in `known`, which may have more fields: defaults that `said` leaves out."""
     if isinstance(said, dict) and isinstance(known, dict):
         return all(name in known and _within(value, known[name]) for name, value in said.items())
     if isinstance(said, list) and isinstance(known, list):

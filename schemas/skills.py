@@ -188,7 +188,7 @@ _PARTS = "|".join(
 )
 SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"
 """What a slim skill's text looks like, so that a host can quote it: no line break, quotation mark, bracket or sign that
-is not seen is in it, and a bar only between its parts. Records of older releases may look otherwise."""
+is not seen is in it, and a bar only between its parts."""
 
 
 class SlimSkill(Event):

@@ -288,9 +288,6 @@ _ALL = (
 )
 
 TOPICS: dict[str, Topic] = {topic.base: topic for topic in _ALL}
-RETIRED = ("item-signals", "neighbourhoods")
-"""Topics of older releases. Nobody reads or writes them any more, and what they hold of people no request to forget
-reaches: they are to be deleted."""
 FROM_APPS = (
     "items",
     "interactions",

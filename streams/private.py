@@ -2,7 +2,7 @@
 
 Folders are 0700 and files at most 0640. With a group of its own (`SAGER_GROUP`) folders are 2750 of that group, so
 that whatever is made in them belongs to it too. The process's umask makes new files private, whoever makes them;
-`tighten` does so with those of older releases.
+`tighten` does so with existing ones.
 """
 
 import grp
@@ -74,7 +74,7 @@ def give(path: Path, group: str) -> None:
 
 
 def tighten(folder: Path, group: str | None = None, ours: Iterable[str] = ()) -> None:
-    """Closes a folder of ours, and all in it, that an older release or another umask has left open.
+    """Closes a folder of ours, and all in it, that another umask has left open.
 
     Links are not followed, and files of other users stay as they are. In a folder that is open and holds more than
     ours, only ours is closed.

@@ -84,7 +84,7 @@ def _poles(axes: frozenset[str]) -> tuple[Pole, ...]:
 
 
 def stays(line_id: str, habits: Mapping[str, HabitCounts], sureness: Sureness = DEFAULT) -> bool:
-    """Whether too few choices have asked about a line that something else brought in, such as an older release."""
+    """Whether too few choices have asked about a line that another source brought in."""
     counts = habits.get(POLES[PLACE_OF[line_id]].axis)
     return counts is None or counts.asked < sureness.asked * ONE
 

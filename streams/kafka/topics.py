@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from schemas.topics import TOPICS, Key, Topic
+from schemas.topics import TOPICS, Topic
 from streams.exceptions import BrokerUnreachable, TopicsDiffer
 from streams.kafka.clients import client_config, reach
 from streams.settings import Settings
@@ -132,13 +132,8 @@ def _told(settings: Settings, wrong: Sequence[TopicState]) -> str:
         f"kafka-configs.sh --bootstrap-server {settings.bootstrap} --alter --topic {state.name} "
         f"--add-config cleanup.policy={state.topic.config()['cleanup.policy']}"
         for state in wrong
-        if state.has_other_policy and state.topic.key is not Key.USER_DOMAIN_AND_VERSION
+        if state.has_other_policy
     ]
-    if any(state.has_other_policy and state.topic.key is Key.USER_DOMAIN_AND_VERSION for state in wrong):
-        advice.append(
-            "if skill-diffs was made by a release before forgetting, its records are keyed by user, and compaction "
-            "would leave one each: use another SAGER_PREFIX; else set its cleanup.policy to compact"
-        )
     found = "; ".join(f"{state.name} {' and '.join(state.differs)}" for state in wrong)
     return f"these topics differ from what this release needs: {found}. What to do: {'; '.join(advice)}"
 

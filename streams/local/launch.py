@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -49,8 +49,6 @@ LOCAL = {"session_seconds": 6.0, "rebalance_seconds": 5.0, "publish_seconds": 5.
 _PARENT = "SAGER_PARENT_PID"
 _PR_SET_PDEATHSIG = 1
 _ROOT = Path(__file__).resolve().parents[2]
-
-Prepare = Callable[[Settings], object]
 
 logger = logging.getLogger("sager.up")
 
@@ -133,8 +131,6 @@ class Local:
         settings: the configuration; bootstrap servers, store and metrics ports are chosen here.
         port: where the broker listens; 0 takes a free one.
         keep: whether a journal is loaded first and kept from then on; without, all is gone when this ends.
-        prepare: called with the settings where no journal was loaded, once the topics exist and before the worker
-            and the materializer start.
         http_port: where the HTTP API and the console listen; None for neither.
     """
 
@@ -144,11 +140,9 @@ class Local:
         *,
         port: int = 0,
         keep: bool = False,
-        prepare: Prepare | None = None,
         http_port: int | None = None,
     ) -> None:
         given = settings.model_fields_set
-        self._prepare = prepare
         self._keep = keep
         self._lock: Lock | None = None
         self.loaded = Loaded()
@@ -223,8 +217,6 @@ class Local:
             else:
                 self._start_broker()
                 topics.ensure(self.settings)
-                if self._prepare is not None:
-                    self._prepare(self.settings)
             for name in self._names:
                 self._start_child(name)
         except BaseException:
@@ -274,8 +266,6 @@ class Local:
         follow_on(self.settings, found or Loaded())
         if found is not None:
             self.loaded = found
-        elif self._prepare is not None:
-            self._prepare(self.settings)
 
     def _wait_for(self, port: int) -> None:
         """Wait until the broker's process listens on a port."""

@@ -12,7 +12,7 @@ from streams.exceptions import EmbeddedBrokerFailed
 from streams.kafka.topics import admin
 from streams.local.batches import bounds, built
 from streams.local.compaction import compacted, placed
-from streams.local.journal import Log, Segment, folder_of, partitions_of, read
+from streams.local.journal import JournalUnusable, Log, Segment, folder_of, partitions_of, read
 from streams.local.wire import Partition, Wire
 from streams.materializer.recovery import live_file, open_store
 from streams.materializer.store import Progress
@@ -51,11 +51,16 @@ def load(settings: Settings, broker: str) -> Loaded | None:
         broker: the address where only this process reaches the broker.
 
     Raises:
-        JournalUnusable: it is of another release, prefix or number of partitions.
+        JournalUnusable: it is of another release, prefix or number of partitions, or only DuckDB's file is there.
         BrokerUnreachable: the broker refuses the records.
         OSError: the journal cannot be written.
     """
     log, file = read(settings), folder_of(settings) / TOPIC_IDS
+    if log is None and live_file(settings).exists():
+        raise JournalUnusable(
+            f"{settings.data_dir} has a DuckDB file, and no journal with the broker's records: choose another folder "
+            "with --data-dir, or empty this one"
+        )
     rest, place = placed(compacted(log or Log(), settings).log)
     ids = json.loads(file.read_text()) if log is not None and file.exists() else {}
     # Offsets move now. After a crash in between, the materializer finds no ids, and reads the topics from the start.

@@ -7,8 +7,8 @@ from streams.materializer.columns import Column, Table, flag, moment, number, re
 from streams.materializer.derived import DERIVED, STALE_USERS
 from streams.materializer.tables import TABLES
 
-LAYOUT_VERSION = 7
-"""Incremented when a table changes; `MIGRATIONS` holds the way from the layout before."""
+LAYOUT_VERSION = 1
+"""Incremented when a table changes. `sager rebuild --duckdb` replaces a file of another layout."""
 
 SINK_OFFSETS = Table(
     "sink_offsets",
@@ -37,7 +37,6 @@ META = Table(
             "is_stained",
             "Whether free blocks of this file may still hold forgotten rows; the next checkpoint rewrites the file",
         ),
-        text("cleaned_by", "Mark of the privacy filter that last looked through older commands"),
     ),
 )
 SNAPSHOT_INFO = Table(

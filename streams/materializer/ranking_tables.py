@@ -1,4 +1,4 @@
-"""The tables of what was asked for, shown and taken. Later columns stand last, as in a migrated file."""
+"""The tables of rank requests, rankings and selections."""
 
 from streams.materializer.columns import Keep, Table, flag, number, real, reals, text, texts
 from streams.materializer.fields import (
@@ -30,7 +30,7 @@ INJECTED = (
     text("fallback", "Why a ranker other than the configured one answered"),
     text("injected", "All that influenced the order, as JSON text: injected ->> '$.companions'"),
 )
-"""What a ranking logs since layout 2; last, because migrations append columns."""
+"""What a ranking logs of its making."""
 
 FIT = (
     SESSION_ID,
@@ -42,7 +42,7 @@ FIT = (
     text("question_dimension", "What it asks for, such as genre"),
     text("question", "The question, as the person saw it"),
 )
-"""How well a ranking suits, as it says itself; since layout 6."""
+"""How well a ranking suits, as it says itself."""
 
 RANKING_FACETS = Table(
     "ranking_facets",

@@ -1,7 +1,7 @@
 """What was forgotten, as the topic of receipts says: for readers of topics that keep records for a while."""
 
 from schemas import BadRecord, Receipt, decode
-from streams.kafka.scanner import NoSuchTopic, Scanner
+from streams.kafka.scanner import Scanner
 from streams.materializer.forgetting import Barrier
 from streams.settings import Settings
 
@@ -13,11 +13,7 @@ def barrier_of(settings: Settings, scanner: Scanner) -> Barrier:
         BrokerUnreachable: they cannot be read.
     """
     barrier = Barrier(secret=settings.event_key_bytes)
-    try:
-        where = scanner.partitions(Receipt.TOPIC)
-    except NoSuchTopic:  # a deployment of an older release
-        return barrier
-    for message in scanner.read(where):
+    for message in scanner.read(scanner.partitions(Receipt.TOPIC)):
         try:
             barrier.add(decode(Receipt, message.value()))
         except BadRecord:  # a tombstone, or no receipt: it covers nothing

@@ -8,9 +8,9 @@ import duckdb
 
 from streams.materializer import read
 from streams.materializer.exceptions import Damaged, MaterializerError
-from streams.materializer.opening import config_of
+from streams.materializer.opening import config_of, open_for_writing
 from streams.materializer.rewriting import statements
-from streams.materializer.store import Store
+from streams.materializer.store import Store, cannot_open
 from streams.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,21 @@ def replace(settings: Settings, damage: Damaged) -> None:
         _remove(path)
         source = f"Kafka alone (no snapshot: {error})" if settings.duckdb_file.exists() else "Kafka alone"
     log.error("%s; the file was removed and is filled again from %s", damage, source)
+
+
+def remove(settings: Settings) -> None:
+    """Remove the live file, so that the materializer fills a new one from the topics.
+
+    Raises:
+        MaterializerError: another process holds the file.
+    """
+    path = live_file(settings)
+    try:
+        open_for_writing(path).close()
+    except duckdb.Error as error:
+        if "lock" in str(error).lower():
+            raise cannot_open(path, error) from error
+    _remove(path)
 
 
 def _fill(settings: Settings, path: Path) -> None:

@@ -99,8 +99,6 @@ class _Loop:
         self._settings, self._store, self._source, self._publisher = settings, store, source, publisher
         self._health = health
         self._privacy = privacy_of(settings)
-        if rows := store.clean(self._privacy):
-            log.info("%s rows held something private that an older release has kept; it is taken out", rows)
         self._barrier = Barrier(store.receipts(), settings.event_key_bytes)
         self._dead_letters = DeadLetters(settings)
         self._ranking_key: bytes | None = None

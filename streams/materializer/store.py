@@ -15,14 +15,12 @@ from typing import Any, Self
 import duckdb
 import pyarrow as pa
 
-from operators.privacy import Privacy
 from schemas import Receipt
 from streams import private
-from streams.materializer import analytics, cleaning, ddl, derived, forgetting
+from streams.materializer import analytics, ddl, derived, forgetting
 from streams.materializer.batch import Batch, Pending
 from streams.materializer.columns import Keep, Table
 from streams.materializer.exceptions import Damaged, MaterializerError
-from streams.materializer.migrations import MIGRATIONS
 from streams.materializer.opening import attach, open_for_writing
 from streams.materializer.records import Put, Row, RowKey
 from streams.materializer.rewriting import Changes, Rewriting, clear
@@ -62,7 +60,7 @@ class Store:
         try:
             self._db = open_for_writing(path)
         except duckdb.Error as error:
-            raise _cannot_open(path, error) from error
+            raise cannot_open(path, error) from error
         try:
             clear(path)
             self._clear_spilled()
@@ -110,19 +108,6 @@ class Store:
     def use_prices(self, prompt: float, completion: float) -> None:
         """Records token prices, in US dollars per million, for cost queries."""
         self._db.execute("UPDATE meta SET llm_price_prompt = ?, llm_price_completion = ?", [prompt, completion])
-
-    def clean(self, privacy: Privacy) -> int:
-        """Takes out of older rows what this filter refuses; of how many. The file is written anew after that."""
-        self._db.execute("BEGIN")
-        try:
-            rows = cleaning.clean(self._db, privacy)
-            if rows:
-                self._db.execute("UPDATE meta SET is_stained = true")
-            self._commit()
-        except BaseException:
-            self._roll_back()
-            raise
-        return rows
 
     def receipts(self) -> list[str]:
         """All receipts in the file, as JSON."""
@@ -360,10 +345,10 @@ class Store:
             return
 
     def _prepare(self, prefix: str) -> None:
-        """Creates the tables, or migrates an older layout, in one transaction: a kill leaves nothing half done."""
+        """Create the tables in one transaction: a kill leaves nothing half done."""
         self._db.execute("BEGIN")
         if self._all("SELECT 1 FROM duckdb_tables() WHERE table_name = 'meta'"):
-            self._migrate(self._layout(prefix))
+            self._check(prefix)
         elif self._all("SELECT 1 FROM duckdb_tables()"):
             raise MaterializerError(f"{self.path} holds tables that are not ours; set SAGER_DATA_DIR to another folder")
         else:
@@ -372,27 +357,19 @@ class Store:
         self._make_queries()
         self._db.execute("COMMIT")
 
-    def _layout(self, prefix: str) -> int:
-        """The file's layout, after checking that this program and this deployment may write to it."""
+    def _check(self, prefix: str) -> None:
+        """Check that this program and this deployment may write to the file."""
         [(layout, found)] = self._all("SELECT schema_version, prefix FROM meta")
-        if layout > ddl.LAYOUT_VERSION:
+        if layout != ddl.LAYOUT_VERSION:
             raise MaterializerError(
-                f"{self.path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}: "
-                "a newer version has written it. Use that version, or another SAGER_DATA_DIR"
+                f"{self.path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}: `sager rebuild --duckdb` "
+                "makes a new file from the topics, or use another SAGER_DATA_DIR"
             )
         if found != prefix:
             raise MaterializerError(
                 f"{self.path} belongs to the topic prefix {found!r}, not {prefix!r}. "
                 "Give each deployment its own SAGER_DATA_DIR"
             )
-        return int(layout)
-
-    def _migrate(self, layout: int) -> None:
-        for older in range(layout, ddl.LAYOUT_VERSION):
-            self._run(MIGRATIONS[older])
-        if layout != ddl.LAYOUT_VERSION:
-            self._run(ddl.comments())
-            self._db.execute("UPDATE meta SET schema_version = ?", [ddl.LAYOUT_VERSION])
 
     def _make_queries(self) -> None:
         """Recreates views and macros if any has changed: a better query needs no new layout."""
@@ -456,7 +433,8 @@ def cannot_write(path: Path, error: duckdb.Error) -> MaterializerError:
     )
 
 
-def _cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
+def cannot_open(path: Path, error: duckdb.Error) -> MaterializerError:
+    """The error for a file that cannot be opened, usually because another process holds it."""
     if "lock" in str(error).lower():
         return MaterializerError(
             f"another process holds {path}: stop the other `sager materialize`, or close the DuckDB client that has "

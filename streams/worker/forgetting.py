@@ -106,7 +106,7 @@ class Forgetting:
         receipt = pipeline.receipt(request.user_id)
         repeat = known_as(request.user_id, encode(request).decode(), pipeline.settings.event_key_bytes)
         last = None if receipt is None else _scope(receipt, request)
-        if receipt is not None and (repeat in receipt.known or _is_done_of_old(receipt, last, request, position)):
+        if receipt is not None and repeat in receipt.known:
             return "repeated"
         held = await self._held(request)
         until = held.moment(self._now(held, position))
@@ -354,9 +354,3 @@ def _scope(receipt: Receipt, request: ForgetRequest) -> Forgotten | None:
     if request.line is not None:
         return receipt.lines.get(request.line)
     return receipt.person if request.domain is None else receipt.domains.get(request.domain)
-
-
-def _is_done_of_old(receipt: Receipt, last: Forgotten | None, request: ForgetRequest, position: Position) -> bool:
-    """Whether an older release, whose receipts know no requests, has carried this one out."""
-    is_it = last is not None and last.done and last.event_id == request.event_id
-    return is_it and last is not None and not receipt.known and position.moment <= last.until

@@ -119,7 +119,8 @@ def test_what_does_not_come_up_leaves_nothing_behind(alone, tmp_path):
     def refuse(settings):
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"), Local(Settings(data_dir=tmp_path), prepare=refuse):
+    alone.setattr("streams.local.launch.topics.ensure", refuse)
+    with pytest.raises(ValueError, match="no"), Local(Settings(data_dir=tmp_path)):
         pass
 
     assert children() == before

@@ -1,6 +1,5 @@
 """What an operator does: replay of dead letters, rebuild from the log, examination. On a real broker."""
 
-import json
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,7 +37,6 @@ from streams.operations.doctor import Finding, Status, examine
 from streams.operations.doctor.kafka import clocks
 from streams.operations.rebuild import Finding as Case
 from streams.operations.rebuild import rebuild
-from streams.pseudonyms import secret_of
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve
 from tests.conftest import APACHE
@@ -308,15 +306,11 @@ class TestRebuild:
         takers = [Taker(neighbour_of(name, b"earlier"), 1, a_time(), 1, 1) for name in ("user-0", "user-1")]
         told, key = ItemMemory(domain="films", item_id="i", takers=tuple(takers)), compound_key("i", "films")
         self.overwrite(harness, ItemMemory.TOPIC, "i", key, pack(told))
-        of_old = {"user_id": "user-0", "version": 1, "at": "2026-01-01T00:00:00Z", "times": 1, "degree": 1}
-        clear = {"domain": "films", "item_id": "old", "epoch": 1, "takers": [of_old]}
-        self.overwrite(harness, ItemMemory.TOPIC, "old", compound_key("old", "films"), json.dumps(clear).encode())
         other = nobody.model_copy(update={"pseudonym_key": SecretStr("another" * 5)})
         assert rebuild(other, apply=True).rotated > 1
         left = {key: value for key, value in harness.quiet().newest(ItemMemory).items() if value}
         assert key not in left, "nobody is left of it"
-        found = {taker.neighbour for value in left.values() for taker in decode(ItemMemory, value).takers}
-        assert found == {neighbour_of("user-0", secret_of(other))}, "whoever was there in clear is under a pseudonym"
+        assert not [taker for value in left.values() for taker in decode(ItemMemory, value).takers]
         assert rebuild(other, apply=True).rotated == 0
 
     @pytest.mark.seldom

@@ -102,16 +102,14 @@ def _ask(number: int, frame: FrameType | None) -> None:
 
 
 def _run(chosen: "Settings", port: int, served: int | None, *, asked: bool) -> None:
-    from streams.cli.local.restore import restore  # noqa: PLC0415
     from streams.local.broker import free_port  # noqa: PLC0415
     from streams.local.launch import Local  # noqa: PLC0415
 
     note("starting ...")
     if not port:
         note(f"port {USUAL_PORT} is taken by another process: this broker listens on another one, told below")
-    # A data folder from before there was a journal: what DuckDB holds is all that is left of its events.
     http_port = (served or free_port()) if served is not None else None
-    local = Local(chosen, port=port, keep=True, prepare=restore, http_port=http_port)
+    local = Local(chosen, port=port, keep=True, http_port=http_port)
     is_up, in_order = False, True
     try:
         local.start()

@@ -7,9 +7,11 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, examples, reachable, settings
 from streams.cli.output import console, note, print_json, row, table
+from streams.cli.policy.confirm import Yes, confirm
 
 if TYPE_CHECKING:
     from streams.operations.rebuild import Report
+    from streams.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -17,7 +19,9 @@ def register(app: typer.Typer) -> None:
     app.command(
         "rebuild",
         short_help="Fold all skills from the log, and compare.",
-        epilog=examples("sager rebuild", "sager rebuild --out skills.jsonl", "sager rebuild --apply"),
+        epilog=examples(
+            "sager rebuild", "sager rebuild --out skills.jsonl", "sager rebuild --apply", "sager rebuild --duckdb"
+        ),
     )(rebuild)
 
 
@@ -25,10 +29,8 @@ def rebuild(
     apply: Annotated[
         bool, typer.Option("--apply", help="Write the folded skills where they differ or are missing.")
     ] = False,
-    seal_receipts: Annotated[
-        bool,
-        typer.Option("--seal-receipts", help="With --apply: seal receipts from before there were seals. You vouch."),
-    ] = False,
+    duckdb: Annotated[bool, typer.Option("--duckdb", help="Make a new DuckDB file from the topics instead.")] = False,
+    yes: Yes = False,
     out: Annotated[
         Path | None, typer.Option(help="Write all folded skills to a file, as JSON lines.", metavar="FILE")
     ] = None,
@@ -43,14 +45,20 @@ def rebuild(
     is ended with a tombstone, before the right one is written: apps would not take it otherwise. SAGER_CHAIN_KEY has
     to be the workers'. Memory: about 75 kB per skill of the largest partition.
 
+    With --duckdb nothing is compared: it removes the live DuckDB file, and `sager materialize` fills a new one from
+    what the topics still hold. The snapshot stays until the new file is published.
+
     Exit code 1: the log and the topics differ, even if --apply has repaired them.
     """
     from streams.cli.progress import Stages  # noqa: PLC0415
     from streams.operations import rebuild as rebuilding  # noqa: PLC0415
 
+    if duckdb:
+        _remove_live_file(settings(bootstrap=bootstrap), yes=yes)
+        return
     chosen = reachable(settings(bootstrap=bootstrap))
     with Stages() as stages:
-        report = rebuilding.rebuild(chosen, stages.at, apply=apply, seal_receipts=seal_receipts, out=out)
+        report = rebuilding.rebuild(chosen, stages.at, apply=apply, out=out)
     if as_json:
         print_json(_as_json(report))
     else:
@@ -59,6 +67,18 @@ def rebuild(
             note(_advice(report, apply))
     if not report.is_fine:
         raise typer.Exit(1)
+
+
+def _remove_live_file(chosen: "Settings", *, yes: bool) -> None:
+    from streams.materializer.recovery import live_file, remove  # noqa: PLC0415
+
+    path = live_file(chosen)
+    if not path.exists():
+        note(f"there is no {path}: `sager materialize` makes one")
+        return
+    confirm(f"Remove {path}? Rows that are older than what the topics keep are lost.", yes=yes)
+    remove(chosen)
+    note(f"{path} is removed: `sager materialize` fills a new one from the topics")
 
 
 def _as_json(report: "Report") -> dict[str, Any]:
@@ -107,6 +127,4 @@ def _advice(report: "Report", apply: bool) -> str:
         if apply:
             return "what differed was rewritten; run `sager rebuild` again to confirm that everything is equal"
         return "stop the workers and run `sager rebuild --apply`: it writes the folded skills in their place"
-    if report.counts[Finding.RECEIPT_UNSEALED]:
-        return "if you know these receipts: `sager rebuild --apply --seal-receipts` seals them"
     return "what the log itself lacks or has twice cannot be repaired from it: see docs/operating.md"

@@ -10,7 +10,7 @@ import orjson
 from confluent_kafka import Message, TopicPartition
 
 from schemas import BadRecord, DeadLetter, decode, moment_of
-from schemas.dead_letters import CLIPPED, MAX_ORIGINAL_BYTES
+from schemas.dead_letters import CLIPPED
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner, Tell, int_of, sent_at_ms
 from streams.materializer.receipts import barrier_of
@@ -229,13 +229,8 @@ def one(settings: Settings, event_id: str, tell: Tell = lambda *_: None) -> tupl
 
 
 def is_clipped(letter: DeadLetter) -> bool:
-    """Whether the dead letter holds only part of the original, so that it cannot be replayed.
-
-    Older releases did not always mark it; theirs have the maximum length.
-    """
-    return letter.detail.startswith(CLIPPED) or any(
-        len(part or b"") >= MAX_ORIGINAL_BYTES for part in (letter.key, letter.value)
-    )
+    """Whether the dead letter holds only part of the original, so that it cannot be replayed."""
+    return letter.detail.startswith(CLIPPED)
 
 
 def user_of(key: bytes | None) -> str | None:

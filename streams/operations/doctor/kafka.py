@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, ConfigResource, ResourceType, TopicMetadata
 
 from operators.clocks import TOLERANCE
-from schemas.topics import FROM_APPS, RETIRED
+from schemas.topics import FROM_APPS
 from streams.exceptions import BrokerUnreachable
 from streams.kafka import consumer_group as group
 from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
@@ -42,10 +42,6 @@ def broker(settings: Settings, cluster: ClusterMetadata) -> Iterator[Finding]:
 def topics(settings: Settings, client: AdminClient, cluster: ClusterMetadata) -> Iterator[Finding]:
     """What is missing or different, topic by topic; one line if nothing is."""
     states = inspect(settings)
-    retired = [name for name in map(settings.topic, RETIRED) if name in cluster.topics]
-    if retired:
-        todo = "delete them, once no older worker runs: they name users, and no request to forget reaches them"
-        yield warning("topics", f"of older releases: {', '.join(retired)}", todo)
     there = [state for state in states if state.partitions is not None]
     missing = [state.name for state in states if state.partitions is None]
     if missing and not there:

@@ -45,9 +45,9 @@ def snapshot(settings: Settings, client: AdminClient | None) -> Iterator[Finding
     except (StreamsError, duckdb.Error, ValueError) as failed:
         yield error("DuckDB", f"{failed}", "move it away: `sager materialize` publishes it again")
         return
-    if layout > ddl.LAYOUT_VERSION:
-        found = f"{path} has layout {layout}, this program knows {ddl.LAYOUT_VERSION}"
-        yield error("DuckDB", found, "upgrade sager-streams")
+    if layout != ddl.LAYOUT_VERSION:
+        found = f"{path} has layout {layout}, this program writes {ddl.LAYOUT_VERSION}"
+        yield error("DuckDB", found, "`sager rebuild --duckdb` makes a new file from the topics")
         return
     age = time.time() - info[0][0] if info else 0.0
     behind = _behind(client, {(topic, partition): offset for topic, partition, offset in offsets})

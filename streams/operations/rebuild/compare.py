@@ -14,7 +14,7 @@ def compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple
     version = version_in(held or b"")
     if held is None:
         return Finding.MISSING, key, f"the log is at version {skill.version if skill else 0}"
-    if skill is not None and _is_same(held, skill):
+    if skill is not None and held == encode(skill):
         return Finding.EQUAL, key, ""
     if _is_ahead(skill, held):
         return Finding.AHEAD, key, f"version {version}, a worker sends its diff when it starts"
@@ -24,21 +24,11 @@ def compared(key: bytes, skill: PolicySkill | None, held: bytes | None) -> tuple
     return Finding.DIFFERS, key, detail
 
 
-def _is_same(held: bytes, skill: PolicySkill) -> bool:
-    """Compares byte for byte; a record of an older release is first encoded as by this one."""
-    if held == encode(skill):
-        return True
-    try:
-        return encode(decode(PolicySkill, held)) == encode(skill)
-    except BadRecord:
-        return False
-
-
 def _is_ahead(skill: PolicySkill | None, held: bytes) -> bool:
     """Whether a worker ended between writing this skill and sending its newest diff, which the skill keeps."""
     try:
         newest = decode(PolicySkill, held)
-        return newest.last_diff is not None and _is_same(held, merge(skill, newest.last_diff))
+        return newest.last_diff is not None and held == encode(merge(skill, newest.last_diff))
     except (BadRecord, OutOfOrder):
         return False
 

@@ -1,10 +1,8 @@
-"""Rotates pseudonyms: takers under an earlier secret's, or under their ids, go out of all items."""
+"""Rotates pseudonyms: takers under an earlier secret's go out of all items."""
 
-from pydantic_core import from_json
-
-from operators.propagate import item_of_old, without_foreign
+from operators.propagate import without_foreign
 from schemas import BadRecord, ItemMemory
-from streams.kafka.packed_items import PACKED, pack, unpack
+from streams.kafka.packed_items import pack, unpack
 from streams.kafka.scanner import NoSuchTopic, Scanner
 from streams.operations.rebuild.writer import Writer
 from streams.pseudonyms import is_shared, secret_if_any
@@ -14,8 +12,8 @@ from streams.settings import Settings
 def rotate(settings: Settings, scanner: Scanner, writer: Writer) -> int:
     """Takes foreign pseudonyms out of all items; out of how many.
 
-    Choices tell the items again. What an older release wrote under users' ids gets pseudonyms. Where workers have
-    secrets of their own nothing is rotated: each of them would take the others' for foreign.
+    Later choices add the takers again. Where workers have secrets of their own nothing is rotated: each of them would
+    take the others' for foreign.
 
     Raises:
         BrokerUnreachable: Kafka cannot be read.
@@ -43,12 +41,8 @@ def rotate(settings: Settings, scanner: Scanner, writer: Writer) -> int:
 
 
 def _rest(value: bytes | None, secret: bytes) -> ItemMemory | None:
-    """What is to be written in place of a value; None: it stays."""
-    if not value:
-        return None
+    """The item to write in place of a value; None to keep the value."""
     try:
-        if value[0] == PACKED:
-            return without_foreign(unpack(value), secret)
-        return item_of_old(from_json(value), secret)
-    except (BadRecord, ValueError, TypeError, KeyError, AttributeError):  # an owner's answer, or not of our making
+        return without_foreign(unpack(value), secret) if value else None
+    except BadRecord:  # an owner's answer, or not of our making
         return None

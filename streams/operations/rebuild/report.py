@@ -22,7 +22,6 @@ class Finding(StrEnum):
     SLIM_FORGED = "slim skill not as it was sealed"
     SLIM_UNSEALED = "slim skill without a seal"
     FORGED = "log not as it was sealed"
-    RECEIPT_UNSEALED = "receipt without a seal"
     GAP = "gap in the log"
     CONFLICT = "two diffs of one version"
     UNREADABLE = "unreadable record"

@@ -21,7 +21,7 @@ from streams.exceptions import NotOurs, TopicsDiffer
 from streams.kafka.consumer_group import no_workers
 from streams.kafka.packed import unpack
 from streams.kafka.scanner import Scanner, int_of
-from streams.operations.rebuild import receipts, slims
+from streams.operations.rebuild import slims
 from streams.operations.rebuild.compare import compared, version_in
 from streams.operations.rebuild.pseudonyms import rotate
 from streams.operations.rebuild.report import Finding, Report
@@ -75,7 +75,6 @@ def rebuild(
     tell: Tell = lambda *_: None,
     *,
     apply: bool = False,
-    seal_receipts: bool = False,
     out: Path | None = None,
 ) -> Report:
     """Folds the whole log and compares; with `apply`, replaces the skills that differ.
@@ -84,7 +83,6 @@ def rebuild(
         settings: the deployment.
         tell: receives progress.
         apply: write skills that differ or are missing, with their slim skills. No worker may be running.
-        seal_receipts: with `apply`, seal receipts that have no seal. Whoever asks for it vouches for them.
         out: a file for all folded skills, as JSON lines; its folder must exist.
 
     Raises:
@@ -101,11 +99,11 @@ def rebuild(
     with Scanner(settings) as scanner:
         job = _Rebuild(settings, scanner, tell)
         if out is None:
-            return job.run(apply, seal_receipts, lambda _: None)
+            return job.run(apply, lambda _: None)
         with NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:
             part = Path(file.name)
             try:
-                report = job.run(apply, seal_receipts, lambda line: file.write(line + b"\n"))
+                report = job.run(apply, lambda line: file.write(line + b"\n"))
                 file.flush()
                 part.replace(out)
             finally:
@@ -133,7 +131,7 @@ class _Rebuild:
         self._ended: set[bytes] = set()
         self._read = {SkillDiff.TOPIC: 0, PolicySkill.TOPIC: 0}
 
-    def run(self, apply: bool, seal_receipts: bool, write: Callable[[bytes], object]) -> Report:
+    def run(self, apply: bool, write: Callable[[bytes], object]) -> Report:
         logs, skills, told_on = (
             self._scanner.partitions(base) for base in (SkillDiff.TOPIC, PolicySkill.TOPIC, SlimSkill.TOPIC)
         )
@@ -145,7 +143,6 @@ class _Rebuild:
         totals = {base: self._scanner.size(where) for base, where in zip(self._read, (logs, skills), strict=True)}
         writer = self._writer if apply else None
         self._ended = slims.end_misplaced(self._scanner, told_on, self._report, writer)
-        receipts.look(self._scanner, self._report, self._key, writer if seal_receipts else None)
         for log, where, slim_where in zip(logs, skills, told_on, strict=True):
             folded, end = self._fold(log, totals)
             # Before the skills that they follow from.

@@ -15,7 +15,7 @@ from schemas import TOPICS, BadRecord, Model, Topic, decode, encode, moment_of
 from streams import private
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
-from streams.kafka.scanner import NoSuchTopic, Scanner, sent_at_ms
+from streams.kafka.scanner import Scanner, sent_at_ms
 from streams.materializer import read
 from streams.materializer.receipts import barrier_of
 from streams.rights.portable.exceptions import NotPortable
@@ -131,12 +131,10 @@ def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterat
         if value is None or not owner.owns(topic, key, value):
             newest.pop(key, None)  # a tombstone, or an item whose takers no longer include them
             continue
-        event, line = _line(topic, owner, message, value)
+        line = _line(topic, owner, message, value)
         if not topic.compact:
             yield from [(message, line)] if line is not None else []
             continue
-        if event is not None:
-            key = topic.key_of(event)  # older releases keyed the log by user alone
         newest.pop(key, None)
         if line is not None:
             newest[key] = (message, line)
@@ -144,17 +142,14 @@ def lines_of(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterat
 
 
 def _messages(scanner: Scanner, topic: Topic, owner: Owner, tell: Tell) -> Iterator[Message]:
-    try:
-        where = scanner.partitions(topic.base)
-    except NoSuchTopic:  # a deployment of an older release
-        return
+    where = scanner.partitions(topic.base)
     if topic.key in OF_USERS:
         where = [where[partition_of(owner.user_id, len(where))]]
     yield from scanner.read(where, lambda done, total: tell(topic.base, done, total))
 
 
-def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[Model | None, bytes | None]:
-    """A record's event and its line; no line where nothing in it is theirs."""
+def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> bytes | None:
+    """A record's line; None where nothing in it is theirs."""
     place = {
         "partition": message.partition(),
         "offset": message.offset(),
@@ -167,13 +162,13 @@ def _line(topic: Topic, owner: Owner, message: Message, value: bytes) -> tuple[M
     try:
         event = decode(topic.model, value)
         if owner.has_forgotten(event, logged_at):
-            return event, None
+            return None
     except BadRecord as error:
         if event is None and owner.has_forgotten(None, logged_at):
-            return None, None
-        return None, to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
+            return None
+        return to_json({**place, "unreadable": error.reason, "bytes": value}, bytes_mode="base64")
     own = owner.part_of(event, value)
-    return event, None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
+    return None if own is None else to_json({**place, "value": own}, inf_nan_mode="null")
 
 
 def _moment(sent_ms: int) -> datetime | None:

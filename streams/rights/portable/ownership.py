@@ -82,7 +82,7 @@ class Owner:
         try:
             parts = orjson.loads(key or b"")
         except ValueError:
-            return key == self.user_id.encode()  # the log of older releases
+            return False
         return isinstance(parts, list) and bool(parts) and parts[0] == self.user_id
 
     def has_forgotten(self, event: Model | None, logged_at: datetime | None) -> bool:

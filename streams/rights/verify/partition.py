@@ -200,10 +200,6 @@ class Reader:
         name = _name(record)
         if message.key() != key:
             what = f"{_place(message)} has this key, and is another's"
-            # Keys of older releases are the user's id alone; any other record must not stand for this user.
-            counts = model_is_log(record) and _parts(message.key(), _DIFF_KEY_PARTS) is None
-            if counts:
-                return record, None
             user, domain = _named(message.key(), type(record))
             return None, Finding(Kind.MISPLACED, user or name[0], domain or name[1], what)
         if partition_of(record.user_id, self._partitions) != message.partition():

@@ -6,9 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 
-from pydantic_core import from_json
-
-from operators.propagate import shared_out, touch_of_old
+from operators.propagate import shared_out
 from schemas import BadRecord, Touch, decode
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import unpack
@@ -131,7 +129,7 @@ class Propagate:
         """Have the event applied; what cannot be is dead-lettered. Its outcome's word."""
         position = position_of(event)
         try:
-            touch = self._read(unpack(event.value or b""))
+            touch = decode(Touch, unpack(event.value or b""))
             if touch.forgotten:
                 return await owner.forget(event, touch)
             return await self._apply(owner, event, touch)
@@ -156,21 +154,6 @@ class Propagate:
             owner.add(event)
             return "rerouted"
         return owner.take(event, here)
-
-    def _read(self, value: bytes) -> Touch:
-        """A touch, also one of an older release.
-
-        Raises:
-            BadRecord: it is none.
-        """
-        try:
-            return decode(Touch, value)
-        except BadRecord:
-            try:
-                return touch_of_old(from_json(value), self._pipeline.graph_limits.secret)
-            except (ValueError, TypeError, KeyError, AttributeError):
-                pass
-            raise
 
     def _acknowledge(self, event: Taken) -> None:
         event.is_done = True

@@ -54,14 +54,8 @@ class Owner:
         self._writing = asyncio.Lock()
 
     async def claim(self) -> None:
-        """Read the log to its end: what the owner before has written is where this one begins.
-
-        What an older release wrote, which has ids of users, is written anew with the next flush.
-        """
+        """Read the log to its end: the previous owner's last write is where this one begins."""
         await self._items.reach_end(self.partition)
-        self._dirty |= self._items.old(self.partition)
-        for key in self._dirty:
-            self._newer[key] = self._item(key)
 
     @property
     def waiting(self) -> int:

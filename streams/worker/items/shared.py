@@ -2,22 +2,19 @@
 
 import asyncio
 import math
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
 
 from operators.attributes import facts_named
 from operators.neighbourhood import Gathered, Neighbourhood, near
-from operators.propagate import GraphLimits, item_of_old, neighbour_of
+from operators.propagate import GraphLimits, neighbour_of
 from schemas import BadRecord, Fact, ItemMemory, Memory, compound_key
-from schemas.topics import RETIRED
 from streams.kafka.clients import partition_of, reach
-from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, pack, unpack
+from streams.kafka.packed_items import PACKED, epoch_of, holds, name_bytes, unpack
 from streams.lru import LruCache
 from streams.settings import Settings, Store
 from streams.worker import metrics
@@ -54,7 +51,6 @@ class Items:
         self._log = ItemLog(settings, self)
         self._gathered: LruCache[bytes, tuple[bytes, Gathered]] = LruCache(GATHERED)
         self._answered: dict[tuple[int, str], None] = {}
-        self._old: dict[int, set[bytes]] = {partition: set() for partition in range(settings.partitions)}
         self._tastes: LruCache[str, tuple[tuple[Fact, ...], float]] = LruCache(MAX_DOMAINS)
         self._scrubs, self._measured = False, 0.0
 
@@ -64,10 +60,8 @@ class Items:
         Raises:
             BrokerUnreachable: the log could not be read.
         """
-        folder = self._settings.data_dir / "worker"
-        _drop_old_tables(folder)
         if self._settings.store is Store.ROCKSDB:
-            self.store = RocksItems(folder / "items", self._log_name())
+            self.store = RocksItems(self._settings.data_dir / "worker" / "items", self._log_name())
         self._log.start(tell)
         self._measure()
 
@@ -170,10 +164,6 @@ class Items:
         """Whether a partition's owner has said that it carried out this request."""
         return (partition, request) in self._answered
 
-    def old(self, partition: int) -> set[bytes]:
-        """Keys of items that are on the log as older releases wrote them, with their takers' ids."""
-        return set(self._old[partition])
-
     # --- what reads the log, in a thread of its own
 
     def position(self, partition: int) -> int | None:
@@ -186,28 +176,18 @@ class Items:
             self._on_forgotten(partition, value)
             self.store.passed(partition, offset)
             return
-        old = self._old.setdefault(partition, set())
-        old.discard(key)
-        if value and value[0] != PACKED:
-            old.add(key)
-            value = self._anew(value)
-        self.store.put(partition, offset, key, value or None)
+        # Not of our making: it may hold users' ids.
+        readable = value if value and value[0] == PACKED else None
+        self.store.put(partition, offset, key, readable)
 
     def settle(self) -> None:
         """All records that were there have been taken."""
-        self.store.settle(is_whole=not any(self._old.values()))
+        self.store.settle()
         if self._scrubs:
             self._scrubs = False
             self.store.scrub()
         if time.monotonic() - self._measured > MEASURE_SECONDS:
             self._measure()
-
-    def _anew(self, value: bytes) -> bytes | None:
-        """What an older release wrote, in our form; None for what cannot be read, which goes."""
-        try:
-            return pack(item_of_old(from_json(value), self._limits.secret))
-        except (ValueError, TypeError, KeyError, AttributeError):
-            return None
 
     def _on_forgotten(self, partition: int, value: bytes | None) -> None:
         try:
@@ -236,10 +216,3 @@ def domain_of(key: bytes) -> str:
     except ValueError:
         pass
     return ""
-
-
-def _drop_old_tables(folder: Path) -> None:
-    """Remove tables of older releases, in which items and neighbourhoods had ids of users."""
-    for base in (ItemMemory.TOPIC, *RETIRED):
-        for path in folder.glob(f"*/tables/{base}*"):
-            shutil.rmtree(path, ignore_errors=True)

@@ -50,8 +50,8 @@ class ItemStore(Protocol):
     def passed(self, partition: int, offset: int) -> None:
         """A record of the log that is no item was read."""
 
-    def settle(self, *, is_whole: bool = True) -> None:
-        """All records of a batch were taken: keep them; `is_whole`: the log needs not be read again."""
+    def settle(self) -> None:
+        """Keep the records that were taken."""
 
     def scrub(self) -> None:
         """Take what was removed or replaced off the disk."""
@@ -114,7 +114,7 @@ class MemoryItems:
                 self._bytes += len(key) + len(value)
         self._next[partition] = offset + 1
 
-    def settle(self, *, is_whole: bool = True) -> None:
+    def settle(self) -> None:
         """Nothing is left to do."""
 
     def scrub(self) -> None:
@@ -147,7 +147,6 @@ class RocksItems:
             self._counts[_partition_in(key)] += 1
         self._next: dict[int, int] = {}
         self._batch: dict[bytes, bytes | None] = {}
-        self._is_whole = True
         self.settle()
 
     def _opened(self) -> Any:
@@ -231,9 +230,8 @@ class RocksItems:
         """A record of the log that is no item was read."""
         self._next[partition] = offset + 1
 
-    def settle(self, *, is_whole: bool = True) -> None:
+    def settle(self) -> None:
         """Write the batch at once, with how far the log has been read."""
-        self._is_whole = is_whole
         from rocksdict import WriteBatch  # noqa: PLC0415 - an optional extra
 
         batch = WriteBatch(raw_mode=True)
@@ -244,7 +242,7 @@ class RocksItems:
                 batch.put(name, value)
         for partition, offset in self._next.items():
             batch.put(_NEXT + _number(partition), offset.to_bytes(_OFFSET_BYTES, "big"))
-        batch.put(_ABOUT, json.dumps({**self._about, "at": time.time() if self._is_whole else 0}).encode())
+        batch.put(_ABOUT, json.dumps({**self._about, "at": time.time()}).encode())
         self._db.write(batch)
         self._batch = {}
 
@@ -254,7 +252,7 @@ class RocksItems:
 
     def close(self) -> None:
         """Write what there is, and let another process open it."""
-        self.settle(is_whole=self._is_whole)
+        self.settle()
         self._db.close()
 
 

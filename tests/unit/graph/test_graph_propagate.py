@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -12,13 +11,11 @@ from hypothesis import strategies as st
 from operators.neighbourhood import Gathered, near, weights_of
 from operators.propagate import (
     GraphLimits,
-    item_of_old,
     neighbour_of,
     on_touch,
     shared_out,
     takers_of,
     tastes,
-    touch_of_old,
     touches,
     with_taken,
 )
@@ -281,34 +278,6 @@ class TestSignals:
 
         assert [signal.item_id for signal in found.signals] == ["dune"], "of emma nobody else knows"
         assert found.epoch == dune.epoch + emma.epoch
-
-
-class TestOfOld:
-    TAKER: ClassVar = {"user_id": "ann", "version": 3, "at": "2026-03-01T00:00:00Z", "times": 1, "degree": 2}
-
-    def test_an_item_that_named_its_takers_has_them_under_pseudonyms(self) -> None:
-        old = {"domain": "books", "item_id": "dune", "epoch": 4, "told": 2, "takers": [{**self.TAKER, "others": ["b"]}]}
-
-        item = item_of_old(old, b"secret")
-
-        [taker] = item.takers
-        assert (taker.neighbour, taker.version, taker.others) == (neighbour_of("ann", b"secret"), 3, ("b",))
-        assert item.epoch > 4
-
-    def test_a_touch_that_named_its_taker_is_heard_under_a_pseudonym(self) -> None:
-        touch = touch_of_old({"domain": "books", "item_id": "dune", "taker": self.TAKER}, b"secret")
-
-        [(item_id, taker)] = takers_of(touch)
-        assert (item_id, taker.neighbour, taker.at) == ("dune", neighbour_of("ann", b"secret"), START)
-        assert touch.forgotten is None
-
-    def test_so_is_one_that_had_somebody_forgotten(self) -> None:
-        old = {"domain": "every", "item_id": "-", "taker": self.TAKER, "forgotten": True, "every_domain": True}
-
-        touch = touch_of_old(old, b"secret")
-
-        assert (touch.taker, touch.items, touch.every_domain) == (neighbour_of("ann", b"secret"), (), True)
-        assert touch.forgotten
 
 
 class TestPacked:

@@ -8,7 +8,10 @@ import pytest
 
 from streams.cli.local import up
 from streams.local.broker import free_port
+from streams.local.journal import JournalUnusable
 from streams.local.launch import Local
+from streams.local.load import load
+from streams.materializer.recovery import live_file
 from streams.settings import Settings
 
 
@@ -43,3 +46,11 @@ def test_a_port_that_was_asked_for_and_is_taken_is_refused() -> None:
         other.listen()
         with pytest.raises(up.PortTaken, match="name another with --port"):
             up._port(other.getsockname()[1])
+
+
+def test_a_folder_with_rows_and_without_a_journal_is_refused(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    live_file(settings).touch()
+
+    with pytest.raises(JournalUnusable, match="no journal"):
+        load(settings, f"127.0.0.1:{free_port()}")

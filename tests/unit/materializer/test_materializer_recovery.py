@@ -2,6 +2,8 @@
 
 import logging
 import shutil
+import subprocess
+import sys
 
 import duckdb
 import pytest
@@ -123,3 +125,25 @@ def test_the_file_of_another_deployment_is_not_replaced(live, settings):
 
     with recovery.open_store(settings) as store:
         assert rows(store, "SELECT count(*) FROM skills") == [(2,)]
+
+
+def test_rebuild_removes_the_live_file_and_the_next_store_begins_empty(live, settings):
+    recovery.remove(settings)
+
+    assert not live.exists()
+    with recovery.open_store(settings) as store:
+        assert store.offsets() == {}
+    assert settings.duckdb_file.exists(), "analysts read on until the new file is published"
+
+
+def test_rebuild_leaves_a_live_file_that_a_materializer_holds(live, settings):
+    held = "import sys, duckdb; con = duckdb.connect(sys.argv[1]); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", held, live], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as materializer:
+        materializer.stdout.readline()
+        with pytest.raises(MaterializerError, match="another process holds"):
+            recovery.remove(settings)
+        materializer.stdin.close()
+
+    assert live.exists()

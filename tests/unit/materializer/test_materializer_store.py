@@ -205,10 +205,11 @@ def test_a_file_of_another_prefix_is_refused(path):
         Store(path, "other.")
 
 
-def test_a_file_of_a_newer_layout_is_refused(path):
+@pytest.mark.parametrize("layout", [0, 99])
+def test_a_file_of_another_layout_is_refused(path, layout):
     with Store(path, "sager.") as store:
-        rows(store, "UPDATE meta SET schema_version = 99")
-    with pytest.raises(MaterializerError, match="newer"):
+        rows(store, f"UPDATE meta SET schema_version = {layout}")
+    with pytest.raises(MaterializerError, match="sager rebuild --duckdb"):
         Store(path, "sager.")
 
 

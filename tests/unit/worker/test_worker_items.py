@@ -1,7 +1,6 @@
 """The items' side of the graph in a worker: one store, an owner for each partition, and the log between them."""
 
 import asyncio
-import json
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -101,13 +100,13 @@ class TestStore:
         assert (again.position(0), again.position(1), again.count(0)) == (6, None, 2)
         assert again.keys(0) == [b"a", b"b"]
 
-    @pytest.mark.parametrize("why", ["another log", "closed too long ago", "not whole"])
+    @pytest.mark.parametrize("why", ["another log", "closed too long ago"])
     def test_a_copy_that_may_have_missed_something_is_begun_anew(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, why: str
     ) -> None:
         first = RocksItems(tmp_path / "items", HERE)
         first.put(0, 4, b"a", b"1")
-        first.settle(is_whole=why != "not whole")
+        first.settle()
         first.close()
         if why == "closed too long ago":
             now = time.time()
@@ -236,32 +235,6 @@ async def test_items_are_bounded_and_the_longest_silent_go(tmp_path: Path, monke
     held = worker.pipeline.items.store
     assert sum(held.count(partition) for partition in range(2)) == len(left), "the log and its copies are bounded alike"
     await deployment.close()
-
-
-def of_old(user: str) -> dict[str, Any]:
-    return {"user_id": user, "version": 1, "at": a_time().isoformat(), "times": 1, "degree": 1, "others": []}
-
-
-async def test_what_older_releases_wrote_under_ids_is_written_anew_under_pseudonyms(deployment: FakeDeployment) -> None:
-    key, where = compound_key("hot", "films"), partition_of("hot", 2)
-    item = {"domain": "films", "item_id": "hot", "epoch": 5, "told": 3, "takers": [of_old("ann"), of_old("bob")]}
-    deployment.log.put_bytes("item-memories", json.dumps(item).encode(), key, where)
-    touch = {"domain": "films", "item_id": "hot", "taker": of_old("kim")}
-    deployment.log.put_bytes("item-touches", json.dumps(touch).encode(), key, where)
-
-    worker = deployment.worker()
-    near = worker.pipeline.items.held(key, where)
-    await worker.quiet()
-
-    assert near is not None
-    assert {taker.neighbour for taker in near.item.takers} == names(deployment, "ann", "bob"), (
-        "at once, where it is read"
-    )
-    assert takers(deployment, "hot") == names(deployment, "ann", "bob", "kim")
-    assert not [
-        user for user in ("ann", "bob", "kim") if user.encode() in deployment.log.compacted("item-memories")[key]
-    ]
-    assert deployment.log.of("dead-letters") == []
 
 
 async def test_nothing_on_its_topics_stops_it(deployment: FakeDeployment) -> None:
