@@ -96,7 +96,7 @@ def test_what_was_accepted_is_learned_exactly_once_after_everything_was_killed(t
         os.kill(up.process.pid, signal.SIGINT)
         assert up.ends() == 0, up.told()
         assert not list(exposed(up.data))
-        # As an older release has left it: every kind of file in it is known as ours, or the folder would stay open.
+        # As another umask would leave it: every kind of file in it is known as ours, or the folder would stay open.
         for path in (up.data, *up.data.rglob("*")):
             path.chmod(0o755)
         tighten(up.data)
