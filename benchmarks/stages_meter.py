@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from operators.evolve import ReasonerUnavailable
-from operators.llm import CallRecord, LlmClient
 from operators.tokens import count_tokens
 from schemas import Model, decode, encode
+from streams.llm import CallRecord
+from streams.llm.client import LlmClient
 
 WAYS = {"R": "all by rules", "E": "LLM evolves", "K": "LLM evolves and ranks", "A": "LLM in every stage"}
 """Configurations of a worker, by the letters under which stages name them."""

@@ -1,6 +1,6 @@
 """Stores a model's replies by question: an interrupted run resumes, and a repeated one makes no calls.
 
-Each arm gets a `Desk`, which has the interface of `operators.llm.LlmClient` and accounts for one arm's cost. All desks
+Each arm gets a `Desk`, which has the interface of `streams.llm.LlmClient` and accounts for one arm's cost. All desks
 of a run share the replies and the budget.
 """
 
@@ -19,8 +19,7 @@ from evaluation.arms.arm import Cost
 from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
 from operators.asks import prompt_hash
 from operators.evolve import ReasonerUnavailable
-from operators.llm import CallRecord, FirstToken, Outcome, Reply
-from operators.llm.questions import milliseconds_since
+from streams.llm import CallRecord, FirstToken, Outcome, Reply
 
 LAYOUT = 1
 _TABLES = (
@@ -41,7 +40,7 @@ _ITS_OWN = frozenset({Outcome.INVALID_REPLY, Outcome.REFUSED, Outcome.NO_LOGPROB
 
 
 class Endpoint(Protocol):
-    """The interface of a model client, such as `operators.llm.LlmClient`."""
+    """The interface of a model client, such as `streams.llm.LlmClient`."""
 
     model: str
 
@@ -246,7 +245,7 @@ class Desk:
                 if error.outcome not in _ITS_OWN:
                     raise NoReply(f"the endpoint does not answer: {error}. {self._replies.kept_where()}") from error
                 outcome, told = Outcome(error.outcome), error.detail
-            return Kept(outcome, told, self._replies.spent_on(hashed), hashed, milliseconds_since(began))
+            return Kept(outcome, told, self._replies.spent_on(hashed), hashed, round(1000 * (time.monotonic() - began)))
 
         question = hashlib.sha256(orjson.dumps([model, self._form, name, *parts])).hexdigest()
         kept = await self._replies.answer(question, name, model, ask)

@@ -1,4 +1,4 @@
-"""The model client that operators need. `operators.llm.LlmClient` is one.
+"""The model client that operators need. `streams.llm.LlmClient` is one.
 
 They are protocols, so that operators know no network, and can be used with an app's own client.
 """

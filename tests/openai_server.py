@@ -305,7 +305,7 @@ def first_token(body: dict[str, Any], do: Do) -> dict[str, Any]:
 def _alternatives(prompt: str, do: Do) -> list[Any]:
     if do is Do.JUNK_TOKENS:
         words = [{"token": token, "logprob": -1.0} for token in ("The", "<think>", "\n", "", "Sure")]
-        odd = [{"token": "A", "logprob": number} for number in ("high", None, True, [])]
+        odd = [{"token": "A", "logprob": number} for number in ("high", None, [])]
         return [*words, *odd, {"token": 7, "logprob": -1.0}, {"logprob": -1.0}, "A", None]
     scores = {"Y": 9.0, "Z": 8.0, "AB": 7.0} if do is Do.LIE else relevances(prompt, do)
     total = sum(math.exp(score) for score in scores.values())

@@ -14,11 +14,11 @@ from evaluation.exceptions import QualityError
 from evaluation.replies import Desk, Replies
 from operators.evolve import GatedReasoner, Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.llm import LlmReasoner
-from operators.llm import LlmClient
 from operators.rank import Task
 from operators.rank.llm import Form, LlmRanker
 from operators.tokens import count_tokens
 from schemas import Contrast, ItemFacts, PolicySkill
+from streams.llm.client import LlmClient
 from streams.settings import RankerName, Settings
 
 OPENAI_URL = "https://api.openai.com/v1"

@@ -97,7 +97,7 @@ def test_the_llm_client_needs_three_libraries_only(file: Path) -> None:
 @pytest.mark.parametrize("file", PURE, ids=name)
 def test_no_operator_needs_the_llm_client(file: Path) -> None:
     """What they ask of a client is in `asks`."""
-    assert not [module for module in imports(file) if module.startswith("operators.llm")]
+    assert not [module for module in imports(file) if module.startswith("streams.llm")]
 
 
 @pytest.mark.parametrize("file", PURE, ids=name)

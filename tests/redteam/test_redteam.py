@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from operators.evolve.llm import LlmReasoner
-from operators.llm import LlmClient
 from operators.rank.listwise import ListwiseRanker
+from streams.llm.client import LlmClient
 from tests.redteam.compliant import CompliantServer
 from tests.redteam.stage import TOKENS, Case, Outcome, cases, count_tokens, play
 

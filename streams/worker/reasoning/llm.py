@@ -5,22 +5,25 @@ import logging
 import random
 import time
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, WeakValueDictionary
 
 from operators.evolve import GatedReasoner, Reasoner, Replacer
 from operators.evolve.llm import LlmReasoner, LlmReplacer
 from operators.listen.llm import LlmListening
-from operators.llm import BreakerState, CallRecord, CircuitBreaker, LlmClient, Outcome
 from operators.rank.llm import Form, LlmRanker
 from operators.retrieve.llm import LlmFacets
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
 from operators.understand.llm import LlmUnderstanding
+from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
 from streams.settings import By, RankerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
 from streams.worker.reasoning.models import Models
+
+if TYPE_CHECKING:
+    from streams.llm.client import LlmClient
 
 logger = logging.getLogger("sager.llm")
 
@@ -30,8 +33,8 @@ CONFIGURATION = (
     "SAGER_LLM_BASE_URL (404, or a redirect, which is not followed), and start the worker again"
 )
 
-_clients: WeakValueDictionary[tuple[object, ...], LlmClient] = WeakValueDictionary()
-_all: WeakSet[LlmClient] = WeakSet()
+_clients: "WeakValueDictionary[tuple[object, ...], LlmClient]" = WeakValueDictionary()
+_all: "WeakSet[LlmClient]" = WeakSet()
 _limits: WeakValueDictionary[int, asyncio.Semaphore] = WeakValueDictionary()
 
 
@@ -78,7 +81,7 @@ def llm_models(settings: Settings) -> Models:
     )
 
 
-def shared_client(settings: Settings) -> LlmClient:
+def shared_client(settings: Settings) -> "LlmClient":
     """The one client of these settings, for as long as somebody holds it.
 
     Who asks the same endpoint learns from each other's failures: reasoner, replacer and ranker share one circuit
@@ -91,7 +94,7 @@ def shared_client(settings: Settings) -> LlmClient:
     return client
 
 
-def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
+def llm_client(settings: Settings, purpose: str = "") -> "LlmClient":
     """A client of the configured endpoint, for the caller alone. Its calls are counted.
 
     Args:
@@ -99,6 +102,8 @@ def llm_client(settings: Settings, purpose: str = "") -> LlmClient:
         purpose: for what beside the live path, told before the prompt's name in the metrics. The state of such a
             client's circuit is its own, and not told: it says nothing about the live path.
     """
+    from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
+
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     for outcome in set(Outcome) - {Outcome.OK, Outcome.CIRCUIT_OPEN}:
         metrics.LLM_OPENINGS.labels(outcome.value)  # at 0, so that the first outage is seen as an increase

@@ -78,7 +78,7 @@ class GivenUp(Exception):
 
 @runtime_checkable
 class Away(Protocol):
-    """An error that knows when it is worth asking again; `operators.llm.EndpointAway`, said without its extra."""
+    """An error that knows when it is worth asking again; `streams.llm.EndpointAway`, said without its extra."""
 
     passable: Callable[[], bool]
 

@@ -7,10 +7,10 @@ import pytest
 from operators.evolve import validate
 from operators.evolve.again import again
 from operators.evolve.llm import LlmReasoner, LlmReplacer
-from operators.llm import LlmClient
 from operators.merge import fold, resolve, resolve_command, resolve_replacement
 from operators.tokens import count_tokens
 from schemas import Action, Contrast, PolicySkill, SkillDiff
+from streams.llm.client import LlmClient
 from tests.builders import DOMAIN, EVERYTHING, USER, a_command, a_contrast, a_skill, an_attribute
 from tests.openai_server import OpenAiServer
 from tests.unit.llm.llm_builders import client_of

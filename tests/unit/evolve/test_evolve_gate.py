@@ -10,10 +10,10 @@ from operators.attributes import fact_id, from_fact
 from operators.evolve import GatedReasoner, Proposal, RulesReasoner, nothing_new, validate
 from operators.evolve.choice import MAX_OFFERED
 from operators.evolve.llm import LlmReasoner
-from operators.llm import LlmClient
 from operators.merge import merge, resolve
 from operators.tokens import count_tokens
 from schemas import Contrast, Fact, ItemFacts, PolicySkill, ReasonedBy, Source, Tier
+from streams.llm.client import LlmClient
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, line
 from tests.openai_server import OpenAiServer
 

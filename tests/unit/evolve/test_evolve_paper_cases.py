@@ -12,7 +12,6 @@ import pytest
 
 from operators.evolve import validate
 from operators.evolve.llm import LlmReasoner
-from operators.llm import LlmClient
 from operators.merge import merge, start
 from operators.merge.incremental import resolve
 from operators.rank import Task
@@ -21,6 +20,7 @@ from operators.slim import slim
 from operators.statinit import facts_of, observe, parser_for, statinit
 from operators.tokens import count_tokens
 from schemas import Candidate, Interaction, ItemFacts, PolicySkill, Source, Tier, Verdict
+from streams.llm.client import LlmClient
 from tests.builders import NOW, USER, a_contrast, a_selection
 from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import client_of

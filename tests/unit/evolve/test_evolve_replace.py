@@ -8,11 +8,11 @@ from operators.evolve import ReasonerUnavailable, Replacement, Replacer, RulesRe
 from operators.evolve.llm import LlmReplacer
 from operators.evolve.replace import MAX_LINES
 from operators.evolve.rewrite import Rewrite, replacement, rewrite
-from operators.llm import LlmClient
 from operators.merge import resolve_replacement
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT, Vouching
 from schemas import Contrast, Kind, PolicySkill, ReasonedBy, Tier
+from streams.llm.client import LlmClient
 from tests.builders import EVERYTHING, a_contrast, a_skill, an_attribute, facts, id_of, item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.evolve.evolve_builders import a_facet, golden

@@ -15,7 +15,6 @@ from operators.attributes import MAX_FOLDED_CHARS, MAX_ID_CHARS, attribute_id, n
 from operators.contrast import on_ranking, on_selection
 from operators.evolve import RulesReasoner, validate
 from operators.evolve.question import question
-from operators.llm.replies import BadReply, read
 from operators.merge import merge, resolve, start
 from operators.neighbourhood import Gathered, near
 from operators.privacy.orders import is_suspicious
@@ -50,6 +49,7 @@ from schemas import (
 )
 from schemas.fields import UtcDatetime
 from streams.kafka.packed_items import pack, unpack
+from streams.llm.replies import BadReply, read
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, golden, look, moments, outcome, short_texts, texts, values
 
 AT = Position(topic="t", partition=0, offset=0, timestamp_ms=0)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from evaluation.hosts import HOSTS, Host, HostRequest
 from evaluation.hosts.host import ordered, tastes_of
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import LlmClient
 from operators.rank.llm import LlmRanker
 from operators.tokens import count_tokens
 from schemas import ItemFacts
+from streams.llm.client import LlmClient
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.hosts.hosts_builders import FARCE, ITEMS, NOIR, SAGA, SPACE, Remembers, a_request

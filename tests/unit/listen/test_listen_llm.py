@@ -8,12 +8,12 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.listen.finding import Effect, Heard
 from operators.listen.llm import LlmListening
 from operators.listen.question import MAX_FOUND
-from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from schemas import Fact
 from schemas.cards import FREE, Card, Strength, Turn
 from schemas.statements import Scope, Stance
 from schemas.utterances import Role
+from streams.llm.client import LlmClient
 from tests.openai_server import Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import RUNS, a_card, a_chunk, no_vocabulary, tells
 

@@ -6,8 +6,8 @@ import pytest
 
 from evaluation.conversations.judge import Judge
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import LlmClient
 from operators.tokens import count_tokens
+from streams.llm.client import LlmClient
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.listen.listen_llm_builders import a_card
 

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from operators.attributes import attribute_id
-from operators.llm import CallRecord, LlmClient
 from schemas import Attribute, Contrast, Fact, ItemFacts, Kind, PolicySkill, Source, Tier
+from streams.llm import CallRecord
+from streams.llm.client import LlmClient
 from tests.openai_server import OpenAiServer
 from tests.patience import PATIENCE_SECONDS
 

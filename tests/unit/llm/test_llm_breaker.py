@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import BreakerState, CallRecord, CircuitBreaker, EndpointAway, LlmClient, Outcome
-from operators.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
-from operators.llm.failures import CallFailed
+from streams.llm import BreakerState, CallRecord, CircuitBreaker, EndpointAway, Outcome
+from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
+from streams.llm.client import LlmClient
+from streams.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.patience import PATIENCE_SECONDS
 from tests.unit.llm.llm_builders import SCHEMA, client_of, until

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletion
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import CallRecord, FirstToken, LlmClient, Outcome
-from operators.llm.bodies import choice_logprobs
-from operators.llm.client import CHOICE_CORRECTION
-from operators.llm.failures import CallFailed
+from streams.llm import CallRecord, FirstToken, Outcome
+from streams.llm.client import CHOICE_CORRECTION, LlmClient
+from streams.llm.completions import choice_logprobs
+from streams.llm.failures import CallFailed
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import client_of
 
@@ -40,9 +41,9 @@ async def failure(client: LlmClient, prompt: str = PROMPT) -> ReasonerUnavailabl
     return caught.value
 
 
-def told(*pairs: tuple[Any, Any]) -> dict[str, Any]:
+def told(*pairs: tuple[Any, Any]) -> ChatCompletion:
     alternatives = [{"token": token, "logprob": logprob} for token, logprob in pairs]
-    return {"choices": [{"logprobs": {"content": [{"top_logprobs": alternatives}]}}]}
+    return ChatCompletion.construct(choices=[{"logprobs": {"content": [{"top_logprobs": alternatives}]}}])
 
 
 async def test_it_asks_for_one_token_and_its_alternatives(server: OpenAiServer) -> None:
@@ -95,10 +96,10 @@ JSON = st.recursive(
 )
 
 
-@given(JSON | JSON.map(lambda v: {"choices": [{"logprobs": {"content": [{"top_logprobs": [v, v]}]}}]}))
-def test_any_body_is_probabilities_or_a_failure(body: Any) -> None:
+@given(JSON | JSON.map(lambda v: [{"logprobs": {"content": [{"top_logprobs": [v, v]}]}}]))
+def test_any_body_is_probabilities_or_a_failure(choices: Any) -> None:
     with suppress(CallFailed):
-        found, seen = choice_logprobs(body, CHOICES)
+        found, seen = choice_logprobs(ChatCompletion.construct(choices=choices), CHOICES)
         assert 0 < seen <= len(found) == 3
         assert all(-32 <= logprob <= 0 for logprob in found.values())
 

@@ -13,10 +13,10 @@ from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_COMMUNITY, MAX_LEFT
 from operators.evolve.llm import MIN_PROMPT_TOKENS
 from operators.evolve.question import Question, question
-from operators.llm.client import CORRECTION
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from schemas import Contrast, Facet, Fact, ItemFacts, Kind, PolicySkill, Tier
+from streams.llm.client import CORRECTION
 from tests.builders import EVERYTHING
 from tests.unit.llm.llm_builders import attribute, contrast, facts, item, skill
 

@@ -7,9 +7,9 @@ import pytest
 from operators.evolve.llm import LlmReasoner, proposal
 from operators.evolve.proposal import Proposal, Reasoner, ReasonerUnavailable
 from operators.evolve.question import question
-from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from schemas import ReasonedBy, Tier, Verdict
+from streams.llm.client import LlmClient
 from tests.builders import EVERYTHING
 from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import attribute, client_of, contrast, item, skill

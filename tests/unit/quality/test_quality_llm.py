@@ -12,8 +12,8 @@ from evaluation.exceptions import BadResults, BudgetSpent, NoReply, QualityError
 from evaluation.replies import Desk, Replies
 from evaluation.run import Setting, run
 from evaluation.split import read
-from operators.llm import LlmClient
 from streams.cli import app
+from streams.llm.client import LlmClient
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.quality.quality_builders import data_set, tastes
 

@@ -3,9 +3,10 @@
 import re
 from typing import Any
 
-from operators.llm import CallRecord, LlmClient
 from operators.rank import Task
 from schemas import Facet
+from streams.llm import CallRecord
+from streams.llm.client import LlmClient
 from tests.builders import id_of, item_facts
 from tests.openai_server import OpenAiServer
 

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import CallRecord, LlmClient
 from operators.rank import LlmRanking, Task
 from operators.rank.first_token import FirstTokenRanker
 from operators.rank.listwise import ListwiseRanker
@@ -19,6 +18,8 @@ from operators.rank.pointwise import PointwiseRanker
 from operators.rank.ranking import by_score, mean, places, presentations
 from operators.tokens import count_tokens
 from schemas import ItemFacts, ReasonedBy
+from streams.llm import CallRecord
+from streams.llm.client import LlmClient
 from tests.builders import item_facts
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.rank.rank_builders import ITEMS, TASK, client_of, titles

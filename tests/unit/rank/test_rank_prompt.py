@@ -9,8 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from operators.asks import CORRECTION_TOKENS, NO_LOGPROBS
-from operators.llm import Outcome
-from operators.llm.client import CHOICE_CORRECTION, CORRECTION
 from operators.rank import Task
 from operators.rank.first_token import PROMPT as FIRST_TOKEN
 from operators.rank.listwise import PROMPT as LISTWISE
@@ -18,6 +16,8 @@ from operators.rank.pointwise import PROMPT as POINTWISE
 from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.tokens import count_tokens
 from schemas import Facet, Fact, ItemFacts
+from streams.llm import Outcome
+from streams.llm.client import CHOICE_CORRECTION, CORRECTION
 from tests.builders import id_of, item_facts
 from tests.unit.rank.rank_builders import ITEMS, TASK, section
 

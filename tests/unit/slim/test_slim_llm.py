@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import LlmClient
 from operators.slim import compose, max_likes, plain, slim
 from operators.slim.llm import MIN_PROMPT_TOKENS, PROMPT, LlmExtract, Question, question
 from operators.tokens import count_tokens
 from operators.vouch import DEFAULT, Vouching
 from schemas import Attribute, Kind, PolicySkill, Tier
+from streams.llm.client import LlmClient
 from tests.builders import EVERYTHING, a_skill, an_attribute
 from tests.openai_server import Act, Do, OpenAiServer
 

@@ -9,12 +9,12 @@ import pytest
 from operators.asks import CORRECTION_TOKENS
 from operators.evolve import CountsReasoner
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm import LlmClient
 from operators.tokens import count_tokens
 from operators.understand import About, Understood, understand, worth_asking
 from operators.understand.llm import MIN_PROMPT_TOKENS, LlmUnderstanding
 from operators.understand.question import MAX_SAYS, Question, question
 from schemas import ItemFacts, Scope, Stance
+from streams.llm.client import LlmClient
 from streams.settings import OnLlmFailure, ReasonerName, Settings
 from streams.worker.reasoning.configured import reader_of
 from streams.worker.reasoning.reasoner import Reasoning

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum
 
-from operators.llm.failures import CallFailed
+from streams.llm.failures import CallFailed
 
 LONGEST_RETRY_AFTER_SECONDS = 3_600.0
 """An endpoint may ask for a longer pause than ours; one that asks for more than this is asked again anyway."""

@@ -1,33 +1,35 @@
-"""How a call to a model fails, and whether asking again may help."""
+"""The failures of model calls, and whether a retry may help."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isnan
-
-import orjson
+from typing import TYPE_CHECKING
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.llm.records import Outcome
+from streams.llm.records import Outcome
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
 
 _RETRIED = {408: Outcome.TIMEOUT, 409: Outcome.SERVER_ERROR, 429: Outcome.RATE_LIMITED}
 _SERVER_ERRORS = 500
 _CLIENT_ERRORS = 400
 _MISCONFIGURED = frozenset({401, 403, 404})
-"""No key or a wrong one, a model that the key may not use, a model or an address that does not exist."""
+"""The key is wrong or missing, or the model or the address does not exist."""
 
 
 class CallFailed(Exception):
-    """One call came to nothing.
+    """One HTTP call failed.
 
     Args:
         outcome: how it ended.
-        detail: what happened, for a person; never the prompt's words.
+        detail: the reason, for a person; never words of the prompt.
         may_pass: whether the same call may succeed later.
-        retry_after_seconds: when the endpoint wants to be asked again, if it said so.
-        misconfigured: the endpoint refuses this key or knows no such model or address: no call will succeed until
-            somebody has changed something.
+        retry_after_seconds: the pause that the endpoint asks for.
+        misconfigured: whether every call will fail until the configuration changes.
+        refused_format: whether the endpoint rejects the response format.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class CallFailed(Exception):
         may_pass: bool = False,
         retry_after_seconds: float | None = None,
         misconfigured: bool = False,
+        refused_format: bool = False,
     ) -> None:
         super().__init__(detail)
         self.outcome = outcome
@@ -45,15 +48,16 @@ class CallFailed(Exception):
         self.may_pass = may_pass
         self.retry_after_seconds = retry_after_seconds
         self.misconfigured = misconfigured
+        self.refused_format = refused_format
 
 
 class EndpointAway(ReasonerUnavailable):
-    """There is no answer, and the circuit breaker lets no calls through: whoever can wait, waits until it does.
+    """There is no answer, and the circuit breaker blocks further calls.
 
     Args:
         outcome: `circuit-open` if no call was made, else how the last one ended.
-        detail: what happened, for a person.
-        passable: whether a call may go out now.
+        detail: the reason, for a person.
+        passable: returns whether a call may go out now.
     """
 
     def __init__(self, outcome: str, detail: str, passable: Callable[[], bool]) -> None:
@@ -62,7 +66,7 @@ class EndpointAway(ReasonerUnavailable):
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """The seconds that a `Retry-After` header asks for, as number or HTTP date; None if it says nothing sensible.
+    """Return the seconds of a `Retry-After` header, a number or an HTTP date; None if it has neither.
 
     >>> retry_after("Fri, 01 Jan 2027 00:00:30 GMT", datetime(2027, 1, 1, tzinfo=UTC))
     30.0
@@ -80,29 +84,18 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return None if isnan(seconds) else max(0.0, seconds)
 
 
-def status_failure(status: int, headers: Mapping[str, str], body: bytes) -> CallFailed:
-    """The failure that another HTTP status than 200 means; `body` is what the endpoint says of it."""
+def status_failure(error: "APIStatusError") -> CallFailed:
+    """Return the failure that an HTTP status other than 2xx means."""
+    status, headers, body = error.status_code, error.response.headers, error.response.content
     outcome = Outcome.SERVER_ERROR if status >= _SERVER_ERRORS else _RETRIED.get(status, Outcome.CLIENT_ERROR)
+    # Code and parameter are words of a closed vocabulary; the endpoint's message may quote the prompt.
+    words = [word for word in (error.code, error.param) if re.fullmatch(r"[\w.\-\[\]]{1,60}", str(word or ""))]
     return CallFailed(
         outcome,
-        " ".join([f"HTTP {status}", *_named(body)]),
+        " ".join([f"HTTP {status}", *map(str, words)]),
         may_pass=outcome is not Outcome.CLIENT_ERROR,
         retry_after_seconds=retry_after(headers.get("retry-after"), datetime.now(UTC)),
-        # A redirect leads elsewhere: to where the base URL should.
+        # A redirect is an error too: the base URL should name its target.
         misconfigured=status in _MISCONFIGURED or status < _CLIENT_ERRORS,
+        refused_format=outcome is Outcome.CLIENT_ERROR and (b"response_format" in body or b"json_schema" in body),
     )
-
-
-def _named(body: bytes) -> list[str]:
-    """What an endpoint calls the failure and its parameter: words of a closed vocabulary, which help who must mend it.
-
-    Its message could quote the prompt.
-    """
-    try:
-        told = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return []
-    if isinstance(told, dict) and isinstance(told.get("error"), dict):
-        told = told["error"]
-    words = [told.get("code"), told.get("param")] if isinstance(told, dict) else []
-    return [word for word in words if isinstance(word, str) and re.fullmatch(r"[\w.\-\[\]]{1,60}", word)]

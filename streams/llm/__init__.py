@@ -1,0 +1,10 @@
+"""The client for OpenAI-compatible endpoints: structured answers, bounded retries, a record of every call.
+
+`streams.llm.client` imports the `openai` package, which takes half a second and 50 MB, so nothing else here does.
+"""
+
+from streams.llm.breaker import BreakerState, CircuitBreaker
+from streams.llm.failures import EndpointAway
+from streams.llm.records import CallRecord, FirstToken, Outcome, Reply
+
+__all__ = ["BreakerState", "CallRecord", "CircuitBreaker", "EndpointAway", "FirstToken", "Outcome", "Reply"]
