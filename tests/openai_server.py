@@ -61,6 +61,8 @@ class Do(StrEnum):
     """See only what stands first: rank in the order of presentation."""
     REPEAT = "repeat"
     """Name the first place again and again."""
+    COMPRESS = "compress"
+    """A compressed answer, although none was asked for."""
     NOT_JSON = "not-json"
     """A proxy's page instead of the protocol, with status 200."""
     RATE_LIMIT = "rate-limit"
@@ -103,6 +105,8 @@ class OpenAiServer:
     in_flight: int = 0
     peak: int = 0
     keep: bool = True
+    refuses: frozenset[str] = frozenset()
+    """Types of response formats that it does not know."""
 
     def __post_init__(self) -> None:
         self._queue: deque[Act] = deque()
@@ -147,6 +151,9 @@ class OpenAiServer:
         if self.keep:
             self.bodies.append(body)
             self.headers.append(request.headers)
+        if body.get("response_format", {}).get("type") in self.refuses:
+            error = {"message": "unknown value", "type": "invalid_request_error", "param": "response_format"}
+            return web.json_response({"error": error}, status=400)
         act = self._queue.popleft() if self._queue else self.always
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
@@ -162,7 +169,10 @@ class OpenAiServer:
 
     def _answer(self, body: dict[str, Any], act: Act) -> web.Response:
         asked = self._stolen(body) if act.do is Do.STEAL else body
-        return web.Response(body=orjson.dumps(completion(asked, act.do, act.says)), content_type="application/json")
+        response = web.Response(body=orjson.dumps(completion(asked, act.do, act.says)), content_type="application/json")
+        if act.do is Do.COMPRESS:
+            response.enable_compression(web.ContentCoding.gzip)
+        return response
 
     async def _refuse(self, request: web.Request, body: dict[str, Any], act: Act) -> web.StreamResponse:
         if act.do is Do.RESET:
@@ -209,10 +219,14 @@ def completion(body: dict[str, Any], do: Do, says: Mapping[str, Any] = {}) -> di
     """The chat completion that answers this request."""
     if body.get("logprobs"):
         return first_token(body, do)
-    if "response_format" not in body:
-        return chat(body, says)
     prompt = body["messages"][-1]["content"]
-    schema = body["response_format"]["json_schema"]["schema"]
+    _, asks, in_prompt = prompt.partition(" fits this JSON schema: ")
+    if asks:
+        schema = json.JSONDecoder().raw_decode(in_prompt)[0]
+    elif "response_format" in body:
+        schema = body["response_format"]["json_schema"]["schema"]
+    else:
+        return chat(body, says)
     answer = fill(schema, schema, "", do)
     if "ranking" in answer and do is not Do.LIE:
         answer["ranking"] = _ranked(answer["ranking"], prompt, do)

@@ -74,6 +74,36 @@ async def test_sizes_are_sent_only_to_endpoints_that_take_them(server: OpenAiSer
     assert schema["required"] == SCHEMA["required"]
 
 
+@pytest.mark.parametrize(
+    ("refused", "formats"),
+    [
+        ({"json_schema"}, ["json_schema", "json_object"]),
+        ({"json_schema", "json_object"}, ["json_schema", "json_object", None]),
+    ],
+)
+async def test_an_endpoint_without_schemas_gets_them_in_the_prompt(
+    server: OpenAiServer, refused: set[str], formats: list[str | None]
+) -> None:
+    server.refuses = frozenset(refused)
+    client = client_of(server, attempts=1)
+    first, second = await ask(client), await ask(client)
+    asked = [body.get("response_format", {}).get("type") for body in server.bodies]
+    assert asked == [*formats, formats[-1]], "the client remembers"
+    assert (first.answer, first.calls, second.calls) == (second.answer, len(formats), 1)
+
+
+async def test_refused_formats_leave_a_call_for_the_correction(server: OpenAiServer) -> None:
+    server.refuses = frozenset({"json_schema"})
+    server.then(Do.LIE)
+    assert (await ask(client_of(server, attempts=1))).calls == 3
+
+
+async def test_a_compressed_reply_is_refused(server: OpenAiServer) -> None:
+    server.always = Act(Do.COMPRESS)
+    failed = await failure(client_of(server))
+    assert (failed.outcome, len(server.bodies)) == ("server-error", 1)
+
+
 async def test_fences_thoughts_and_talk_cost_no_second_call(server: OpenAiServer) -> None:
     server.then(Do.FENCE)
     assert (await ask(client_of(server))).calls == 1
