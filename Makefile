@@ -183,8 +183,7 @@ panels: $(VENV)/ready prometheus ## ask every panel's query of a worker under lo
 prometheus: ## fetch Prometheus and promtool for the tests, unless they are installed (Debian)
 	@$(PYTHON) infra/prometheus/get.py
 
-bench: $(VENV)/ready ## what stages and a worker cost, and how far LLM calls overlap (minutes)
-	@$(RUN)/python -m benchmarks.stages
+bench: $(VENV)/ready ## what a choice and a worker cost, and how far LLM calls overlap (minutes)
 	@$(RUN)/python -m benchmarks.choice
 	@$(RUN)/python -m benchmarks.throughput rules
 	@$(RUN)/python -m benchmarks.throughput llm

@@ -12,7 +12,7 @@ from schemas import ONE, HabitCounts, Tier
 
 @dataclass(frozen=True)
 class Sureness:
-    """From how many nats a habit is a line, and until when it stays one; `benchmarks.habits` says how found.
+    """From how many nats a habit is a line, and until when it stays one.
 
     Attributes:
         appears: a habit becomes a line at medium.

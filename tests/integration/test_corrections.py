@@ -44,7 +44,7 @@ def test_once_a_correction_has_its_version_every_ranking_honours_it(harness: Har
 
 
 def test_rankings_that_are_asked_for_at_once_come_to_honour_it(harness: Harness) -> None:
-    """They are on another topic, so some may be made before. How soon is measured by `benchmarks.honoured`."""
+    """They are on another topic, so some may be made before."""
     harness.worker()
     harness.events.rank("ann", "films", SHOWN, seconds=60)
     harness.events.correct("ann", "films", items=SHOWN, says=[NO_HORROR])

@@ -4,8 +4,6 @@ import random
 
 import pytest
 
-from benchmarks.habits.planted import by_habit, play, shown
-from benchmarks.habits.user import User
 from operators.habits import POLES, Before, sides_of
 from operators.merge import fold, merge, resolve_command
 from operators.redact import redacted
@@ -13,6 +11,8 @@ from operators.slim import slim
 from operators.tokens import count_tokens
 from schemas import Action, Attribute, ChangeKind, PolicySkill, SkillDiff, decode, encode, line_of
 from tests.builders import a_command, item_facts
+from tests.unit.habits.habits_planted import by_habit, play, shown
+from tests.unit.habits.habits_user import User
 
 CHEAPER = next(pole for pole in POLES if pole.value == "picks cheaper than average")
 

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from benchmarks.habits.planted import blindly, by_habit, ever_found, found_after, play, set_of
 from operators.habits import POLES, Pole, Sides
+from tests.unit.habits.habits_planted import blindly, by_habit, ever_found, found_after, play, set_of
 
 WITHIN = 100
 """docs/habits.md has what is usual; this is for the unluckiest of a few."""

@@ -4,9 +4,9 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
-from benchmarks.habits.user import User
 from operators.habits import Pole, Sides
 from schemas import Fact, ItemFacts
+from tests.unit.habits.habits_user import User
 
 SHOWN = 10
 MOST = 120

@@ -1,1 +1,0 @@
-"""What a deployment of a given size needs, computed from measured constants: `python -m benchmarks.capacity`."""

@@ -1,1 +1,0 @@
-"""Whether habits are found, where they are and where they are not: `python -m benchmarks.habits`."""

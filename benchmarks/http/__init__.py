@@ -1,1 +1,0 @@
-"""What the HTTP API bears on one core: reads, events, hostile clients and idle streams."""
