@@ -83,5 +83,5 @@ def test_the_notes_are_the_text_of_the_section_alone() -> None:
 def test_the_changelog_of_this_project_is_readable() -> None:
     found = sections((Path(__file__).parents[3] / "CHANGELOG.md").read_text(encoding="utf-8"))
 
-    assert found["0.1.0"][0] == "2026-11-22"
+    assert found["0.1.0"][0] == "2026-11-26"
     assert found["0.1.0"][1].startswith("The first release")
