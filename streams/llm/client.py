@@ -4,24 +4,22 @@ The package's own retries are off: they would ignore the breaker, the record and
 """
 
 import asyncio
-import logging
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
-from urllib.parse import unquote, urlsplit
 
-import httpx2
 import orjson
 import tenacity
-from openai import APIConnectionError, APIResponseValidationError, APIStatusError, AsyncOpenAI, DefaultAioHttpClient
+from openai import APIConnectionError, APIResponseValidationError, APIStatusError, AsyncOpenAI
 from openai.types.chat import ChatCompletion
 
 from operators.asks import prompt_hash
 from operators.evolve.proposal import ReasonerUnavailable
 from streams.llm.breaker import BreakerState, CircuitBreaker
 from streams.llm.completions import TOP_LOGPROBS, answer, choice_logprobs, usage
+from streams.llm.endpoint import connect
 from streams.llm.failures import CallFailed, EndpointAway, status_failure
 from streams.llm.records import CallRecord, FirstToken, Outcome, Reply
 from streams.llm.replies import without_sizes
@@ -31,8 +29,6 @@ CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with t
 CHOICE_CORRECTION = "\n\nYour last reply to this could not be used: {why}. Reply with one of these only: {choices}."
 WITH_SCHEMA = "\n\nReply with one JSON object that fits this JSON schema: {schema}"
 """Added where the endpoint takes no schema."""
-MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Far more than the longest answer needs. Without a limit an endpoint could fill the worker's memory."""
 
 _FORMATS = ("json_schema", "json_object", "text")
 _AWAY = frozenset({Outcome.TIMEOUT, Outcome.CONNECTION, Outcome.SERVER_ERROR})
@@ -41,9 +37,6 @@ _LOOK_SECONDS = 0.25
 """How soon a pause before a retry notices that the breaker has opened."""
 
 _T = TypeVar("_T")
-
-# At DEBUG it logs whole requests, and prompts hold users' data.
-logging.getLogger("openai").setLevel(logging.INFO)
 
 
 @dataclass(frozen=True)
@@ -338,50 +331,6 @@ class LlmClient:
             return question.prompt, options | {"response_format": {"type": kind, "json_schema": schema}}
         prompt = question.prompt + WITH_SCHEMA.replace("{schema}", orjson.dumps(question.schema).decode())
         return prompt, options | ({"response_format": {"type": kind}} if kind == "json_object" else {})
-
-
-def connect(base_url: str, api_key: str) -> AsyncOpenAI:
-    """Return an `openai` client that follows no redirect, retries nothing and reads bounded replies.
-
-    A prompt goes only to the configured address, or through the proxy that the environment names for it. Credentials
-    in the address replace the key, as HTTP has one header for both.
-    """
-    parts = urlsplit(base_url)
-    auth = (unquote(parts.username or ""), unquote(parts.password or "")) if "@" in parts.netloc else None
-    http = DefaultAioHttpClient(
-        auth=auth,
-        timeout=None,
-        follow_redirects=False,
-        # Compressed replies could grow beyond the limit after it was checked.
-        headers={"Accept-Encoding": "identity"},
-        limits=httpx2.Limits(max_connections=0),
-        event_hooks={"response": [_bound]},
-    )
-    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
-    return AsyncOpenAI(base_url=bare, api_key=api_key or "none", max_retries=0, timeout=None, http_client=http)
-
-
-class _Bounded(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
-        async for part in self._stream:
-            size += len(part)
-            if size > MAX_BODY_BYTES:
-                raise CallFailed(Outcome.SERVER_ERROR, f"the endpoint sent more than {MAX_BODY_BYTES:,} bytes")
-            yield part
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-
-async def _bound(response: httpx2.Response) -> None:
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise CallFailed(Outcome.SERVER_ERROR, "the endpoint compressed its reply, although it was asked not to")
-    if isinstance(response.stream, httpx2.AsyncByteStream):
-        response.stream = _Bounded(response.stream)
 
 
 def _milliseconds_since(began: float) -> int:

@@ -36,7 +36,7 @@ def endpoint(settings: Settings) -> Iterator[Finding]:
 async def _look(settings: Settings, url: str, shown: str) -> Finding:
     from openai import APIError, APIStatusError  # noqa: PLC0415 - it takes half a second
 
-    from streams.llm.client import connect  # noqa: PLC0415
+    from streams.llm.endpoint import connect  # noqa: PLC0415
 
     key = settings.llm_api_key.get_secret_value() if settings.llm_api_key else ""
     try:
