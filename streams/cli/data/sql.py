@@ -8,7 +8,20 @@ import typer
 
 from streams.cli.data.query import GIB, Mode, Progress, mode_of, print_answer
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.shell.catalogue import DESCRIBED, LISTED
+
+LISTED = """
+    SELECT table_name AS name, 'table' AS kind, comment FROM duckdb_tables() WHERE database_name = 'snapshot'
+    UNION ALL
+    SELECT view_name, 'view', comment FROM duckdb_views() WHERE database_name = 'snapshot' AND NOT internal
+    UNION ALL
+    SELECT function_name || '(' || list_aggregate(parameters, 'string_agg', ', ') || ')', 'macro', comment
+    FROM duckdb_functions() WHERE database_name = 'snapshot' AND NOT internal
+    ORDER BY kind = 'table', kind = 'view', name
+"""
+DESCRIBED = """
+    SELECT column_name AS column, data_type AS type, comment FROM duckdb_columns()
+    WHERE database_name = 'snapshot' AND table_name = $1 ORDER BY column_index
+"""
 
 
 def register(app: typer.Typer) -> None:
@@ -16,7 +29,6 @@ def register(app: typer.Typer) -> None:
     app.command(
         "sql",
         epilog=examples(
-            "sager sql",
             "sager sql --list",
             'sager sql "FROM learning_curve ORDER BY domain, nth"',
             "sager sql \"FROM policy_at('ann', '2026-01-31')\" --json",
@@ -48,24 +60,18 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    Without a QUERY it is a prompt, which completes and helps. The snapshot is some seconds behind. A query is one
-    reading statement, such as SELECT, FROM or DESCRIBE: it can neither change nor slow down the pipeline, nor open
-    another file. A table that is too wide for the terminal is printed vertically, one value per line. Tables show the
-    first 1,000 rows and the beginning of long values; --json and --csv print everything.
+    The snapshot is some seconds behind. For a prompt use `duckdb -readonly FILE`. A query is one reading statement,
+    such as SELECT, FROM or DESCRIBE: it can neither change nor slow down the pipeline, nor open another file. A table
+    that is too wide for the terminal is printed vertically, one value per line. Tables show the first 1,000 rows and
+    the beginning of long values; --json and --csv print everything.
     """
     asked_for = sum([query is not None, list_all, describe is not None])
-    if asked_for > 1 or not (asked_for or _at_a_terminal()):
-        raise typer.BadParameter("give one of QUERY, --list and --describe; none of them at a terminal, for a prompt")
+    if asked_for != 1:
+        raise typer.BadParameter("give one of QUERY, --list and --describe; for a prompt: duckdb -readonly FILE")
     if sum([as_json, as_csv, vertical, as_table]) > 1:
         raise typer.BadParameter("give at most one of --json, --csv, --vertical and --table")
-    chosen = settings(duckdb=duckdb)
     mode = mode_of(as_json=as_json, as_csv=as_csv, vertical=vertical, as_table=as_table)
     memory_bytes = int(memory * GIB)
-    if not asked_for:
-        from streams.cli.shell.shell import Shell  # noqa: PLC0415 - a single query needs no prompt
-
-        Shell(chosen, mode=mode, full=full, seconds=seconds, memory_bytes=memory_bytes).run()
-        return
     if list_all:
         query = LISTED
     elif describe is not None:
@@ -90,7 +96,3 @@ def sql(
         count = print_answer(asked.columns(), asked.rows(), mode, full=full)
         if not count and describe is not None and mode not in (Mode.JSON, Mode.CSV):
             raise QueryFailed(f"there is no table or view {describe!r}; `sager sql --list` lists them")
-
-
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
