@@ -75,6 +75,8 @@ class Intake:
         """Take what was fetched of a partition."""
         which = events[0].partition if self._by_partition else 0
         if which not in self._ordered:
+            if self._ordered:
+                metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
             self._ordered[which] = self._pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
         self._ordered[which].take(events)
 
