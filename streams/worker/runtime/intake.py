@@ -41,8 +41,8 @@ class Intake:
         in_flight: how many events may be worked on at once.
         by_owner: an owner's events are worked on one after another. Without, each is begun in its turn and up to its
             first wait, and then they overlap.
-        by_partition: so many events of each partition. An event that waits for another topic of its partition then
-            keeps no other partition waiting, whose events may wait for this one.
+        by_partition: `in_flight` holds for each partition. Events that wait for another topic of their partition then
+            cannot block other partitions.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Intake:
         """Take what was fetched of a partition."""
         which = events[0].partition if self._by_partition else 0
         if which not in self._ordered:
-            if self._ordered:
+            if self._ordered:  # `attach` has counted the first
                 metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
             self._ordered[which] = self._pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
         self._ordered[which].take(events)

@@ -17,7 +17,7 @@ ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + IN_FLIGHT + 50
 async def test_partitions_that_are_ahead_in_different_topics_catch_up(
     deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after restarts under a backlog: held rankings of one partition kept those of the other from beginning."""
+    """Restarts under a backlog lead to this. Held rankings of one partition blocked those of the other."""
     monkeypatch.setattr("streams.worker.agents.contrast.HOLD_SECONDS", 3_600.0)
     users = [next(name for name in map(str, range(100)) if partition_of(name, 2) == number) for number in (0, 1)]
     made = [choice(number, users[number % 2]) for number in range(2 * ENOUGH)]
