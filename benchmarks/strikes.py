@@ -67,7 +67,7 @@ FULL_SECONDS = 4.0
 JUMPS = (3600, 0, -3600, 86400, 0)
 """Seconds that clocks are ahead, in turn."""
 JUMP_SECONDS = 3.0
-"""Processes look once a second whether their clock was set back."""
+"""The processes run with the new time for so long before the benchmark looks for a choice."""
 USERS = 40
 DISK_BYTES = 512 * 1024 * 1024
 

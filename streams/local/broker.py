@@ -6,6 +6,7 @@ under live workers: end them with it.
 """
 
 import ctypes
+import random
 import signal
 import socket
 import subprocess
@@ -35,20 +36,26 @@ def end_with_parent() -> None:
 
 
 _given: set[int] = set()
+_FREE_PORTS = range(10_000, 32_000)
 
 
 def free_port() -> int:
     """A free TCP port of this machine, never the same one twice.
 
-    A process that has not yet started does not hold its port, so the system may offer that port again.
+    It lies below the ports that the system gives to outgoing connections: one of those could take it before the
+    process that will listen on it has started.
     """
     while True:
+        port = random.choice(_FREE_PORTS)  # noqa: S311 - no secret
+        if port in _given:
+            continue
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port not in _given:
-            _given.add(port)
-            return port
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given.add(port)
+        return port
 
 
 class EmbeddedBroker:

@@ -38,8 +38,8 @@ class Contrasts:
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
-        self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking})
-        self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection})
+        self._rankings = Intake(pipeline, STAGE, {Ranking.TOPIC: self._on_ranking}, by_partition=True)
+        self._selections = Intake(pipeline, STAGE, {Selection.TOPIC: self._on_selection}, by_partition=True)
         self._rank = rank_of(pipeline.settings) if reads_facets(pipeline.settings) else None
 
     def attach(self) -> None:

@@ -5,7 +5,7 @@ partition, not from the future, and not one that was forgotten. What does not is
 (invariant 9) or dropped.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from streams.kafka.packed import unpack
 from streams.metrics import DEAD_LETTERS, report_clock
 from streams.worker import metrics
 from streams.worker.pipeline import Pipeline, position_of
-from streams.worker.runtime.ordered import Stale, Work
+from streams.worker.runtime.ordered import KeyOrdered, Stale, Work
 from streams.worker.runtime.outlet import MessageSizeTooLarge
 from streams.worker.runtime.reader import Taken
 
@@ -41,6 +41,8 @@ class Intake:
         in_flight: how many events may be worked on at once.
         by_owner: an owner's events are worked on one after another. Without, each is begun in its turn and up to its
             first wait, and then they overlap.
+        by_partition: `in_flight` holds for each partition. Events that wait for another topic of their partition then
+            cannot block other partitions.
     """
 
     def __init__(
@@ -51,22 +53,32 @@ class Intake:
         in_flight: int = IN_FLIGHT,
         *,
         by_owner: bool = True,
+        by_partition: bool = False,
     ) -> None:
         self._pipeline = pipeline
         self._stage = stage
         self._handlers = handlers
         self._in_flight = in_flight
-        self._by_owner = by_owner
+        self._by_owner, self._by_partition = by_owner, by_partition
+        self._ordered: dict[int, KeyOrdered] = {}
         self._topics = {pipeline.settings.topic(base): TOPICS[base] for base in handlers}
 
     def attach(self, name: str = "") -> None:
         """Register it as an agent of the app over all topics that it handles; the default name is its stage."""
         pipeline = self._pipeline
         metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
-        ordered = pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
-        pipeline.reader.attach(self._topics, ordered.take)
+        pipeline.reader.attach(self._topics, self._take)
         # For the group: it makes Faust subscribe to the topics. Their records do not come this way.
         pipeline.app.agent(pipeline.source(*self._handlers), name=name or self._stage)(nothing)
+
+    def _take(self, events: Sequence[Taken]) -> None:
+        """Take what was fetched of a partition."""
+        which = events[0].partition if self._by_partition else 0
+        if which not in self._ordered:
+            if self._ordered:  # `attach` has counted the first
+                metrics.IN_FLIGHT_LIMIT.labels(self._stage).inc(self._in_flight)
+            self._ordered[which] = self._pipeline.ordered(self._stage, self._in_flight, self._route, self._on_error)
+        self._ordered[which].take(events)
 
     def _route(self, event: Taken) -> Work:
         """Whose event it is, and what is to be done with it."""
