@@ -6,8 +6,7 @@ from typing import Final
 from operators.attributes import normalise
 from operators.cards.routines import tells
 from operators.listen.finding import Finding
-from operators.privacy import Privacy, Text, addresses_assistant, gives_orders, is_suspicious
-from operators.privacy.filter import ORDER
+from operators.privacy import Privacy
 from operators.privacy.redaction import redact
 from operators.prompts import visible
 from schemas.cards import FREE
@@ -47,9 +46,7 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
         found = redact(value, frozenset(), of_a_person=True).found
         if found:
             return next(iter(found))
-        acts = is_suspicious(value) or gives_orders(value, Text.VALUE) or addresses_assistant(value)
-        kind = ORDER if acts else next(tells(value), None)
-        if kind is not None:
+        if (kind := next(tells(value), None)) is not None:
             return kind
     told = strict.redact(words, "")
     if told.found and normalise(value) in normalise(words) and normalise(value) not in normalise(told.text):
@@ -67,6 +64,6 @@ def quoted(words: str, privacy: Privacy) -> str:
     """A person's words as a card keeps them: to the letter, or, where anything in them may not be kept, not at all."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
     strict = replace(privacy, allowed={}, places=frozenset())
-    if privacy.on and (is_suspicious(shown) or any(tells(shown))):
+    if privacy.on and any(tells(shown)):
         return ""
     return shown if strict.told(shown, "", MAX_WORDS) == shown else ""

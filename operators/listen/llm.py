@@ -27,7 +27,6 @@ from operators.listen.question import (
     question,
 )
 from operators.listen.quoting import is_meant, is_said
-from operators.privacy import Text, gives_orders
 from operators.vouch import DEFAULT, Vouching
 from schemas import Fact
 from schemas.cards import FREE, Card, CardLine, Strength, Turn
@@ -117,13 +116,10 @@ def _finding(verdict: str, value: str, sentence: Asked, asked: Question, card: C
     domain, about = _about(value, sentence, asked)
     strength = Strength.IMPLIED if verdict in _SEEMS else sentence.strength
     if not is_said(about.value, sentence.words):
-        # What is only meant may be worded otherwise, by words that act on nobody.
-        if not is_meant(about.value, sentence.words) or gives_orders(about.value, Text.VALUE):
+        if not is_meant(about.value, sentence.words):
             return None
         strength = Strength.IMPLIED
     if len(about.value) > MAX_VALUE_CHARS or len(about.value.split()) > MAX_VALUE_WORDS:
-        return None
-    if gives_orders(about.value, Text.REQUEST):
         return None
     if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not takes_away(sentence.words, effect):
         return None

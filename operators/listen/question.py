@@ -16,7 +16,7 @@ from operators.listen.guards import Speaks, speaks
 from operators.listen.own import Span, own_words
 from operators.listen.pieces import MAX_PIECE_CHARS, pieces
 from operators.listen.quoting import content, is_meant
-from operators.privacy import TAKEN_OUT, Text, gives_orders
+from operators.privacy import TAKEN_OUT
 from operators.prompts import as_data, template
 from operators.vouch import DEFAULT, Vouching
 from operators.words import words
@@ -162,17 +162,8 @@ def _said(turn: Turn, before: Sequence[Turn]) -> Iterator[tuple[_Line, bool]]:
         read.append((span, span.text[: max(room, 0)]))
         room -= len(span.text)
     for span, text in reversed(read):
-        for start, end in reversed(_harmless(text)):
+        for start, end in reversed(list(pieces(text))):
             yield _line(turn, span, start, end)
-
-
-def _harmless(text: str) -> list[tuple[int, int]]:
-    """The sentences that order no machine about; none where the order is in how they are joined."""
-    said = list(pieces(text))
-    if not gives_orders(text, Text.REQUEST):
-        return said
-    kept = [(start, end) for start, end in said if not gives_orders(text[start:end], Text.REQUEST)]
-    return [] if gives_orders(" ".join(text[start:end] for start, end in kept), Text.REQUEST) else kept
 
 
 def _line(turn: Turn, span: Span, start: int, end: int) -> tuple[_Line, bool]:

@@ -1,9 +1,7 @@
 """Privacy: what must not become a line of a skill, a part of a prompt or a row. Pure, bounded, without any model."""
 
 from operators.options import Category
-from operators.privacy.acts import Text, Why, why
 from operators.privacy.filter import DEFAULT, KINDS, OFF, PLACES, TAKEN_OUT, UNREADABLE, Privacy
-from operators.privacy.orders import addresses_assistant, gives_orders, is_suspicious, without_orders
 from operators.privacy.redaction import Found, Redacted
 from operators.privacy.wishes import wish_of
 
@@ -18,12 +16,5 @@ __all__ = [
     "Found",
     "Privacy",
     "Redacted",
-    "Text",
-    "Why",
-    "addresses_assistant",
-    "gives_orders",
-    "is_suspicious",
-    "why",
     "wish_of",
-    "without_orders",
 ]

@@ -10,23 +10,20 @@ from typing import Final
 
 from operators.options import Category
 from operators.privacy import numbered
-from operators.privacy.acts import Text, plays
 from operators.privacy.glance import words_of
-from operators.privacy.orders import gives_orders, without_orders
 from operators.privacy.personal import FINDERS
 from operators.privacy.persons import USERS
 from operators.privacy.reading import line
-from operators.privacy.redaction import Found, Redacted, redact, redact_turn, through_disguise
+from operators.privacy.redaction import Found, Redacted, redact, redact_turn
 from operators.privacy.sensitive import of_fact
 from operators.privacy.version import rules
 from operators.privacy.wishes import wish_of
 from schemas import Facet, Injected, ItemFacts, Wish
 
-ORDER: Final = "order"
 UNREADABLE: Final = "unreadable"
 """An item that the parser or this filter fails on (`operators.items`)."""
 KINDS: Final = (
-    *dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), ORDER, UNREADABLE
+    *dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category), UNREADABLE
 )  # fmt: skip
 """What is found, as a metric's label and as the placeholder that stands in its place."""
 TAKEN_OUT: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
@@ -67,13 +64,11 @@ class Privacy:
         """What a model wrote about a person, or they said, fit to be kept: a word of a category is enough to go."""
         if not self.on:
             return text
-        return without_orders(redact(text, self.allows(domain), most, of_a_person=True).text, Text.REPLY)
+        return redact(text, self.allows(domain), most, of_a_person=True).text
 
     def asked(self, instruction: str, domain: str) -> Redacted:
-        """What a person asked for, fit to be kept and shown: redacted, and without orders to a model."""
-        if not self.on or not instruction:
-            return Redacted(instruction)
-        return _without_orders(self.redact(instruction, domain), Text.REQUEST)
+        """Redact a request, which is kept and shown."""
+        return self.redact(instruction, domain)
 
     def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
         """A turn of a conversation, fit to be kept until it is thought over: redacted, its lines still lines.
@@ -131,27 +126,26 @@ class Privacy:
         return _of_a_work(text, most).text if self.on else text
 
     def injected(self, injected: Injected, domain: str) -> Injected:
-        """What an app says that it put into a ranking, without what is private and without orders to a model."""
+        """What an app says that it put into a ranking, without what is private."""
         if not self.on:
             return injected
         kept: dict[str, object] = {}
         if injected.facets:
             kept["facets"] = self.fit(injected.facets, domain)
         if injected.slim_skill:
-            told = redact(injected.slim_skill, self.allows(domain), of_a_person=True)
-            kept["slim_skill"] = _without_orders(told, Text.REPLY).text
+            kept["slim_skill"] = redact(injected.slim_skill, self.allows(domain), of_a_person=True).text
         for name in ("rank_skill", "reasoner", "arm"):
             if (value := getattr(injected, name)) and redact(value, self.allows(domain), of_a_person=True).found:
                 kept[name] = None
         return injected.model_copy(update=kept) if kept else injected
 
     def fit(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
-        """The facets that hold nothing private and give no orders."""
+        """The facets that hold nothing private."""
         return tuple(facet for facet in facets if self._is_fit(facet, domain)) if self.on else facets
 
     def _is_fit(self, facet: Facet, domain: str) -> bool:
         names = (facet.attribute_id or "").replace(":", " ")
-        if redact(facet.facet, self.allows(domain), of_a_person=True).found or gives_orders(facet.facet, Text.REPLY):
+        if redact(facet.facet, self.allows(domain), of_a_person=True).found:
             return False
         return not names or self.refuses(domain, "id", names) is None
 
@@ -177,8 +171,6 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
     name = dimension.replace("_", " ")
     if personal := _personal_in(line(value)) or _personal_in(line(name)):
         return personal, None
-    if gives_orders(value, Text.VALUE) or (plays(name) and gives_orders(f"{name} {value}")):
-        return ORDER, None
     category = of_fact(dimension, value)
     return (category.value, category) if category else (None, None)
 
@@ -186,11 +178,6 @@ def _judged(dimension: str, value: str) -> tuple[str | None, Category | None]:
 @lru_cache(maxsize=1_024)
 def _personal_in(said: str) -> str | None:
     """The first kind of personal data in a fact, if any."""
-    # Undo a disguise once only: some Unicode texts have a further reading each time, without end.
-    return next(filter(None, map(_openly_personal, (said, *through_disguise(said)))), None)
-
-
-def _openly_personal(said: str) -> str | None:
     for kind, find in FINDERS:
         if next(find(said), None) is not None:
             return kind
@@ -204,13 +191,4 @@ def _of_a_work(text: str, most: int) -> Redacted:
 
 @lru_cache(maxsize=16_384)
 def _title(text: str) -> Redacted:
-    kept = _without_orders(_of_a_work(text, 500), Text.TITLE)
-    # People still have to see that there is a title: an empty one would look like lost data.
-    return kept if kept.text or not text else Redacted(f"[{ORDER}]", kept.found)
-
-
-def _without_orders(redacted: Redacted, kind: Text) -> Redacted:
-    kept = without_orders(redacted.text, kind)
-    if kept == redacted.text:
-        return redacted
-    return Redacted(kept, {**redacted.found, ORDER: 1})
+    return _of_a_work(text, 500)

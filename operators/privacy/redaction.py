@@ -2,13 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
 from operators.options import Category
-from operators.privacy.disguise import disguised, reading, readings
 from operators.privacy.personal import FINDERS, IN_WORKS, Finder
 from operators.privacy.reading import line
 from operators.privacy.sensitive import claims
@@ -19,10 +18,6 @@ from schemas.utterances import MAX_UTTERANCE_CHARS
 _ROUNDS: Final = 20
 _CLOSING: Final = frozenset("'\"\u2019\u201d\u201c\u00bb\u203a")
 _OPENING: Final = re.compile(r"(?<!\w)['\"\u2018\u201c\u201e\u00ab\u2039]")
-_MARKS: Final = re.compile(
-    r"(?<!\w)['\"\u2018\u2019\u201a-\u201f\u00ab\u00bb\u2039\u203a`*_~()]{1,8}(?=[^\s'\"]{0,40}\d)"
-    r"|(?<=\d)['\"\u2018\u2019\u201a-\u201f\u00ab\u00bb\u2039\u203a`*_~()]{1,8}(?!\w)"
-)
 Place = tuple[int, int, str]
 Found = Mapping[str, int]
 """How many of each kind."""
@@ -56,9 +51,6 @@ def redact(
 
     for _ in range(_ROUNDS):
         spans = places(said)
-        if not spans and (hidden := next(filter(None, map(places, through_disguise(said))), None)):
-            # Where in the text as it stands nobody can say.
-            return Redacted(f"[{hidden[0][2]}]", {**found, hidden[0][2]: 1})
         if not spans:
             return Redacted(said if found else text, dict(found))
         found.update(kind for _, _, kind in spans)
@@ -70,18 +62,7 @@ def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> lis
     told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
             if category not in allowed]  # fmt: skip
     lives = _personal(said, (("address", streets),)) if of_a_person else []
-    return _joined([*_personal(said, FINDERS), *_set_off(said), *lives, *told])
-
-
-def _set_off(said: str) -> Iterator[Place]:
-    """What is found once numbers stand without the quotation marks, brackets or asterisks that set them off."""
-    marks = [place for found in _MARKS.finditer(said) for place in range(*found.span())]
-    if not marks:
-        return
-    gone = set(marks)
-    kept = [place for place in range(len(said)) if place not in gone]
-    for start, end, kind in _personal("".join(said[place] for place in kept), FINDERS):
-        yield kept[start], kept[end - 1] + 1, kind
+    return _joined([*_personal(said, FINDERS), *lives, *told])
 
 
 def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[Place]:
@@ -113,14 +94,6 @@ def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:
         parts += [said[at:start], f"[{kind}]"]
         at = end
     return "".join([*parts, said[at:]])
-
-
-def through_disguise(said: str) -> Iterator[str]:
-    """Other readings of a text that is written so that it reads otherwise than it is stored."""
-    first = said.casefold()
-    for told in readings(said):
-        if told != first and (disguised(said) or told != reading(said)):
-            yield re.sub(r"\s+", " ", told).strip()
 
 
 def redact_turn(text: str, before: str, allowed: frozenset[Category]) -> Redacted:

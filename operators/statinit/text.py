@@ -212,20 +212,11 @@ def label(text: str) -> str:
     return _clean(text[:200]).lower()[:MAX_LABEL]
 
 
-_CODED: Final = re.compile(r"(?i)(?:&#(?:x[4-7][0-9a-f]|6[5-9]|[789]\d|1[012]\d);){3}")
-"""Plain letters, written as numbers."""
-
-
 @lru_cache(maxsize=16_384)
 def _clean(text: str) -> str:
-    # In its plain form nobody could tell a disguise: it stays as it is, for the privacy filter to refuse, or it goes
-    # where it is but in what nobody sees.
-    if "&" in text and not _CODED.search(text):
+    if "&" in text:
         text = html.unescape(text)
     if not text.isascii():
-        if _is_disguise(text):
-            seen = "".join(filter(str.isprintable, " ".join(text.split()))).strip()[:MAX_LABEL].strip()
-            return seen if _is_disguise(seen) else ""
         text = nfkc(text, MAX_CLEANED)
     if "<" in text:
         text = _TAG.sub(" ", text)
@@ -236,13 +227,6 @@ def _clean(text: str) -> str:
     if len(text) > MAX_LABEL:
         text = text[: MAX_LABEL + 1].rpartition(" ")[0].rstrip(" ,;:&") or text[:MAX_LABEL]
     return "" if text.lower() in NOTHING else text
-
-
-def _is_disguise(text: str) -> bool:
-    # The filter is half a second of patterns and word lists; whoever only looks up a label starts without it.
-    from operators.privacy import Text, Why, why  # noqa: PLC0415
-
-    return why(text, Text.VALUE) is Why.DISGUISE
 
 
 def people(texts: Iterable[str], limit: int) -> list[str]:
