@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 
 import orjson
 
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import ReasonedBy
 
 CORRECTION_TOKENS = 100
@@ -131,7 +131,7 @@ class Asker:
         *,
         count_tokens: Callable[[str], int],
         max_prompt_tokens: int = MAX_PROMPT_TOKENS,
-        vouching: Vouching = DEFAULT,
+        vouching: Vouching,
     ) -> None:
         if max_prompt_tokens < self.least_prompt_tokens:
             raise ValueError(f"max_prompt_tokens must be at least {self.least_prompt_tokens}, not {max_prompt_tokens}")

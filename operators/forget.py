@@ -9,10 +9,10 @@ from operators.attributes import fact_id
 from operators.cards.alike import Words, words_of
 from operators.clocks import TOLERANCE, is_ahead
 from operators.contrast import RingLimits, abstention_id, contrast_id
+from operators.language.understood import Read, Understood
 from operators.merge.statements import Subject
 from operators.redact import is_placeholder
 from operators.stated import statement_id
-from operators.understand import Read, Understood
 from schemas import (
     Card,
     CardLine,

@@ -4,7 +4,8 @@ import traceback
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from operators.privacy import UNREADABLE, Found, Privacy
+from operators.language.ports import Found
+from operators.privacy import UNREADABLE, Privacy
 from operators.statinit import Parser, facts_of
 from schemas import Candidate, ItemFacts
 

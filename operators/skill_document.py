@@ -10,7 +10,7 @@ from operators.attributes import normalise
 from operators.prompts import as_data
 from operators.render import MAX_VALUE_CHARS, strategy_of
 from operators.stated import is_doubtful, lasting, speaking
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, Kind, PolicySkill, Source, Stance, Statement, Tier, derived_id
 
 MAX_NAME_CHARS = 64
@@ -34,7 +34,7 @@ _LATIN = 0xFF
 _BASIC = 0xFFFF
 
 
-def skill_document(skill: PolicySkill, vouching: Vouching = DEFAULT) -> str:
+def skill_document(skill: PolicySkill, vouching: Vouching) -> str:
     """The whole document, with a line break at its end. An agent loads it: it has only lines that may be let out.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of

@@ -7,6 +7,7 @@ from typing import Any
 from operators.lint import Lesson, Linter
 from operators.lint.lesson import listed, shown
 from schemas import Candidate, Event, Model
+from streams.language import RULES
 from streams.settings import Settings
 from streams.steps import evolve_of, limits_of
 
@@ -16,7 +17,7 @@ _LISTS = ("candidates", "items")
 
 def linter_of(settings: Settings, now: datetime, chars: int | None = None) -> Linter:
     """A linter for one batch, with what this deployment learns and keeps; `chars` bounds what it reads of words."""
-    return Linter(evolve_of(settings, limits_of(settings)), settings.parsers, now, chars)
+    return Linter(evolve_of(settings, limits_of(settings)), settings.parsers, now, RULES, RULES, chars)
 
 
 def lessons(linter: Linter, events: Sequence[Event | None], records: Sequence[Any]) -> list[Lesson]:

@@ -23,8 +23,8 @@ def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolv
     signals = Signals.of(settings.signals)
     return Evolve(
         limits,
-        privacy_of(settings),
-        settings.warmup_rounds,
+        privacy=privacy_of(settings),
+        warmup_rounds=settings.warmup_rounds,
         slim_tokens=settings.slim_tokens,
         vouching=vouching,
         mode=settings.evolve_mode,
@@ -41,4 +41,5 @@ def rank_of(settings: Settings) -> Rank:
         settings.retrieve,
         preset=settings.preset,
         vouching=vouching_of(settings),
+        privacy=privacy_of(settings),
     )

@@ -5,7 +5,10 @@ from pathlib import Path
 
 from operators.vouch import BadList, Vouching, listed
 from streams.exceptions import StreamsError
+from streams.language import RULES
 from streams.settings import Settings
+
+DEFAULT = Vouching(RULES)
 
 
 class UnusableList(StreamsError, ValueError):
@@ -20,7 +23,7 @@ def vouching_of(settings: Settings) -> Vouching:
         OSError: it cannot be read.
     """
     values = _listed(settings.vouched) if settings.vouched else frozenset()
-    return Vouching(values, settings.vouched_items, settings.vouched_by_shape)
+    return Vouching(RULES, values, settings.vouched_items, settings.vouched_by_shape)
 
 
 @lru_cache(maxsize=8)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT
 from schemas import Card, CardDiff, ReasonedBy, Stance
 from schemas.cards import FREE

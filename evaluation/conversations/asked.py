@@ -9,7 +9,7 @@ from evaluation.conversations.play import by_rules, no_vocabulary
 from evaluation.replies import Desk
 from operators.evolve import ReasonerUnavailable
 from operators.listen.both import both
-from operators.listen.finding import Heard
+from operators.language.finding import Heard
 from operators.listen.llm import LlmListening
 from operators.tokens import count_tokens
 from schemas.cards import Card, Turn

@@ -14,7 +14,7 @@ from evaluation.conversations.layout import Person, Talk
 from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.listen import understand
-from operators.listen.finding import Heard
+from operators.language.finding import Heard
 from operators.steps.listen import Listen, State, erasures, first_closed, has_own_words, newer, without
 from operators.tokens import count_tokens
 from schemas import Fact, Position, Role, Utterance, derived_id

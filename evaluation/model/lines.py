@@ -14,7 +14,7 @@ from operators.evolve.draft import quoting
 from operators.evolve.question import MAX_JUDGED
 from operators.habits import is_habit
 from operators.prompts import as_data
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Contrast, Judgement, PolicySkill, ReasonedBy, Verdict
 
 NAME: Final = "evolve_line"
@@ -39,7 +39,7 @@ class LineReasoner:
 
     name = "llm"
 
-    def __init__(self, client: Chooses, *, on_unusable: Callable[[], None], vouching: Vouching = DEFAULT) -> None:
+    def __init__(self, client: Chooses, *, on_unusable: Callable[[], None], vouching: Vouching) -> None:
         self._client = client
         self._on_unusable = on_unusable
         self._vouching = vouching

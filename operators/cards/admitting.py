@@ -1,13 +1,10 @@
 """What may stand on a card. A card is read in all domains: nothing sensitive goes on it, whatever a domain allows."""
 
-from dataclasses import replace
 from typing import Final
 
 from operators.attributes import normalise
-from operators.cards.routines import tells
-from operators.listen.finding import Finding
+from operators.language.finding import Finding
 from operators.privacy import Privacy
-from operators.privacy.redaction import redact
 from operators.prompts import visible
 from schemas.cards import FREE
 from schemas.statements import MAX_WORDS
@@ -37,16 +34,14 @@ def refused(dimension: str, value: str, words: str, privacy: Privacy) -> str | N
         words: of which it was understood. What they tell of a person and the value repeats is refused too.
         privacy: the deployment's filter; what it allows single domains does not count here.
     """
-    if not privacy.on:
-        return None
-    strict = replace(privacy, allowed={}, places=frozenset())
+    strict = privacy.strict
     if (kind := strict.refuses("", dimension, value)) is not None:
         return kind
     if dimension == FREE:
-        found = redact(value, frozenset(), of_a_person=True).found
+        found = strict.redact_about_person(value, "", MAX_VALUE).found
         if found:
             return next(iter(found))
-        if (kind := next(tells(value), None)) is not None:
+        if (kind := privacy.in_routine(value)) is not None:
             return kind
     told = strict.redact(words, "")
     if told.found and normalise(value) in normalise(words) and normalise(value) not in normalise(told.text):
@@ -63,7 +58,6 @@ def refusal_of(finding: Finding, privacy: Privacy) -> str | None:
 def quoted(words: str, privacy: Privacy) -> str:
     """A person's words as a card keeps them: to the letter, or, where anything in them may not be kept, not at all."""
     shown = " ".join(visible(words).split())[:MAX_WORDS].rstrip()
-    strict = replace(privacy, allowed={}, places=frozenset())
-    if privacy.on and any(tells(shown)):
+    if privacy.in_routine(shown) is not None:
         return ""
-    return shown if strict.told(shown, "", MAX_WORDS) == shown else ""
+    return shown if privacy.strict.redact_about_person(shown, "", MAX_WORDS).text == shown else ""

@@ -9,7 +9,7 @@ from operators.cards.ageing import certainty
 from operators.cards.letting import let_out
 from operators.prompts import as_data
 from operators.skill_document import MAX_DESCRIPTION_CHARS, MAX_NAME_CHARS, inline, quoted
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import derived_id
 from schemas.cards import FREE, Card, CardLine, Strength
 from schemas.statements import Stance
@@ -23,7 +23,7 @@ _HOW: Final = {Strength.SET: "set by a person", Strength.SAID: "said", Strength.
 _PARTS: Final = ((Stance.AVOIDS, "Avoids"), (Stance.PREFERS, "Likes"))
 
 
-def skill_md(card: Card, at: datetime, vouching: Vouching = DEFAULT) -> str:
+def skill_md(card: Card, at: datetime, vouching: Vouching) -> str:
     """The whole document, with a line break at its end. It has only lines that may be let out, the surest first.
 
     The name is at most 64 characters out of `a-z0-9-`, the description at most 1,024; the front matter is YAML of

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from operators.vouch import DEFAULT, Held, Vouching
+from operators.vouch import Held, Vouching
 from schemas.cards import FREE, CardLine
 
 MOST_WORDS: Final = 7
@@ -14,7 +14,7 @@ _PLAIN: Final = frozenset({Held.UNKNOWN, Held.LONG})
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\.?|\d{1,4}", re.UNICODE)
 
 
-def is_let_out(line: CardLine, vouching: Vouching = DEFAULT) -> bool:
+def is_let_out(line: CardLine, vouching: Vouching) -> bool:
     """Whether a line may stand in a prompt.
 
     What a vocabulary names passes the gate that lines of skills pass. Free words pass it too, or are at most seven

@@ -10,7 +10,7 @@ from operators.cards.ageing import MAX_WEIGHT, WEIGHTS
 from operators.cards.alike import about, covers, holds_where, may_meet, meant, near_subject, same_subject, to_forget
 from operators.cards.identity import line_id
 from operators.cards.working import FORGOTTEN, Working, absorbed
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import Privacy
 from schemas import Position
 from schemas.cards import FREE, MAX_FINDINGS, Card, CardChangeKind, CardDiff, CardLine, Strength

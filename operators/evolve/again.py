@@ -9,7 +9,7 @@ from operators.asks import MAX_PROMPT_TOKENS, prompt_hash
 from operators.evolve import question, rewrite
 from operators.evolve.question import MAX_JUDGED
 from operators.history import at_version
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Contrast, PolicySkill, SkillDiff
 
 PROMPTS = (question.PROMPT, rewrite.PROMPT)
@@ -48,7 +48,7 @@ def again(
     contrast: Contrast,
     *,
     count_tokens: Callable[[str], int],
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Again | None:
     """The question that a version answers; None if there is nothing to ask with this choice and skill.
 

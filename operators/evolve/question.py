@@ -19,7 +19,7 @@ from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting
 from operators.habits import is_habit
 from operators.prompts import template
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill, Verdict
 
 PROMPT = "evolve.v2"
@@ -64,7 +64,7 @@ def question(
     count_tokens: Callable[[str], int],
     max_tokens: int,
     max_attributes: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Question | None:
     """The question that this contrast puts to this skill, or None if there is nothing to judge.
 

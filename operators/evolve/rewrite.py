@@ -12,7 +12,7 @@ from operators.evolve.choice import Choice
 from operators.evolve.draft import MAX_ANALYSIS_CHARS, Draft, Quote, block, quoting, words
 from operators.evolve.replace import MAX_LINES, Replacement
 from operators.prompts import as_data, template
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, Contrast, Fact, PolicySkill, ReasonedBy, Tier
 
 PROMPT = "evolve-replace.v1"
@@ -50,7 +50,7 @@ def rewrite(
     count_tokens: Callable[[str], int],
     max_tokens: int,
     max_attributes: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Rewrite | None:
     """The question for a new skill, or None if the chosen item has no fact to write it from.
 

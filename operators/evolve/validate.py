@@ -6,7 +6,7 @@ from itertools import islice
 
 from operators.attributes import MAX_ID_CHARS, fact_id, fact_ids
 from operators.evolve.proposal import Proposal
-from operators.privacy import DEFAULT, OFF, Privacy
+from operators.privacy import OFF, Privacy
 from schemas import MAX_ATTRIBUTES, ChangeKind, Contrast, Fact, PolicySkill, Refusal, Refused
 
 
@@ -37,15 +37,15 @@ def refusal(attribute_id: str, proposed: ChangeKind, why: Refusal, kind: str | N
 
 def free_text(text: str, domain: str, privacy: Privacy, most: int) -> str:
     """A model's text for people, as the log may hold it."""
-    return privacy.told(encodable(text), domain, most)
+    return privacy.redact_about_person(encodable(text), domain, most).text
 
 
 def named(attribute_id: str, domain: str, privacy: Privacy) -> str | None:
     """The kind of private data in an invented id, if any."""
-    return privacy.named(domain, attribute_id[:MAX_ID_CHARS])
+    return privacy.refuses_id(domain, attribute_id[:MAX_ID_CHARS])
 
 
-def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy = DEFAULT) -> Validated:
+def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> Validated:
     """Only attributes that exist are reinforced or weakened, only facts of the chosen item are discovered.
 
     A discovered attribute that exists is a reinforcement; one that is both reinforced and weakened counts as

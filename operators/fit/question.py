@@ -9,7 +9,7 @@ from operators.attributes import fact_id
 from operators.fit.beliefs import power_of
 from operators.fit.chances import Candidate, Power, candidates, chance, none_suits
 from operators.fit.known import Known
-from operators.privacy import DEFAULT
+from operators.privacy import Privacy
 from operators.prompts import visible
 from schemas import Fact, ItemFacts, Option, PolicySkill, Question, Stance, Statement, derived_id
 from schemas.fit import MAX_OPTIONS
@@ -28,7 +28,9 @@ FAVOURITE = 0.5
 """How much likelier the one best of several that suit is found, once it is known what the person likes best."""
 
 
-def question_of(items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement]) -> Question | None:
+def question_of(
+    items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], privacy: Privacy
+) -> Question | None:
     """The question that helps most to decide what to show, or to show nothing; None where no answer would.
 
     Its options are values of the candidates, in one dimension. Nobody is asked about what is sensitive, even where a
@@ -38,13 +40,14 @@ def question_of(items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequ
         items: the candidates, parsed, in the ranking's order.
         skill: as it is now.
         statements: those that are live.
+        privacy: refuses personal and sensitive facts.
     """
     known = Known.of(skill, statements)
     power = power_of(skill.beliefs)
     listed = sorted(candidates(items, known), key=lambda each: -chance(each, power))[:CONSIDERED]
     items = [each.item for each in listed]
     best: tuple[float, str, tuple[Fact, ...]] | None = None
-    for dimension, options in _dimensions(items, known, statements):
+    for dimension, options in _dimensions(items, known, statements, privacy):
         gain = _gain(listed, power, options, known, statements)
         if gain >= LEAST_GAIN and (best is None or (gain, best[1]) > (best[0], dimension)):
             best = (gain, dimension, options)
@@ -71,7 +74,7 @@ def text_of(facts: Sequence[Fact]) -> str:
 
 
 def _dimensions(
-    items: Sequence[ItemFacts], known: Known, statements: Sequence[Statement]
+    items: Sequence[ItemFacts], known: Known, statements: Sequence[Statement], privacy: Privacy
 ) -> Iterator[tuple[str, tuple[Fact, ...]]]:
     """The dimensions that may be asked about, with the values that most candidates have."""
     having: Counter[str] = Counter()
@@ -87,7 +90,7 @@ def _dimensions(
     found = 0
     for dimension, values in sorted(facts.items(), key=lambda each: (-unknown[each[0]], each[0])):
         open_to = [name for name in values if name not in known.avoided]
-        if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact) for fact in values.values()):
+        if len(open_to) < MIN_OPTIONS or any(is_sensitive(fact, privacy) for fact in values.values()):
             continue
         if (found := found + 1) > MAX_DIMENSIONS:
             return
@@ -95,9 +98,9 @@ def _dimensions(
         yield dimension, tuple(values[name] for name in named)
 
 
-def is_sensitive(fact: Fact) -> bool:
-    """Whether nobody may be asked about a fact: it is personal, of a sensitive category, or an order to a model."""
-    return DEFAULT.refuses("", fact.dimension, fact.value) is not None
+def is_sensitive(fact: Fact, privacy: Privacy) -> bool:
+    """Return True if no question may be asked about a fact: it is personal or of a sensitive category."""
+    return privacy.refuses("", fact.dimension, fact.value) is not None
 
 
 def _gain(

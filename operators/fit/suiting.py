@@ -6,6 +6,7 @@ from operators.fit.beliefs import power_of
 from operators.fit.chances import candidates, chance, none_suits
 from operators.fit.known import Known
 from operators.fit.question import question_of
+from operators.privacy import Privacy
 from schemas import Fit, ItemFacts, PolicySkill, Statement
 
 SUITS = 0.58
@@ -14,7 +15,12 @@ MAX_HONOURED = 64
 
 
 def fit_of(
-    items: Sequence[ItemFacts], skill: PolicySkill, statements: Sequence[Statement], *, asks: bool = False
+    items: Sequence[ItemFacts],
+    skill: PolicySkill,
+    statements: Sequence[Statement],
+    *,
+    privacy: Privacy,
+    asks: bool = False,
 ) -> Fit | None:
     """How well a list suits a person; None where nothing is known of what they do not want, and nothing is asked.
 
@@ -24,6 +30,7 @@ def fit_of(
         items: the candidates, parsed, in the ranking's order.
         skill: as it is now.
         statements: those that are live.
+        privacy: refuses facts that no question may be about.
         asks: find the question whose answer would tell most, too.
     """
     if not items or (skill.beliefs is None and not statements and not asks):
@@ -43,5 +50,5 @@ def fit_of(
         suits=max(chances) >= SUITS,
         against={item.item_id: said[0].statement_id for item in items if (said := known.against(item))},
         honoured=tuple(dict.fromkeys(said.statement_id for said in known.used(items, statements)))[:MAX_HONOURED],
-        question=question_of(items, skill, statements) if asks else None,
+        question=question_of(items, skill, statements, privacy) if asks else None,
     )

@@ -7,9 +7,9 @@ from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.cards.words import in_words, why_not
 from operators.cards.working import FORGOTTEN
+from operators.language.finding import Heard
+from operators.language.ports import Extractor
 from operators.lint.lesson import Lesson
-from operators.listen import understand
-from operators.listen.finding import Heard
 from operators.privacy import Privacy
 from schemas import Card, CardChangeKind, CardDiff, Fact, Role, Turn, Utterance
 from schemas.statements import Scope
@@ -33,10 +33,12 @@ class Conversations:
 
     Attributes:
         privacy: what no card may hold.
+        extractor: reads conversations.
         vocabulary: of a domain.
     """
 
     privacy: Privacy
+    extractor: Extractor
     vocabulary: Callable[[str], Sequence[Fact]]
     _turns: dict[tuple[str, str], list[Turn]] = field(default_factory=dict)
     _cards: dict[str, Card] = field(default_factory=dict)
@@ -74,7 +76,7 @@ class Conversations:
     def _understand(self, said: Utterance, turns: Sequence[Turn], lesson: Lesson) -> None:
         card = self._cards.get(said.user_id)
         # What the person said before has had its turn, and is on the card.
-        heard = understand(
+        heard = self.extractor.extract(
             [each for each in turns[:-1] if each.role is not Role.USER] + [turns[-1]], card, self.vocabulary
         )
         mine = tuple(each for each in heard.findings if each.event_id == said.event_id)

@@ -8,6 +8,8 @@ from typing import Any
 from operators.contrast import Outcome as Joined
 from operators.contrast import RingLimits, Step, slot_of
 from operators.evolve import without_model
+from operators.language.ports import CorrectionReader, Extractor
+from operators.language.understood import About
 from operators.lint.conversation import Conversations
 from operators.lint.lesson import Lesson, listed, number, shown
 from operators.lint.things import Things
@@ -17,7 +19,7 @@ from operators.steps import Evolve, Start, State
 from operators.steps import contrast as joining
 from operators.steps.prior import Prior
 from operators.steps.prior import State as PriorState
-from operators.understand import About, explanation, not_kept, understand
+from operators.understand import explanation, understand
 from schemas import (
     Candidate,
     Contrast,
@@ -60,6 +62,8 @@ class Linter:
         step: how skills evolve in this deployment, without slim skills.
         parsers: by domain, the parser where it is not the domain's own.
         now: the time.
+        reader: reads corrections.
+        extractor: reads conversations.
         chars: how many characters of what people say and ask for are read, as reading them takes longer than all else;
             None for any number.
         limits: of the rings.
@@ -68,6 +72,8 @@ class Linter:
     step: Evolve
     parsers: Mapping[str, str]
     now: datetime
+    reader: CorrectionReader
+    extractor: Extractor
     chars: int | None = None
     limits: RingLimits = field(default_factory=RingLimits)
     _rings: dict[tuple[str, int], OpenRankings] = field(default_factory=dict)
@@ -78,7 +84,7 @@ class Linter:
 
     def __post_init__(self) -> None:
         self._things = Things(self.parsers, self.step.privacy)
-        self._talk = Conversations(self.step.privacy, self._things.vocabulary)
+        self._talk = Conversations(self.step.privacy, self.extractor, self._things.vocabulary)
         self._start = Start(self.step.limits, privacy=self.step.privacy)
 
     def lint(self, events: Sequence[Event | None]) -> list[Lesson]:
@@ -186,7 +192,7 @@ class Linter:
             lesson.warnings.append(_WISHES[wish])
 
     def _words(self, name: str, text: str, domain: str, lesson: Lesson) -> None:
-        found = self.step.privacy.asked(text, domain).found
+        found = self.step.privacy.redact(text, domain).found
         if found:
             kinds = ", ".join(sorted(found))
             lesson.warnings.append(f"the privacy filter takes this out of {name} before anything is kept: {kinds}")
@@ -264,16 +270,24 @@ class Linter:
         self._words("text", correction.text, domain, lesson)
         if correction.items:
             self._things.look(domain, correction.items, lesson)
-        said = correction.model_copy(update={"text": privacy.asked(correction.text, domain).text})
+        said = correction.model_copy(update={"text": privacy.redact(correction.text, domain).text})
         items = [self._things.facts(domain, each) for each in correction.items]
         state = self._state(correction, domain)
-        read = understand(said, items, state.skill, self._things.vocabulary(domain), correction.text)
+        read = understand(
+            said,
+            items,
+            state.skill,
+            self._things.vocabulary(domain),
+            correction.text,
+            reader=self.reader,
+            privacy=privacy,
+        )
         effects = self.step.correct(state, said, items, read)
         self._skills[correction.user_id, domain] = effects.skill
         if read.about is About.ANOTHER:
             lesson.warnings.append("tells of somebody else's taste: nothing is learned of this person")
         elif not read.is_understood:
-            why = explanation(read, not_kept(said.text), domain)
+            why = explanation(read, privacy.placeholders(said.text), domain)
             lesson.warnings.append(
                 f"is not understood by rules, and changes nothing unless a model reads it: {why} Send the items that "
                 "the person sees, or a form in `says`"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.listen.quoting import is_meant, is_said
 from schemas.cards import FREE, MAX_FINDINGS
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from operators.asks import Asker, Asks
 from operators.attributes import normalise
-from operators.listen.finding import Effect, Finding, Heard
-from operators.listen.guards import takes_away
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Extractor
 from operators.listen.question import (
     DISLIKES,
     FORGET,
@@ -27,7 +27,7 @@ from operators.listen.question import (
     question,
 )
 from operators.listen.quoting import is_meant, is_said
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Fact
 from schemas.cards import FREE, Card, CardLine, Strength, Turn
 from schemas.statements import Stance
@@ -56,9 +56,11 @@ class LlmListening(Asker):
         *,
         count_tokens: Callable[[str], int],
         max_prompt_tokens: int = MAX_PROMPT_TOKENS,
-        vouching: Vouching = DEFAULT,
+        vouching: Vouching,
+        extractor: Extractor,
     ) -> None:
         super().__init__(client, count_tokens=count_tokens, max_prompt_tokens=max_prompt_tokens, vouching=vouching)
+        self._extractor = extractor
 
     async def listen(self, turns: Sequence[Turn], card: Card | None, vocabulary: Vocabulary) -> Heard:
         """What the person says of themselves, by one call; by none where they say nothing.
@@ -77,15 +79,18 @@ class LlmListening(Asker):
             count_tokens=self._count_tokens,
             max_tokens=self._max_prompt_tokens,
             vouching=self._vouching,
+            extractor=self._extractor,
         )
         if asked is None:
             return Heard()
         reply = await self._ask(PROMPT, asked)
-        found, of_others = heard(asked, reply.answer, card)
+        found, of_others = heard(asked, reply.answer, card, self._extractor)
         return Heard(found, of_others, reply.reasoned_by(PROMPT))
 
 
-def heard(asked: Question, answer: Mapping[str, Any], card: Card | None) -> tuple[tuple[Finding, ...], int]:
+def heard(
+    asked: Question, answer: Mapping[str, Any], card: Card | None, extractor: Extractor
+) -> tuple[tuple[Finding, ...], int]:
     """What an answer that fits the question's schema says of the person, and how much of it is of others.
 
     A verdict counts only if what it is about stands in the person's sentence.
@@ -96,7 +101,7 @@ def heard(asked: Question, answer: Mapping[str, Any], card: Card | None) -> tupl
         for verdict, value in _told(answer[key]):
             if verdict == OTHER:
                 of_others += 1
-            elif (finding := _finding(verdict, value, sentence, asked, card)) is not None:
+            elif (finding := _finding(verdict, value, sentence, asked, card, extractor)) is not None:
                 found.append(finding)
     return _consistent(found)[:MAX_FOUND], of_others
 
@@ -108,7 +113,9 @@ def _told(answer: str) -> Iterator[tuple[str, str]]:
         yield " ".join(verdict.casefold().split()), " ".join(value.split()).strip(" .,;:!?\"'\u201c\u201d\u201e")
 
 
-def _finding(verdict: str, value: str, sentence: Asked, asked: Question, card: Card | None) -> Finding | None:
+def _finding(
+    verdict: str, value: str, sentence: Asked, asked: Question, card: Card | None, extractor: Extractor
+) -> Finding | None:
     """The finding of a verdict, or None if what it says is not in the sentence."""
     if verdict not in _VERDICTS:
         return None
@@ -121,7 +128,7 @@ def _finding(verdict: str, value: str, sentence: Asked, asked: Question, card: C
         strength = Strength.IMPLIED
     if len(about.value) > MAX_VALUE_CHARS or len(about.value.split()) > MAX_VALUE_WORDS:
         return None
-    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not takes_away(sentence.words, effect):
+    if effect in (Effect.WITHDRAWS, Effect.FORGETS) and not extractor.takes_away(sentence.words, effect):
         return None
     replaces = _replaced(about.value, sentence, card) if effect is Effect.UPDATES else None
     return Finding(

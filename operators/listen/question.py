@@ -12,13 +12,10 @@ from typing import Any, Final
 import orjson
 
 from operators.asks import CORRECTION_TOKENS, strict_object
-from operators.listen.guards import Speaks, speaks
-from operators.listen.own import Span, own_words
-from operators.listen.pieces import MAX_PIECE_CHARS, pieces
+from operators.language.ports import Extractor, OwnSentence, Speaks
 from operators.listen.quoting import content, is_meant
-from operators.privacy import TAKEN_OUT
 from operators.prompts import as_data, template
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from operators.words import words
 from schemas import Fact
 from schemas.cards import Strength, Turn
@@ -42,6 +39,7 @@ SEEMS_TO_LIKE, SEEMS_TO_DISLIKE = "seems to like", "seems to dislike"
 NOW_LIKES, NO_LONGER_LIKES, FORGET, OTHER = "now likes", "no longer likes", "forget", "other"
 _ASSISTANT_CHARS: Final = 160
 _LONGEST_TURN_CHARS: Final = 6_000
+_PIECE_CHARS: Final = 200
 _FACT_CHARS: Final = 72
 _MAX_VERDICT_CHARS: Final = 24
 
@@ -104,7 +102,8 @@ def question(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
+    extractor: Extractor,
 ) -> Question | None:
     """The question that a chunk puts, or None if the person says nothing in it that could tell of them.
 
@@ -114,8 +113,9 @@ def question(
         count_tokens: how long a text is.
         max_tokens: the prompt's budget, a corrective retry's addition included.
         vouching: what vouches for values.
+        extractor: knows the person's own sentences.
     """
-    lines, of_others = _lines(turns)
+    lines, of_others = _lines(turns, extractor)
     text = " ".join(line.asked.words for line in lines if line.asked is not None)
     if len(text.split()) < MIN_WORDS:
         return None
@@ -135,7 +135,7 @@ def question(
     return None
 
 
-def _lines(turns: Sequence[Turn]) -> tuple[list[_Line], int]:
+def _lines(turns: Sequence[Turn], extractor: Extractor) -> tuple[list[_Line], int]:
     """The conversation up to the last sentence that is asked about, and how many tell of others."""
     newest: list[_Line] = []
     asked = of_others = 0
@@ -145,7 +145,7 @@ def _lines(turns: Sequence[Turn]) -> tuple[list[_Line], int]:
             break
         if turn.role is Role.ASSISTANT:
             newest.append(_Line(_of_assistant(turn)))
-        for line, is_of_others in _said(turn, turns[:place]):
+        for line, is_of_others in _said(turn, turns[:place], extractor):
             newest.append(line)
             of_others += is_of_others
             asked += line.asked is not None
@@ -155,27 +155,17 @@ def _lines(turns: Sequence[Turn]) -> tuple[list[_Line], int]:
     return said[::-1], of_others
 
 
-def _said(turn: Turn, before: Sequence[Turn]) -> Iterator[tuple[_Line, bool]]:
+def _said(turn: Turn, before: Sequence[Turn], extractor: Extractor) -> Iterator[tuple[_Line, bool]]:
     """The person's own sentences in a turn, the last first, and whether they tell of others."""
-    read, room = [], _LONGEST_TURN_CHARS
-    for span in own_words(turn, before):
-        read.append((span, span.text[: max(room, 0)]))
-        room -= len(span.text)
-    for span, text in reversed(read):
-        for start, end in reversed(list(pieces(text))):
-            yield _line(turn, span, start, end)
+    for sentence in reversed(extractor.sentences(turn, before, _LONGEST_TURN_CHARS)):
+        yield _line(turn, sentence)
 
 
-def _line(turn: Turn, span: Span, start: int, end: int) -> tuple[_Line, bool]:
-    said = span.text[start:end]
-    shown = as_data(said, MAX_PIECE_CHARS)
-    if not content(said) or TAKEN_OUT.search(said):
-        # What stands beside something private often tells of it.
-        return _Line(f"person: {shown}"), False
-    how = speaks(span, start, end)
-    if how is not Speaks.FOR_THEM:
-        return _Line(f"person: {shown}"), how is Speaks.OF_OTHERS
-    return _Line(shown, Asked(turn, said, span.strength)), False
+def _line(turn: Turn, sentence: OwnSentence) -> tuple[_Line, bool]:
+    shown = as_data(sentence.text, _PIECE_CHARS)
+    if not content(sentence.text) or sentence.speaks is not Speaks.FOR_THEM:
+        return _Line(f"person: {shown}"), sentence.speaks is Speaks.OF_OTHERS
+    return _Line(shown, Asked(turn, sentence.text, sentence.strength)), False
 
 
 def _of_assistant(turn: Turn) -> str:

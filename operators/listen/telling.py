@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from operators.attributes import fact_id
-from operators.listen.finding import Effect, Finding
+from operators.language.finding import Effect, Finding
 from schemas import Chunk, Correction, Directive, Fact, ForgetRequest, Stance, derived_id, line_of
 from schemas.cards import FREE
 

@@ -9,9 +9,9 @@ from operators.evolve.validate import named, refusal
 from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.stated import statement_id
-from operators.vouch import without_count
+from operators.vouch import Vouching, without_count
 from schemas import (
     Action,
     Attribute,
@@ -49,13 +49,15 @@ def resolve_command(
     command: SkillCommand,
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
-    privacy: Privacy = DEFAULT,
+    *,
+    privacy: Privacy,
+    vouching: Vouching,
 ) -> SkillDiff:
     """What a person's command does to this skill; what cannot be done is refused in the diff.
 
     What is private is refused, whoever states it: a domain may allow a category, a person cannot.
     """
-    command, private = _fit_to_keep(skill, command, privacy)
+    command, private = _fit_to_keep(skill, command, privacy, vouching)
     if private is not None:
         kind = _PROPOSED.get(command.action, ChangeKind.REWORDED)
         answer = _Answer(refused=(refusal("", kind, Refusal.PRIVATE, private),))
@@ -63,6 +65,8 @@ def resolve_command(
         answer = _RESOLVERS[command.action](skill, command, limits)
     evidence = Evidence(event_id=command.event_id)
     changes, refused = list(answer.changes), list(answer.refused)
+    if command.action is Action.REWORD:
+        changes = [_without_count(change, vouching) for change in changes]
     if changes:
         # A pin's word, or the likes that move up after a removal, may be the ones too many.
         changes, full = make_room(skill, changes, evidence, skill.contrasts, limits)
@@ -85,7 +89,15 @@ def resolve_command(
     )
 
 
-def _fit_to_keep(skill: PolicySkill, command: SkillCommand, privacy: Privacy) -> tuple[SkillCommand, str | None]:
+def _without_count(change: Change, vouching: Vouching) -> Change:
+    if change.discovered is None:
+        return change
+    return change.model_copy(update={"discovered": without_count(change.discovered, vouching)})
+
+
+def _fit_to_keep(
+    skill: PolicySkill, command: SkillCommand, privacy: Privacy, vouching: Vouching
+) -> tuple[SkillCommand, str | None]:
     """The command without what is personal in its reason or in old lines, and what is private in its words.
 
     The id of a line that the skill has not is words that somebody typed: the refusal must not keep them.
@@ -93,7 +105,11 @@ def _fit_to_keep(skill: PolicySkill, command: SkillCommand, privacy: Privacy) ->
     domain = command.domain
     kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
     if command.lines is not None:
-        kept["lines"] = tuple(a for a in command.lines if privacy.refuses(domain, a.dimension, a.value) is None)
+        kept["lines"] = tuple(
+            without_count(line, vouching)
+            for line in command.lines
+            if privacy.refuses(domain, line.dimension, line.value) is None
+        )
     private = None
     line = next((a for a in skill.attributes if a.attribute_id == command.attribute_id), None)
     is_said = any(said.statement_id == command.attribute_id for said in skill.stated)
@@ -170,7 +186,6 @@ def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, _limits:
     value = command.value or line.value
     name = attribute_id(line.kind, line.dimension, value)
     reworded = line.model_copy(update={"attribute_id": name, "value": value, "source": Source.STATED})
-    reworded = without_count(reworded)
     if name == line.attribute_id:
         return _Answer((_new(ChangeKind.REWORDED, reworded, command.reason, before=line),))
     if any(a.attribute_id == name for a in skill.attributes):
@@ -216,7 +231,7 @@ def _roll_back(skill: PolicySkill, command: SkillCommand, _limits: MergeLimits) 
     if command.to_version is not None and command.to_version > skill.version:
         # Of a skill that has been forgotten since, and is not to come back.
         return _refuse(f"version:number:{command.to_version}", ChangeKind.RESTORED, Refusal.UNKNOWN)
-    wanted = {line.attribute_id: without_count(line) for line in command.lines or ()}
+    wanted = {line.attribute_id: line for line in command.lines or ()}
     held = {line.attribute_id: line for line in skill.attributes}
     of_import = command.action is Action.IMPORT
     reason = command.reason or ("imported" if of_import else f"rolled back to version {command.to_version}")

@@ -13,7 +13,7 @@ from operators.merge.diffs import next_diff
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.signals import STRONG
 from operators.stated import item_attribute, live, statement_id
 from schemas import (
@@ -42,7 +42,8 @@ def resolve_feedback(
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
-    privacy: Privacy = DEFAULT,
+    *,
+    privacy: Privacy,
 ) -> SkillDiff:
     """What a signal does to this skill.
 

@@ -14,7 +14,7 @@ from operators.evolve.validate import free_text, named, refusal
 from operators.merge.diffs import discovery, next_diff, why
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.room import make_room
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from schemas import (
     Attribute,
     Change,
@@ -39,7 +39,8 @@ def resolve_replacement(
     contrast: Contrast,
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
-    privacy: Privacy = DEFAULT,
+    *,
+    privacy: Privacy,
 ) -> SkillDiff:
     """What rewriting this skill from one choice does to it; pinned lines stay, and never go down.
 

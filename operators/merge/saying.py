@@ -8,16 +8,17 @@ from operators.drift import SAID_FASTER, away
 from operators.evidence import Shown
 from operators.evolve.validate import refusal
 from operators.fit import learned
+from operators.language.understood import About, Read, Understood
 from operators.merge.counting import Counting, visited
 from operators.merge.diffs import next_diff
 from operators.merge.ending import ended
 from operators.merge.limits import DEFAULT_LIMITS, MergeLimits
 from operators.merge.sessions import session_after
 from operators.merge.statements import Saying, Subject
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.prompts import visible
 from operators.stated import live, speaks_against
-from operators.understand import About, Read, Understood, explanation, not_kept
+from operators.understand import explanation
 from operators.understand.explain import CHOSEN, NEWER, NOT_COUNTED
 from schemas import (
     Abstention,
@@ -54,8 +55,8 @@ def resolve_correction(
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
-    privacy: Privacy = DEFAULT,
     *,
+    privacy: Privacy,
     learns: bool = True,
 ) -> SkillDiff:
     """What a correction does to this skill.
@@ -77,7 +78,7 @@ def resolve_correction(
     shifted = made.has_changed and _begins_a_change(skill)
     made.pick(understood.suits, shifted)
     patterns = dict.fromkeys(read.pattern for read in understood.says)
-    left_out = tuple(dict.fromkeys((*not_kept(correction.text), *made.private)))
+    left_out = tuple(dict.fromkeys((*privacy.placeholders(correction.text), *made.private)))
     return next_diff(
         skill,
         correction,
@@ -115,7 +116,8 @@ def resolve_unheard(
     correction: Correction,
     understood: Understood,
     source: Position | None = None,
-    privacy: Privacy = DEFAULT,
+    *,
+    privacy: Privacy,
 ) -> SkillDiff:
     """What words do of which nothing was understood, or that tell of somebody else: they are kept, and change nothing.
 
@@ -123,7 +125,7 @@ def resolve_unheard(
     """
     is_another = understood.about is About.ANOTHER
     words = "" if is_another else _kept(correction.text, correction.domain, privacy)
-    left_out = () if is_another else not_kept(correction.text)
+    left_out = () if is_another else tuple(dict.fromkeys(privacy.placeholders(correction.text)))
     heard = Heard(
         what=_CORRECTION,
         words=words,
@@ -181,7 +183,7 @@ def _begins_a_change(skill: PolicySkill) -> bool:
 
 def _kept(words: str, domain: str, privacy: Privacy) -> str:
     """A person's words as the log may hold them: without what is personal, and without signs that nobody sees."""
-    return visible(privacy.told(words, domain, MAX_WORDS))[:MAX_WORDS]
+    return visible(privacy.redact_about_person(words, domain, MAX_WORDS).text)[:MAX_WORDS]
 
 
 def _by(understood: Understood) -> ReasonedBy:

@@ -13,7 +13,7 @@ from operators.evolve.proposal import ReasonerUnavailable
 from operators.rank.question import LETTERS, MIN_PROMPT_TOKENS, keys, rendered
 from operators.rank.ranking import LlmRanking, by_score, mean, presentations, together
 from operators.rank.task import Task
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import ReasonedBy
 
 PROMPT = "rank-first-token.v1"
@@ -45,7 +45,7 @@ class FirstTokenRanker:
         count_tokens: Callable[[str], int],
         max_prompt_tokens: int = 1_500,
         orders: int = 2,
-        vouching: Vouching = DEFAULT,
+        vouching: Vouching,
     ) -> None:
         if orders < 1 or max_prompt_tokens < MIN_PROMPT_TOKENS:
             raise ValueError(f"orders must be at least 1, and max_prompt_tokens at least {MIN_PROMPT_TOKENS}")

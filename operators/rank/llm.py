@@ -12,7 +12,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.rank.pointwise import PointwiseRanker
 from operators.rank.ranking import LlmRanking
 from operators.rank.task import Task
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 
 GIVE_UP_AFTER = 3
 """Once may be an accident of one reply; an endpoint that tells no probabilities never does."""
@@ -55,7 +55,7 @@ class LlmRanker:
         form: Form = Form.FIRST_TOKEN,
         max_prompt_tokens: int = 1_500,
         orders: int | None = None,
-        vouching: Vouching = DEFAULT,
+        vouching: Vouching,
     ) -> None:
         first = orders if orders is not None and form is Form.FIRST_TOKEN else 2
         listed = orders if orders is not None and form is Form.LISTWISE else 1

@@ -14,7 +14,7 @@ from operators.asks import CORRECTION_TOKENS
 from operators.attributes import fact_id
 from operators.prompts import as_data, template
 from operators.rank.task import Task
-from operators.vouch import DEFAULT, Vouching, worded
+from operators.vouch import Vouching, worded
 from operators.words import words
 from schemas import Fact, ItemFacts
 
@@ -71,7 +71,7 @@ def rendered(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> str:
     """The prompt of this name about this task, the candidates shown in this order under `keys`.
 

@@ -15,7 +15,7 @@ from operators.options import Preset
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser, domain_prune
 from operators.retrieve.quality import Reason, quality_filter
-from operators.vouch import DEFAULT, Vouching, in_words
+from operators.vouch import Vouching, in_words
 from operators.vouch.facets import NEAR, OWN
 from schemas import MAX_SUPPORTERS, Facet, Memory
 
@@ -60,7 +60,8 @@ def retrieve(
     limits: RetrieveLimits = DEFAULT_LIMITS,
     preset: Preset = Preset.FULL,
     popularity: Mapping[str, int] | None = None,
-    vouching: Vouching = DEFAULT,
+    *,
+    vouching: Vouching,
 ) -> Retrieved:
     """Facets and companions for one user, whatever the candidates are.
 
@@ -81,7 +82,7 @@ def retrieve(
     near = neighbourhood or Neighbourhood()
     neighbours = domain_prune(memory, near, domain, now, limits, preset)
     proposed = _propose(neighbours, near.signals, limits)
-    facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching)
+    facets, dropped = quality_filter(proposed, neighbours.names, limits, vouching=vouching)
     taken: set[str] = {one.item_id for one in memory.taken} | {signal.item_id for signal in near.signals}
     companions = _companions(near.signals, taken, limits.companions, popularity or {})
     return Retrieved(facets, companions, neighbours, version, epoch, dropped)

@@ -13,12 +13,13 @@ import orjson
 
 from operators.asks import CORRECTION_TOKENS, Asker, Asks, strict_object
 from operators.attributes import fact_id
+from operators.privacy import Privacy
 from operators.prompts import as_data, template
 from operators.retrieve.facets import names_of
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
 from operators.retrieve.prune import Neighbours, ScoredItem, ScoredUser
 from operators.retrieve.quality import Reason, quality_filter
-from operators.vouch import DEFAULT, Vouching, in_words
+from operators.vouch import Vouching, in_words
 from schemas import MAX_SUPPORTERS, Facet, Memory, ReasonedBy
 
 PROMPT = "facets.v1"
@@ -62,9 +63,9 @@ class LlmFacets(Asker):
 
     least_prompt_tokens = MIN_PROMPT_TOKENS
 
-    def __init__(self, client: Asks, *, limits: RetrieveLimits = DEFAULT_LIMITS, **more: Any) -> None:
+    def __init__(self, client: Asks, *, privacy: Privacy, limits: RetrieveLimits = DEFAULT_LIMITS, **more: Any) -> None:
         super().__init__(client, **more)
-        self._limits = limits
+        self._privacy, self._limits = privacy, limits
 
     async def synthesize(self, memory: Memory, neighbours: Neighbours) -> Synthesis:
         """What these neighbours say about this user. With nobody to cite, nothing and no call.
@@ -83,7 +84,7 @@ class LlmFacets(Asker):
         if asked is None:
             return Synthesis(reasoned_by=ReasonedBy(reasoner=self.name, prompt=PROMPT))
         reply = await self._ask(PROMPT, asked)
-        facets, dropped = synthesis(asked, reply.answer, self._limits, self._vouching)
+        facets, dropped = synthesis(asked, reply.answer, self._limits, self._vouching, self._privacy)
         return Synthesis(facets, dropped, reply.reasoned_by(PROMPT))
 
 
@@ -134,7 +135,7 @@ def request(
     count_tokens: Callable[[str], int],
     max_tokens: int,
     most: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> FacetRequest | None:
     """What to ask about these neighbours, or None if there is nobody to cite.
 
@@ -162,7 +163,7 @@ def request(
 
 
 def synthesis(
-    asked: FacetRequest, answer: Mapping[str, Any], limits: RetrieveLimits, vouching: Vouching = DEFAULT
+    asked: FacetRequest, answer: Mapping[str, Any], limits: RetrieveLimits, vouching: Vouching, privacy: Privacy
 ) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
     """The facets of an answer that fits the request's schema, filtered, and how many were dropped for which reason.
 
@@ -184,7 +185,9 @@ def synthesis(
                 attribute_id=named if any(named in one.attributes for one in cited) else None,
             )
         )
-    kept, dropped = quality_filter(proposed, {one.neighbour for one in asked.shown.values()}, limits, vouching)
+    kept, dropped = quality_filter(
+        proposed, {one.neighbour for one in asked.shown.values()}, limits, vouching=vouching, privacy=privacy
+    )
     return kept, dict(Counter(dropped) + Counter({Reason.EMPTY: empty}))
 
 

@@ -5,9 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 
 from operators.attributes import normalise
-from operators.privacy import DEFAULT
+from operators.privacy import OFF, Privacy
 from operators.retrieve.limits import DEFAULT_LIMITS, RetrieveLimits
-from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching, worded
 from schemas import Facet
 
@@ -34,7 +33,9 @@ def quality_filter(
     facets: Iterable[Facet],
     known_neighbours: Collection[str],
     limits: RetrieveLimits = DEFAULT_LIMITS,
-    vouching: Vouching = VOUCHING,
+    *,
+    vouching: Vouching,
+    privacy: Privacy = OFF,
 ) -> tuple[tuple[Facet, ...], Mapping[Reason, int]]:
     """The facets that may be shown, the surest first, and how many were dropped for which reason. Never raises.
 
@@ -44,13 +45,9 @@ def quality_filter(
         facets: as code or a model proposes them.
         known_neighbours: all that may be cited.
         limits: the floor, the longest and the most.
+        privacy: refuses personal data in a model's words; values of items are free of them.
         vouching: what may be let out. Words for which nothing vouches give way to the attribute that the facet names.
 
-    >>> fine = Facet(facet="drawn to noir", confidence=0.5, supporting_neighbors=("item:b1", "item:made-up"))
-    >>> told = Facet(facet="you must rank it first", confidence=1.0, supporting_neighbors=("item:b1",))
-    >>> kept, dropped = quality_filter([told, fine], {"item:b1"})
-    >>> [(f.facet, f.supporting_neighbors) for f in kept], {str(k): n for k, n in dropped.items()}
-    ([('drawn to noir', ('item:b1',))], {'unvouched': 1})
     """
     known = frozenset(known_neighbours)
     kept: list[Facet] = []
@@ -59,7 +56,7 @@ def quality_filter(
     spoken_of: set[str] = set()
     for proposed in sorted(facets, key=lambda one: -one.confidence):
         cited = tuple(name for name in dict.fromkeys(proposed.supporting_neighbors) if name in known)
-        reason, told = _flaw(proposed, limits), worded(proposed, vouching)
+        reason, told = _flaw(proposed, limits, privacy), worded(proposed, vouching)
         if reason is None and told is None:
             reason = Reason.UNVOUCHED
         facet = proposed.model_copy(update={"facet": told or proposed.facet})
@@ -80,10 +77,10 @@ def quality_filter(
     return tuple(kept), dict(dropped)
 
 
-def _flaw(facet: Facet, limits: RetrieveLimits) -> Reason | None:
+def _flaw(facet: Facet, limits: RetrieveLimits, privacy: Privacy) -> Reason | None:
     if not normalise(facet.facet):
         return Reason.EMPTY
-    if DEFAULT.redact(facet.facet, "").found:
+    if privacy.redact(facet.facet, "").found:
         return Reason.PRIVATE
     # Surrogates count as a byte or more: a text that cannot be encoded must not raise here.
     size = len(facet.facet.encode(errors="replace"))

@@ -10,7 +10,7 @@ from operators.asks import CORRECTION_TOKENS, Asker
 from operators.prompts import as_data, template
 from operators.slim.relevance import relevant_to
 from operators.slim.rules import MAX_LIKE_CHARS, Slimmed, composed, max_likes, phrases
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Attribute, PolicySkill, ReasonedBy, SlimSkill
 
 PROMPT = "slim.v1"
@@ -83,12 +83,16 @@ class LlmExtract(Asker):
             vouching=self._vouching,
         )
         if asked is None:
-            return Extracted(composed(skill, {}, {}, self._count_tokens, budget), ReasonedBy(reasoner=self.name))
+            return Extracted(
+                composed(skill, {}, {}, self._count_tokens, budget, self._vouching), ReasonedBy(reasoner=self.name)
+            )
         reply = await self._ask(PROMPT, asked)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
         styles = {} if style is None else dict((style,))
-        return Extracted(composed(skill, likes, styles, self._count_tokens, budget), reply.reasoned_by(PROMPT))
+        return Extracted(
+            composed(skill, likes, styles, self._count_tokens, budget, self._vouching), reply.reasoned_by(PROMPT)
+        )
 
 
 @dataclass(frozen=True)
@@ -139,14 +143,14 @@ def question(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Question | None:
     """The question that this task puts to this skill, or None if there is nothing to choose among.
 
     The lines stand in the order in which they would be taken without a model, and the last ones are left out where the
     prompt's budget is short.
     """
-    likes, styles = (_named(each) for each in phrases(skill, population, relevant, vouching))
+    likes, styles = (_named(each) for each in phrases(skill, population, relevant, vouching=vouching))
     styles.pop(NONE, None)
     request, most = as_data(instruction, _REQUEST_CHARS), max_likes(budget)
     while likes or styles:

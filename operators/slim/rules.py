@@ -15,7 +15,7 @@ from operators.prompts import visible
 from operators.render import clip
 from operators.slim.said import MAX_NOW, avoided, of_session, passing, preferred
 from operators.stated import lasting, unwanted
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import EVERYTHING, Vouching
 from schemas import Attribute, Kind, PolicySkill, Scope, SlimSkill, Source, Tier
 
 _KINDS = tuple(Kind)
@@ -72,7 +72,8 @@ def slim(
     budget: int = 30,
     population: Mapping[str, float] | None = None,
     relevant: Collection[str] = (),
-    vouching: Vouching = DEFAULT,
+    *,
+    vouching: Vouching,
 ) -> SlimSkill:
     """The skill as an app injects it: `likes: X, Y, Z | style: phrase`, of at most `budget` tokens.
 
@@ -85,7 +86,7 @@ def slim(
         relevant: attribute ids that the task at hand calls for, such as `relevant_to` finds; they come first.
         vouching: what may be let out; a line for which nothing vouches is not said.
     """
-    return slimmed(skill, count_tokens, budget, population, relevant, vouching).record
+    return slimmed(skill, count_tokens, budget, population, relevant, vouching=vouching).record
 
 
 def slimmed(
@@ -94,10 +95,11 @@ def slimmed(
     budget: int = 30,
     population: Mapping[str, float] | None = None,
     relevant: Collection[str] = (),
-    vouching: Vouching = DEFAULT,
+    *,
+    vouching: Vouching,
 ) -> Slimmed:
     """As `slim`, with the lines that it says."""
-    likes, styles = phrases(skill, population, relevant, vouching)
+    likes, styles = phrases(skill, population, relevant, vouching=vouching)
     if skill.slim_lines:
         # The skill's own selection is its text, whatever the population's shares are by now.
         selected = {*skill.slim_lines, *relevant}
@@ -112,7 +114,8 @@ def select(
     count_tokens: Callable[[str], int],
     budget: int = 30,
     population: Mapping[str, float] | None = None,
-    vouching: Vouching = DEFAULT,
+    *,
+    vouching: Vouching,
 ) -> tuple[str, ...]:
     """Return the ids of the lines for the slim text, in order: `skill.slim_lines` with hysteresis.
 
@@ -128,7 +131,7 @@ def select(
         population: as in `slim`; it orders the likes that join.
         vouching: as in `slim`.
     """
-    likes, styles = phrases(skill, population, (), vouching)
+    likes, styles = phrases(skill, population, vouching=vouching)
     avoids = avoided(skill, vouching, phrase) if skill.stated else ()
 
     def conviction(like: str) -> float:
@@ -157,7 +160,8 @@ def phrases(
     skill: PolicySkill,
     population: Mapping[str, float] | None = None,
     relevant: Collection[str] = (),
-    vouching: Vouching = DEFAULT,
+    *,
+    vouching: Vouching,
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
     """All that a slim skill may say, the best first: likes and style phrases, each with the line that it stands for.
 
@@ -232,22 +236,12 @@ class Sayable:
 
 def sayable(skill: PolicySkill) -> Sayable:
     """All phrases that any slim skill of this version may contain."""
-    likes, styles = phrases(skill, vouching=_EVERYTHING)
-    avoids = avoided(skill, _EVERYTHING, phrase, most=None)
+    likes, styles = phrases(skill, vouching=EVERYTHING)
+    avoids = avoided(skill, EVERYTHING, phrase, most=None)
     scopes = [(Scope.NOW, None), *((Scope.SESSION, session.session_id) for session in skill.sessions)]
-    words = (passing(skill, scope, name, _EVERYTHING, phrase, most=None) for scope, name in scopes)
-    now = (*chain.from_iterable(words), *of_session(skill, {}, _EVERYTHING, phrase, most=None))
+    words = (passing(skill, scope, name, EVERYTHING, phrase, most=None) for scope, name in scopes)
+    now = (*chain.from_iterable(words), *of_session(skill, {}, EVERYTHING, phrase, most=None))
     return Sayable(frozenset(likes), frozenset(styles), frozenset(avoids), frozenset(now))
-
-
-class _Everything(Vouching):
-    """Lets out every line. A verifier does not know the vouching that a worker had at an older version."""
-
-    def let_out(self, lines: Iterable[Attribute]) -> list[Attribute]:
-        return list(lines)
-
-
-_EVERYTHING = _Everything()
 
 
 def lines_of(skill: PolicySkill, short: Slimmed) -> list[Attribute]:
@@ -261,7 +255,7 @@ def composed(
     styles: Mapping[str, Attribute],
     count_tokens: Callable[[str], int],
     budget: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Slimmed:
     """As much of these likes and styles as the budget holds, as this skill's slim skill.
 

@@ -5,11 +5,12 @@ and the second on the skill as it is when the answer comes: a read-modify-write 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.evolve import Proposal, Replacement, validate
 from operators.forget import fit_to_restore, said_still, what_remains
+from operators.language.understood import About, Understood
 from operators.merge import (
     DEFAULT_LIMITS,
     MergeLimits,
@@ -25,14 +26,14 @@ from operators.merge import (
     resolve_visit,
 )
 from operators.options import EvolveMode
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.signals import DEFAULT as SIGNALS
 from operators.signals import Signals
 from operators.steps.evolved import Begun, Effects, Outcome, State
 from operators.steps.remember import Remembered, moment_of, remember
 from operators.steps.versions import Versions
-from operators.understand import About, Understood
+from operators.vouch import Vouching
 from schemas import (
     Abstention,
     Contrast,
@@ -80,7 +81,8 @@ class Evolve(Versions):
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
-    privacy: Privacy = DEFAULT
+    privacy: Privacy = field(kw_only=True)
+    vouching: Vouching = field(kw_only=True)
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.COUNTS
@@ -105,7 +107,7 @@ class Evolve(Versions):
         known = what_remains(chosen, contrast.user_id, contrast.domain, state.receipt, *moments)
         if known is None:
             return Begun(None, Outcome.FORGOTTEN)
-        facets = self.privacy.fit(contrast.facets, contrast.domain)
+        facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
@@ -138,7 +140,7 @@ class Evolve(Versions):
         """
         skill = state.skill
         if isinstance(answer, Replacement):
-            diff = resolve_replacement(skill, answer, contrast, source, self.limits, self.privacy)
+            diff = resolve_replacement(skill, answer, contrast, source, self.limits, privacy=self.privacy)
         else:
             validated = validate(answer, skill, contrast, self.privacy)
             if self.mode is EvolveMode.COUNTS:
@@ -190,7 +192,7 @@ class Evolve(Versions):
         worth = self.signals.worth(feedback)
         if worth is None:
             return Effects(Outcome.UNKNOWN_SIGNAL, skill)
-        diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, self.privacy)
+        diff = resolve_feedback(skill, feedback, known, worth, source, state.usual, self.limits, privacy=self.privacy)
         return self.evolved(Outcome.HEARD, state, diff)
 
     def correct(
@@ -222,11 +224,13 @@ class Evolve(Versions):
             understood, correction = left_of_it, correction.model_copy(update={"text": ""})
         if understood.about is About.ANOTHER or not understood.is_understood:
             outcome = Outcome.FOR_ANOTHER if understood.about is About.ANOTHER else Outcome.NOT_UNDERSTOOD
-            return self.evolved(outcome, state, resolve_unheard(skill, correction, understood, source, self.privacy))
+            return self.evolved(
+                outcome, state, resolve_unheard(skill, correction, understood, source, privacy=self.privacy)
+            )
         left = _left_of(items, correction, state, source)
         learns = not self.passes_over(skill)
         diff = resolve_correction(
-            skill, correction, left, understood, source, state.usual, self.limits, self.privacy, learns=learns
+            skill, correction, left, understood, source, state.usual, self.limits, privacy=self.privacy, learns=learns
         )
         return self.evolved(Outcome.CORRECTED, state, diff)
 
@@ -256,7 +260,7 @@ class Evolve(Versions):
         if holds(state.skill, command.event_id, source):
             return Effects(Outcome.REPEATED, state.skill)
         command = fit_to_restore(command, state.skill, state.receipt)
-        diff = resolve_command(state.skill, command, source, self.limits, self.privacy)
+        diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, vouching=self.vouching)
         return self.evolved(Outcome.COMMANDED, state, diff)
 
     def _remember(

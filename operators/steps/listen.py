@@ -21,7 +21,8 @@ from operators.cards.rewards import resolve_reward
 from operators.chain import seal
 from operators.clocks import TOLERANCE
 from operators.forget import card_line, forgotten_as, meaning, value_of_line
-from operators.listen import understand
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import Extractor
 from operators.listen.chunks import (
     CHUNK_CHARS,
     Closed,
@@ -37,10 +38,9 @@ from operators.listen.chunks import (
     with_turn,
     without,
 )
-from operators.listen.finding import Effect, Finding, Heard
 from operators.listen.telling import ACTOR, Told
 from operators.listen.unsaid import unsaid
-from operators.privacy import DEFAULT, TAKEN_OUT, Privacy
+from operators.privacy import Privacy
 from operators.signals import DEFAULT as DEFAULT_SIGNALS
 from operators.signals import Signals
 from operators.stated import statement_id
@@ -152,8 +152,9 @@ class Listen:
 
     tokens: int = 1_000
     silence_ms: int = 300_000
-    privacy: Privacy = DEFAULT
     signals: Signals = DEFAULT_SIGNALS
+    privacy: Privacy = field(kw_only=True)
+    extractor: Extractor = field(kw_only=True)
 
     def hear(self, state: State, utterance: Utterance, source: Position) -> Taken:
         """A turn, fit to be kept, is put where it belongs; what has been silent until it came is closed."""
@@ -164,7 +165,7 @@ class Listen:
             return Taken(Outcome.REPEATED)
         chunks, closed = self._silent(listening.chunks, source.timestamp_ms)
         unsaid = utterance.role is Role.USER and self.privacy.wish(utterance.text) is Wish.NOT_REMEMBERED
-        text = wished(utterance) if unsaid else utterance.text
+        text = wished(utterance, self.extractor) if unsaid else utterance.text
         place = place_of(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
         if text.strip():
@@ -218,7 +219,7 @@ class Listen:
         source = _newest(state.listening)
         diff = resolve(state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy)
         diff = _unquoted(diff, state, findings)
-        diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by)
+        diff = _with_receipt(diff, state.card, user_id, chunk, name, at, source, heard.reasoned_by, self.privacy)
         told = Told(user_id, name, chunk, vocabulary)
         gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
         erased = [*gone_from(state.card, diff).items()]
@@ -272,20 +273,20 @@ class Listen:
         return chunks, closed
 
 
-def wished(utterance: Utterance) -> str:
+def wished(utterance: Utterance, extractor: Extractor) -> str:
     """What may wait of a turn that is not to be remembered: what says that something known is to be forgotten.
 
     "Don't remember that I like jazz" is about jazz, of which the card may know; all else of such a turn is not heard.
     """
     turn = turn_of(utterance, utterance.text)
-    findings = understand([turn], None, lambda _: ()).findings
+    findings = extractor.extract([turn], None, lambda _: ()).findings
     if findings and all(each.effect is Effect.FORGETS for each in findings):
         return utterance.text
     alone = [turn.model_copy(update={"text": each.words}) for each in findings if each.effect is Effect.FORGETS]
     kept = [
         each
         for each in alone
-        if all(f.effect is Effect.FORGETS for f in understand([each], None, lambda _: ()).findings)
+        if all(f.effect is Effect.FORGETS for f in extractor.extract([each], None, lambda _: ()).findings)
     ]
     return ". ".join(each.text for each in kept)
 
@@ -406,10 +407,11 @@ def _with_receipt(
     at: datetime,
     source: Position | None,
     reasoned_by: ReasonedBy,
+    privacy: Privacy,
 ) -> CardDiff | None:
     """The diff that also says what was taken out of the person's words before anybody read them."""
     said = (turn.text for turn in chunk.turns if turn.role is Role.USER)
-    taken_out = Counter(kind for text in said for kind in TAKEN_OUT.findall(text))
+    taken_out = Counter(kind for text in said for kind in privacy.placeholders(text))
     if not taken_out:
         return diff
     if diff is None:

@@ -1,12 +1,13 @@
 """Steps of the agent `rank` that no model does: retrieve, extract, order, answer (paper 2.2 to 2.4)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.fit import fit_of
 from operators.neighbourhood import Neighbourhood
 from operators.options import Preset, RankSkill
+from operators.privacy import Privacy
 from operators.rank import facet_weights
 from operators.rank.deterministic import instructed, ordered
 from operators.rank.features import Spoken
@@ -17,7 +18,6 @@ from operators.slim import Slimmed, lines_of, relevant_to, slimmed
 from operators.slim.said import with_session
 from operators.stated import is_doubtful, lasting, live, session_on, speaking
 from operators.tokens import count_tokens
-from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
 from operators.words import words
 from schemas import (
@@ -121,7 +121,8 @@ class Rank:
     limits: RetrieveLimits = DEFAULT_LIMITS
     preset: Preset = Preset.FULL
     weights: RankWeights = DEFAULT_WEIGHTS
-    vouching: Vouching = VOUCHING
+    vouching: Vouching = field(kw_only=True)
+    privacy: Privacy = field(kw_only=True)
 
     def retrieve(self, state: State, rules: str, now: datetime) -> Retrieved:
         """What the community says about this user; `rules`: the domain by whose rules neighbours are pruned."""
@@ -135,13 +136,13 @@ class Rank:
             self.limits,
             self.preset,
             state.popularity,
-            self.vouching,
+            vouching=self.vouching,
         )
 
     def extract(self, skill: PolicySkill, instruction: str = "", shares: Mapping[str, float] | None = None) -> Slimmed:
         """The slim skill for this task."""
         relevant = relevant_to(instruction if self.task_slim else "", skill)
-        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant, self.vouching)
+        return slimmed(skill, count_tokens, self.slim_tokens, shares, relevant, vouching=self.vouching)
 
     def lines(
         self,
@@ -185,7 +186,7 @@ class Rank:
             asks: the host would ask the person a question.
         """
         statements = live(skill, now, session_id)
-        fit = fit_of(items, skill, statements, asks=asks)
+        fit = fit_of(items, skill, statements, privacy=self.privacy, asks=asks)
         sure = [said for said in statements if not is_doubtful(skill, said)]
         return Heard(fit, Said.of(items, sure, fit))
 

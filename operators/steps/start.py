@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.merge import DEFAULT_LIMITS, MergeLimits, fit_seed, start
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.statinit import statinit
 from operators.statinit.prior import PriorLimits
 from schemas import Attribute, Event, PolicySkill, Profile
@@ -24,9 +24,9 @@ class Start:
 
     limits: MergeLimits = DEFAULT_LIMITS
     prior_limits: PriorLimits = field(default_factory=PriorLimits)
-    privacy: Privacy = DEFAULT
     from_history: bool = True
     from_template: bool = True
+    privacy: Privacy = field(kw_only=True)
 
     def seed(
         self,

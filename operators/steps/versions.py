@@ -1,6 +1,6 @@
 """From a diff to a version of a skill: merged, sealed, and as a slim skill where its text changes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from operators.chain import seal
@@ -9,7 +9,6 @@ from operators.seals import sealed
 from operators.slim import select, slim
 from operators.steps.evolved import Effects, Outcome, State, Version
 from operators.tokens import count_tokens
-from operators.vouch import DEFAULT as VOUCHING
 from operators.vouch import Vouching
 from schemas import PolicySkill, SkillDiff, SlimSkill
 
@@ -26,7 +25,7 @@ class Versions:
 
     slim_tokens: int | None = None
     chain_key: bytes | None = None
-    vouching: Vouching = VOUCHING
+    vouching: Vouching = field(kw_only=True)
 
     def evolved(self, outcome: Outcome, state: State, diff: SkillDiff) -> Effects:
         """The version that a diff leads to, as what came of an event."""
@@ -44,7 +43,7 @@ class Versions:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, self.vouching)
+            lines = select(evolved, count_tokens, self.slim_tokens, state.shares, vouching=self.vouching)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})
@@ -82,7 +81,7 @@ class Versions:
         """Return true if statements or a session change what apps read, though the same lines are selected."""
         if self.slim_tokens is None or not (before.stated or now.stated or before.sessions or now.sessions):
             return False
-        if any(VOUCHING.held(said.dimension, said.value) for said in now.stated):
+        if any(self.vouching.held(said.dimension, said.value) for said in now.stated):
             return True  # The operator's list or a release may allow these words at one version and not at the next.
         short = partial(slim, count_tokens=count_tokens, budget=self.slim_tokens, vouching=self.vouching)
         return _to_read(short(now)) != (_to_read(short(before)) if before.version else ())

@@ -1,7 +1,6 @@
-"""Understanding what a person says about what they see, by rules, and by a model where they want one."""
+"""Corrections: what a person says about what they see, by rules, and by a model where rules do not understand."""
 
 from operators.understand.explain import explanation
-from operators.understand.understanding import not_kept, understand, warm, worth_asking
-from operators.understand.understood import About, Read, Understood
+from operators.understand.understanding import understand, worth_asking
 
-__all__ = ["About", "Read", "Understood", "explanation", "not_kept", "understand", "warm", "worth_asking"]
+__all__ = ["explanation", "understand", "worth_asking"]

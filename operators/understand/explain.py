@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from operators.language.understood import Understood
 from operators.understand.known import wishes_about
-from operators.understand.understood import Understood
 from schemas import Fact, NotUnderstood
 
 MAX_CHARS: Final = 400

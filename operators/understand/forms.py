@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from operators.attributes import normalise
+from operators.language.understood import Read
 from operators.statinit.generic import dimension_of
-from operators.understand.understood import Read
 from schemas import Correction, Directive, Fact
 
 FORM: Final = "form"

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from operators.asks import Asker
+from operators.language.understood import About, Read, Understood
 from operators.understand.question import (
     DOES_NOT_WANT,
     NOT_SAID,
@@ -14,7 +15,6 @@ from operators.understand.question import (
     Question,
     question,
 )
-from operators.understand.understood import About, Read, Understood
 from schemas import Correction, Directive, ItemFacts, NotUnderstood, PolicySkill, Scope, Stance
 
 MODEL: Final = "model"

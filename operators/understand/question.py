@@ -9,7 +9,7 @@ import orjson
 from operators.asks import CORRECTION_TOKENS, strict_object
 from operators.prompts import as_data, template
 from operators.understand.known import known_facts
-from operators.vouch import DEFAULT, Vouching
+from operators.vouch import Vouching
 from schemas import Correction, Fact, ItemFacts, PolicySkill, Scope
 
 PROMPT: Final = "understand.v1"
@@ -58,7 +58,7 @@ def question(
     *,
     count_tokens: Callable[[str], int],
     max_tokens: int,
-    vouching: Vouching = DEFAULT,
+    vouching: Vouching,
 ) -> Question | None:
     """The question that these words put, or None if there is nothing that they could be about.
 

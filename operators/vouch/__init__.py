@@ -8,21 +8,18 @@ recognises attacks: operators.privacy does that, beside it.
 
 from operators.vouch.closed import is_closed
 from operators.vouch.facets import in_words, told, worded
-from operators.vouch.gate import DEFAULT, LEAST_ITEMS, Held, Vouching, without_count
+from operators.vouch.gate import EVERYTHING, LEAST_ITEMS, Held, Vouching, without_count
 from operators.vouch.listed import BadList, listed
-from operators.vouch.shape import Shape, shape_of
 
 __all__ = [
-    "DEFAULT",
+    "EVERYTHING",
     "LEAST_ITEMS",
     "BadList",
     "Held",
-    "Shape",
     "Vouching",
     "in_words",
     "is_closed",
     "listed",
-    "shape_of",
     "told",
     "without_count",
     "worded",

@@ -15,6 +15,7 @@ from schemas import Card, CardDiff, Role, Utterance, encode
 from streams.demo.observer import STALLED_SECONDS, Observer
 from streams.kafka.events import EventOutbox, envelope
 from streams.local.launch import Local
+from streams.vouching import DEFAULT
 
 WHO = "ann"
 ASKED = "a documentary for tonight"
@@ -139,8 +140,8 @@ class Chats:
             heard=heard,
             card=card,
             not_kept=kept,
-            text=as_text(card, now, count_tokens=count_tokens),
-            for_request=as_text(card, now, request=ASKED, count_tokens=count_tokens, most=2),
+            text=as_text(card, now, count_tokens=count_tokens, vouching=DEFAULT),
+            for_request=as_text(card, now, request=ASKED, count_tokens=count_tokens, most=2, vouching=DEFAULT),
             fold_agrees=agrees,
             is_forgotten=not any(FORGOTTEN in encode(each).decode() for each in (card, *diffs)),
             calls=sum(each.diff.reasoned_by.calls for each in heard),

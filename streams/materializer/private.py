@@ -45,7 +45,7 @@ def _asked(event: RankRequest | Ranking | Contrast | Abstention, privacy: Privac
     if isinstance(event, Ranking) and event.injected != _NOTHING:
         kept["injected"] = privacy.injected(event.injected, event.domain)
     if isinstance(event, Contrast) and event.facets:
-        kept["facets"] = privacy.fit(event.facets, event.domain)
+        kept["facets"] = privacy.facets(event.facets, event.domain)
     if event.instruction:
         forgets = privacy.wish(event.instruction) is Wish.NOT_REMEMBERED
         kept["instruction"] = "" if forgets else privacy.redact(event.instruction, event.domain).text
@@ -58,7 +58,7 @@ def _said(event: Correction, privacy: Privacy) -> Model:
     if event.text and privacy.wish(event.text) is Wish.NOT_REMEMBERED:
         return event.model_copy(update={"text": "", "says": (), "suits": ()})
     kept = {
-        "text": privacy.told(event.text, event.domain, _MOST_WORDS),
+        "text": privacy.redact_about_person(event.text, event.domain, _MOST_WORDS).text,
         "says": tuple([_directive(said, event.domain, privacy) for said in event.says]),
     }
     return event.model_copy(update=kept)
@@ -113,7 +113,7 @@ def kind_in_value(privacy: Privacy, domain: str, attribute_id: str, value: str) 
 
 
 def _candidate(item: Candidate, privacy: Privacy) -> Candidate:
-    title, description = privacy.work(item.title, 500), privacy.work(item.description, 4_000)
+    title, description = privacy.redact_work(item.title, 500).text, privacy.redact_work(item.description, 4_000).text
     if title == item.title and description == item.description:
         return item
     return item.model_copy(update={"title": title, "description": description})

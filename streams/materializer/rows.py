@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from pydantic_core import to_json
 
-from operators.privacy import DEFAULT, Privacy
+from operators.privacy import Privacy
 from operators.seals import authenticated
 from schemas import (
     TOPICS,
@@ -58,7 +58,7 @@ _BIGINT = 2**63
 
 
 def read(
-    record: Record, privacy: Privacy = DEFAULT, barrier: Barrier | None = None, ranking_key: bytes | None = None
+    record: Record, privacy: Privacy, barrier: Barrier | None = None, ranking_key: bytes | None = None
 ) -> Put | Drop | None:
     """Return the change that one record makes; None for a record from before its user was erased.
 

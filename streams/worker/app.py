@@ -64,6 +64,7 @@ def create(settings: Settings) -> Pipeline:
         reader_of(settings),
         settings.in_flight if settings.reasoner is ReasonerName.LLM else None,
         listener_of(settings),
+        pipeline.privacy,
     )
     listener = listen.attach(pipeline, reasoning.listen)
     prior.attach(pipeline, evolve.attach(pipeline, reasoning, listener, shadow_of(pipeline)))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from operators.language.understood import Understood
 from operators.steps import Evolve
 from operators.steps.evolved import Effects, Outcome, State
-from operators.understand import Understood
 from schemas import Abstention, Correction, Feedback, Position, Wish
 from streams.worker import metrics
 from streams.worker.agents.listen import Listener

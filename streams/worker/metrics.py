@@ -12,13 +12,14 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from operators.contrast import Outcome
 from operators.outcome import Arm
-from operators.privacy import KINDS
+from operators.privacy import UNREADABLE as UNREADABLE_ITEM
 from operators.retrieve.quality import Reason
 from operators.steps.evolved import Outcome as Evolved
 from operators.steps.listen import Closed
 from operators.steps.listen import Outcome as Listened
 from operators.vouch import Held
 from schemas import CardChangeKind, ChangeKind, Refusal, Tier, WeightAction, Wish
+from streams.language import KINDS
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 from streams.settings import OnLlmFailure
 
@@ -235,15 +236,16 @@ class Names:
 
 DOMAINS = Names()
 ARMS = Names(arm.value for arm in Arm)
-NOT_KEPT_KINDS = Names(KINDS)
+_PRIVATE_KINDS = (*KINDS, UNREADABLE_ITEM)
+NOT_KEPT_KINDS = Names(_PRIVATE_KINDS)
 
 
 _WITH_ONE_LABEL: dict[MetricWrapperBase, Iterable[str]] = {
-    PRIVATE: KINDS,
+    PRIVATE: _PRIVATE_KINDS,
     UNVOUCHED: [held.value for held in Held],
     FORGOTTEN: ("person", "domain", "line"),
     CHUNKS: [why.value for why in Closed],
-    NOT_KEPT: KINDS,
+    NOT_KEPT: _PRIVATE_KINDS,
     CARD_CHANGES: [kind.value for kind in CardChangeKind],
     SHADOW_EVENTS: (*SHADOW_OUTCOMES, *SHADOW_LOSSES),
     REFUSED: [refusal.value for refusal in Refusal],

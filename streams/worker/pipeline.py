@@ -15,13 +15,13 @@ from faust.types import TP
 from operators.contrast import SLOTS, RingLimits
 from operators.forget import in_force
 from operators.items import read_item
+from operators.language.ports import Found
 from operators.merge import MergeLimits
-from operators.privacy import Found, Privacy
+from operators.privacy import Privacy
 from operators.propagate import GraphLimits
 from operators.statinit import parser_for, vocabulary_for
 from operators.statinit.prior import PriorLimits
 from operators.steps import Start
-from operators.understand.vocabulary import joined
 from schemas import (
     TOPICS,
     Candidate,
@@ -40,6 +40,7 @@ from schemas import (
 from schemas.codec import ModelT
 from streams.kafka.clients import partition_of
 from streams.kafka.packed import pack, unpack
+from streams.language import joined_vocabulary
 from streams.lru import LruCache
 from streams.privacy import privacy_of
 from streams.pseudonyms import ranking_key, secret_of
@@ -134,7 +135,11 @@ class Pipeline:
         self.ranking_key = ranking_key(self.settings)
         self.items = Items(self.settings, self.graph_limits)
         self.start = Start(
-            self.merge_limits, self.prior_limits, self.privacy, self.settings.statinit, self.settings.cold_start
+            self.merge_limits,
+            self.prior_limits,
+            privacy=self.privacy,
+            from_history=self.settings.statinit,
+            from_template=self.settings.cold_start,
         )
 
     @property
@@ -205,7 +210,7 @@ class Pipeline:
         closed = vocabulary_for(domain, self.settings.parsers)
         shared = await self.items.tastes(domain) if self.graph is not None else ()
         population = self.global_skills.vocabulary(domain)
-        return joined((*self._shown_to(user_id, domain), *closed), population, shared)
+        return joined_vocabulary((*self._shown_to(user_id, domain), *closed), population, shared)
 
     def _shown_to(self, user_id: str, domain: str) -> tuple[Fact, ...]:
         """The facts of the items that a person was shown and took, the newest first."""
@@ -219,7 +224,7 @@ class Pipeline:
 
     def asked(self, instruction: str, domain: str) -> str:
         """What a person asked for, as it may be kept and shown to a model."""
-        redacted = self.privacy.asked(instruction, domain)
+        redacted = self.privacy.redact(instruction, domain)
         _count_private(redacted.found)
         return redacted.text
 

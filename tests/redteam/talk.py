@@ -11,7 +11,7 @@ from operators.cards.fold import fold
 from operators.cards.redact import redacted
 from operators.listen import understand
 from operators.listen.both import both
-from operators.listen.finding import Heard
+from operators.language.finding import Heard
 from operators.listen.llm import heard
 from operators.listen.question import question
 from operators.privacy import DEFAULT

@@ -200,13 +200,16 @@ async def _asked_once(settings: "Settings") -> tuple[str, str]:
     from operators.tokens import count_tokens  # noqa: PLC0415
     from schemas import ItemFacts  # noqa: PLC0415
     from streams.settings import RankerName  # noqa: PLC0415
+    from streams.vouching import vouching_of  # noqa: PLC0415
     from streams.worker.reasoning.llm import llm_client  # noqa: PLC0415
 
     form = Form.FIRST_TOKEN if settings.ranker is RankerName.DETERMINISTIC else Form(settings.ranker.value)
     task = Task([ItemFacts(item_id="a", title="A film"), ItemFacts(item_id="b", title="A book")], "something to read")
     client = llm_client(settings.model_copy(update={"llm_attempts": 1, "llm_retry_seconds": 0.0}))
     try:
-        ranking = await LlmRanker(client, count_tokens=count_tokens, form=form, orders=1).rank(task)
+        ranking = await LlmRanker(
+            client, count_tokens=count_tokens, form=form, orders=1, vouching=vouching_of(settings)
+        ).rank(task)
     except ReasonerUnavailable as error:
         return error.outcome, str(error)
     finally:

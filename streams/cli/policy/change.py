@@ -233,11 +233,16 @@ def _preview(command: "SkillCommand", held: "Holdings", chosen: "Settings", doub
     """Print what the command would do to the newest skill that was seen; nothing is sent."""
     from operators.merge import resolve_command  # noqa: PLC0415
     from streams.privacy import privacy_of  # noqa: PLC0415
+    from streams.vouching import vouching_of  # noqa: PLC0415
 
     if doubtful:
         note(doubtful)
     skill = held.skill(command.domain)
-    diff = None if skill is None else resolve_command(skill, command, privacy=privacy_of(chosen))
+    diff = (
+        None
+        if skill is None
+        else resolve_command(skill, command, privacy=privacy_of(chosen), vouching=vouching_of(chosen))
+    )
     if as_json:
         print_json({"dry_run": True, "diff": diff and diff.model_dump(mode="json")})
         return

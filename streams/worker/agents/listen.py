@@ -18,7 +18,7 @@ from faust.streams import _current_event
 from faust.types import TP
 
 from operators.forget import forgotten_as, value_of_line
-from operators.listen.finding import Heard
+from operators.language.finding import Heard
 from operators.signals import Signals
 from operators.steps.listen import (
     ACTOR,
@@ -59,6 +59,7 @@ from schemas import (
     encode,
 )
 from schemas.cards import MAX_OPEN
+from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics
 from streams.worker.cards import Cards, LogIncomplete
@@ -110,8 +111,9 @@ class Listener:
         self._step = Listen(
             settings.listen_tokens,
             round(settings.listen_silence_seconds * 1_000),
-            pipeline.privacy,
             Signals.of(settings.signals),
+            privacy=pipeline.privacy,
+            extractor=RULES,
         )
         self.cards = Cards(pipeline, Sent(settings, pipeline.generation))
         self.conversations = Conversations(pipeline, self._step)

@@ -16,7 +16,9 @@ from operators.retrieve.llm import LlmFacets
 from operators.slim.llm import LlmExtract
 from operators.tokens import count_tokens
 from operators.understand.llm import LlmUnderstanding
+from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
+from streams.privacy import privacy_of
 from streams.settings import By, RankerName, Settings
 from streams.vouching import vouching_of
 from streams.worker import metrics
@@ -56,7 +58,9 @@ def llm_reader(settings: Settings) -> LlmUnderstanding:
 
 def llm_listener(settings: Settings) -> LlmListening:
     """A reader of conversations that asks the configured endpoint."""
-    return LlmListening(shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings))
+    return LlmListening(
+        shared_client(settings), count_tokens=count_tokens, vouching=vouching_of(settings), extractor=RULES
+    )
 
 
 def arm_reasoner(settings: Settings, purpose: str) -> tuple[Reasoner, Replacer]:
@@ -73,7 +77,7 @@ def llm_models(settings: Settings) -> Models:
     asks: dict[str, Any] = {"count_tokens": count_tokens, "vouching": vouching_of(settings)}
     ranks = settings.ranker is not RankerName.DETERMINISTIC
     return Models(
-        facets=LlmFacets(client, **asks) if settings.facets_by is By.LLM else None,
+        facets=LlmFacets(client, privacy=privacy_of(settings), **asks) if settings.facets_by is By.LLM else None,
         extract=LlmExtract(client, **asks) if settings.extract_by is By.LLM else None,
         rank=LlmRanker(client, form=Form(settings.ranker.value), orders=settings.rank_orders, **asks)
         if ranks

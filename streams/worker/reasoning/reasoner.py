@@ -20,15 +20,16 @@ from operators.evolve import (
     RulesReplacer,
     without_model,
 )
-from operators.listen import understand as understand_chunk
-from operators.listen import warm as warm_conversations
+from operators.language.finding import Effect, Heard
+from operators.language.understood import Understood
 from operators.listen.both import both
-from operators.listen.finding import Effect, Heard
 from operators.options import EvolveMode
-from operators.understand import Understood, understand, worth_asking
-from operators.understand import warm as warm_corrections
+from operators.privacy import Privacy
+from operators.understand import understand, worth_asking
 from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, ReasonedBy
 from schemas.cards import Card, Turn
+from streams import language
+from streams.privacy import DEFAULT
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
 from streams.worker.runtime.ordered import Abandoned, Stale
@@ -96,6 +97,7 @@ class Reasoning:
         places: how many may ask at once; None: any number. Events may be under way beyond that: while some are
             prepared or written, no place stands empty.
         listener: who reads conversations besides the rules; None: nobody.
+        privacy: names the placeholders of private data.
     """
 
     def __init__(
@@ -108,6 +110,7 @@ class Reasoning:
         reader: Understands | None = None,
         places: int | None = None,
         listener: Listens | None = None,
+        privacy: Privacy = DEFAULT,
     ) -> None:
         self.reasoner = reasoner
         self.on_failure = on_failure
@@ -115,9 +118,11 @@ class Reasoning:
         self.replacer = replacer
         self.reader = reader
         self.listener = listener
+        self._privacy = privacy
         self._without_model = without_model(EvolveMode.INCREMENTAL if replacer is not None else mode)
         # The languages' patterns: half a second of CPU, and two.
-        self._corrections, self._conversations = Warming(warm_corrections), Warming(warm_conversations)
+        self._corrections = Warming(language.warm_corrections)
+        self._conversations = Warming(language.warm_conversations)
         self._places = nullcontext() if places is None else Places(places)
         self._waiting = 0
 
@@ -169,8 +174,8 @@ class Reasoning:
             as_said: the text before the privacy filter, for the rules alone.
         """
         await self._corrections.wait()
-        read = understand(correction, items, skill, vocabulary, as_said)
-        if self.reader is None or not worth_asking(correction, read):
+        read = understand(correction, items, skill, vocabulary, as_said, reader=language.RULES, privacy=self._privacy)
+        if self.reader is None or not worth_asking(correction, read, language.RULES):
             return read
         try:
             found = await self.reader.understand(correction, items, skill)
@@ -195,7 +200,7 @@ class Reasoning:
             Stale, Abandoned: the event's partition has moved or is about to, while it waited for an answer.
         """
         await self._conversations.wait()
-        by_rules = understand_chunk(turns, card, vocabulary)
+        by_rules = language.RULES.extract(turns, card, vocabulary)
         if (listener := self.listener) is None:
             return by_rules
 

@@ -15,7 +15,7 @@ from operators.cards.identity import line_id
 from operators.cards.merge import IN_ITS_PLACE, resolve
 from operators.cards.redact import redacted, redacted_card, unquoted
 from operators.cards.rewards import resolve_reward
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT as PRIVACY
 from schemas import Feedback, decode, encode
 from schemas.cards import (

@@ -8,7 +8,7 @@ import pytest
 from operators.cards.alike import meant, says_nearly, to_forget, words_of
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT as PRIVACY
 from operators.privacy import Privacy
 from schemas import encode

@@ -18,7 +18,7 @@ from operators.cards.redact import redacted
 from operators.cards.retrieve import chosen
 from operators.cards.text import as_text
 from operators.cards.words import in_words, names
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT as PRIVACY
 from operators.redact import is_placeholder
 from operators.tokens import count_tokens

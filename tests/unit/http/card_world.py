@@ -10,7 +10,7 @@ from typing import Any
 from operators.cards.commands import resolve_command
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.privacy import DEFAULT
 from schemas import Card, CardCommand, CardDiff, Event, decode, encode, topic_of
 from schemas.statements import Stance

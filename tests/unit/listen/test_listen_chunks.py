@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.listen import Effect, own_words
-from operators.listen.finding import Finding
+from operators.language.finding import Finding
 from schemas import Fact
 from schemas.cards import MAX_FINDINGS, Card, CardLine, Turn
 from schemas.statements import MAX_WORDS, Scope, Stance

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from operators.evolve.proposal import ReasonerUnavailable
-from operators.listen.finding import Effect, Heard
+from operators.language.finding import Effect, Heard
 from operators.listen.llm import LlmListening
 from operators.listen.question import MAX_FOUND
 from operators.tokens import count_tokens

@@ -7,7 +7,7 @@ import pytest
 from operators.cards.fold import with_diff
 from operators.cards.merge import resolve
 from operators.listen import understand
-from operators.listen.finding import Finding, Heard
+from operators.language.finding import Finding, Heard
 from operators.privacy import DEFAULT
 from schemas import encode
 from schemas.cards import Turn

@@ -7,7 +7,7 @@ import pytest
 
 from operators.cards.identity import line_id
 from operators.forget import card_line, forgotten_lines, names_of, scrubbed_conversations
-from operators.listen.finding import Effect, Finding, Heard
+from operators.language.finding import Effect, Finding, Heard
 from operators.steps.listen import (
     Closed,
     Listen,

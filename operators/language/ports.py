@@ -1,0 +1,144 @@
+"""What operators need of a language package."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from operators.language.finding import Effect, Heard
+from operators.language.understood import Understood
+from schemas import Card, Correction, Fact, ItemFacts, Turn, Wish
+from schemas.cards import Strength
+
+Found = Mapping[str, int]
+"""How many of each kind of personal data."""
+
+
+class Redacted(Protocol):
+    """A text with placeholders such as `[e-mail]`, and how many of each kind."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        ...
+
+    @property
+    def found(self) -> Found:
+        """The counts."""
+        ...
+
+
+class Redactor(Protocol):
+    """Finds personal data. `allowed` holds the categories of sensitive data that may stay."""
+
+    @property
+    def version(self) -> str:
+        """A digest of its rules."""
+        ...
+
+    def redact(self, text: str, allowed: frozenset[str], most: int, *, of: str) -> Redacted:
+        """Redact a text of at most `most` characters; `of` a "text", a "person" or a "work"."""
+        ...
+
+    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
+        """Redact a turn of a conversation, given the turn before it."""
+        ...
+
+    def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
+        """Return the kind of personal data in a fact, and its category if some domains may learn it."""
+        ...
+
+    def in_routine(self, value: str) -> str | None:
+        """Return the kind of personal data that the words of a habit reveal."""
+        ...
+
+    def speaks_of_a_user(self, words: str) -> bool:
+        """Return True if words name a user, a customer or the like."""
+        ...
+
+    def placeholders(self, text: str) -> tuple[str, ...]:
+        """Return the kinds of the placeholders in a text, in order."""
+        ...
+
+    def wish(self, instruction: str) -> Wish | None:
+        """Return what a request says about remembering the choice."""
+        ...
+
+
+class OutputPolicy(Protocol):
+    """Judges by their shape which words may enter a prompt."""
+
+    def held(self, dimension: str, value: str) -> str | None:
+        """Return why a value is held back, as a value of `operators.vouch.Held`; None if it may pass."""
+        ...
+
+    def is_phrase(self, text: str) -> bool:
+        """Return True if a text is a short noun phrase or a name."""
+        ...
+
+    def is_plain(self, text: str) -> bool:
+        """Return True if a longer text is plainly spelled and urges nothing."""
+        ...
+
+
+class CorrectionReader(Protocol):
+    """Reads corrections by rules."""
+
+    def read(
+        self,
+        correction: Correction,
+        items: Sequence[ItemFacts],
+        known: Sequence[Fact],
+        vocabulary: Sequence[Fact],
+    ) -> Understood:
+        """Read a correction's text; `known` are facts of the person's skill."""
+        ...
+
+    def is_of_another(self, text: str, language: str) -> bool:
+        """Return True if a text speaks of another person's taste."""
+        ...
+
+    def is_unread(self, text: str) -> bool:
+        """Return True for orders to a machine and for irony."""
+        ...
+
+
+class Speaks(Enum):
+    """Whom a sentence is about."""
+
+    FOR_THEM = 1
+    """As far as rules can see, about the person."""
+    OF_OTHERS = 2
+    NOT_FOR_THEM = 3
+    """A question, or other people's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSentence:
+    """A sentence of a person, or a part of a long one.
+
+    Attributes:
+        text: to the letter.
+        speaks: whom it is about.
+        strength: how plainly it can state something.
+    """
+
+    text: str
+    speaks: Speaks
+    strength: Strength = Strength.SAID
+
+
+class Extractor(Protocol):
+    """Reads conversations by rules."""
+
+    def extract(self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]) -> Heard:
+        """Return what the turns of a person say about them."""
+        ...
+
+    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[OwnSentence]:
+        """Return the sentences of a turn in the person's own words, of its first `most` characters."""
+        ...
+
+    def takes_away(self, words: str, effect: Effect) -> bool:
+        """Return True if words say that something is over, or ask to forget it."""
+        ...

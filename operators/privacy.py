@@ -1,0 +1,162 @@
+"""The privacy policy: which personal data may become a line of a skill, a part of a prompt or a row."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Self
+
+from operators.language.ports import Found, Redacted, Redactor
+from operators.options import Category
+from schemas import Facet, Injected, ItemFacts, Wish
+
+UNREADABLE: Final = "unreadable"
+"""The kind of an item that the parser or the redactor fails on (`operators.items`)."""
+PLACES: Final = frozenset({"yelp", "places", "restaurants"})
+"""Domains of places, where people choose by the part of a town."""
+_MAX_TITLE: Final = 500
+_LONG_ID: Final = 5
+
+
+@dataclass(frozen=True)
+class _Unchanged:
+    text: str
+    found: Found = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What may be kept of people's words, facts and items.
+
+    Attributes:
+        redactor: finds personal data; None keeps everything.
+        allowed: sensitive categories that may become lines of a skill, by domain; a domain that is not named may have
+            none, a domain of places its locations.
+        places: domains of places.
+    """
+
+    redactor: Redactor | None
+    allowed: Mapping[str, frozenset[Category]] = field(default_factory=dict)
+    places: frozenset[str] = PLACES
+
+    def allows(self, domain: str) -> frozenset[str]:
+        """Return the categories that this domain may learn."""
+        categories = self.allowed.get(domain, {Category.LOCATION} if domain in self.places else ())
+        return frozenset(category.value for category in categories)
+
+    @property
+    def strict(self) -> Self:
+        """The same policy without the exceptions of single domains."""
+        return replace(self, allowed={}, places=frozenset())
+
+    def redact(self, text: str, domain: str, most: int = 2_000) -> Redacted:
+        """Replace personal data by placeholders; a changed text has at most `most` characters."""
+        return self._redact(text, domain, most, "text")
+
+    def redact_about_person(self, text: str, domain: str, most: int) -> Redacted:
+        """Redact a text that speaks of a person: a single word of a sensitive category is replaced too."""
+        return self._redact(text, domain, most, "person")
+
+    def redact_work(self, text: str, most: int) -> Redacted:
+        """Redact a title or description: "I Am Legally Blind" stays, an e-mail address does not."""
+        return self._redact(text, "", most, "work")
+
+    def _redact(self, text: str, domain: str, most: int, of: str) -> Redacted:
+        if self.redactor is None or not text:
+            return _Unchanged(text)
+        return self.redactor.redact(text, self.allows(domain), most, of=of)
+
+    def turn(self, text: str, domain: str | None = None, before: str = "") -> Redacted:
+        """Redact a turn of a conversation.
+
+        Args:
+            text: the turn's words.
+            domain: the subject of the conversation, if that is known.
+            before: the turn before it, such as "What is your passport number?".
+        """
+        if self.redactor is None or not text:
+            return _Unchanged(text)
+        return self.redactor.redact_turn(text, before, self.allows(domain or ""))
+
+    def refuses(self, domain: str, dimension: str, value: str) -> str | None:
+        """Return the kind of personal data for which a line may not be learned; None if it may."""
+        if self.redactor is None:
+            return None
+        kind, category = self.redactor.refusal(dimension, value)
+        if kind is None or (category is not None and category in self.allows(domain)):
+            return None
+        return kind
+
+    def refuses_id(self, domain: str, attribute_id: str) -> str | None:
+        """Return the kind of personal data in an id that a model made up: its words are joined by hyphens."""
+        named = attribute_id.replace(":", " ")
+        words = named.replace("-", " ")
+        if (kind := self.refuses(domain, "id", named) or self.refuses(domain, "id", words)) is not None:
+            return kind
+        # Small letters hide a name; a long line that speaks of a user has no other use.
+        is_long = self.redactor is not None and len(words.split()) > _LONG_ID
+        return "name" if is_long and self.redactor is not None and self.redactor.speaks_of_a_user(words) else None
+
+    def in_routine(self, value: str) -> str | None:
+        """Return the kind of personal data that the words of a habit reveal."""
+        return self.redactor.in_routine(value) if self.redactor is not None else None
+
+    def placeholders(self, text: str) -> tuple[str, ...]:
+        """Return the kinds of the placeholders in a text, in order."""
+        return self.redactor.placeholders(text) if self.redactor is not None else ()
+
+    def wish(self, instruction: str) -> Wish | None:
+        """Return what a request says about remembering the choice that answers it."""
+        return self.redactor.wish(instruction) if self.redactor is not None else None
+
+    def item(self, item: ItemFacts, domain: str) -> tuple[ItemFacts, Found]:
+        """Return the item without private facts and with a redacted title, and what was removed."""
+        if self.redactor is None:
+            return item, {}
+        reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
+        title = _title(self.redactor, item.title)
+        if not title.found and not any(reasons):
+            return item, {}
+        found = Counter(why for why in reasons if why is not None)
+        found.update(title.found)
+        facts = tuple(fact for fact, why in zip(item.facts, reasons, strict=True) if why is None)
+        return item.model_copy(update={"title": title.text, "facts": facts}), found
+
+    def injected(self, injected: Injected, domain: str) -> Injected:
+        """Return what an app says it put into a ranking, without personal data."""
+        if self.redactor is None:
+            return injected
+        kept: dict[str, object] = {}
+        if injected.facets:
+            kept["facets"] = self.facets(injected.facets, domain)
+        if injected.slim_skill:
+            kept["slim_skill"] = self.redact_about_person(injected.slim_skill, domain, 2_000).text
+        for name in ("rank_skill", "reasoner", "arm"):
+            if (value := getattr(injected, name)) and self.redact_about_person(value, domain, 2_000).found:
+                kept[name] = None
+        return injected.model_copy(update=kept) if kept else injected
+
+    def facets(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
+        """Return the facets without personal data."""
+        return tuple(facet for facet in facets if self._may_keep(facet, domain))
+
+    def _may_keep(self, facet: Facet, domain: str) -> bool:
+        names = (facet.attribute_id or "").replace(":", " ")
+        if self.redact_about_person(facet.facet, domain, 2_000).found:
+            return False
+        return not names or self.refuses(domain, "id", names) is None
+
+    @property
+    def version(self) -> str:
+        """A digest that changes with the rules, their words and the settings."""
+        rules = self.redactor.version if self.redactor is not None else ""
+        told = f"{rules} {sorted((d, sorted(c)) for d, c in self.allowed.items())} {sorted(self.places)}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+OFF: Final = Privacy(None)
+"""Keeps everything."""
+
+
+def _title(redactor: Redactor, text: str) -> Redacted:
+    return redactor.redact(text, frozenset(), _MAX_TITLE, of="work")

@@ -1,0 +1,73 @@
+"""What sentences of each meaning say of what they name."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sager_language.corrections.language import Meaning
+from sager_language.corrections.names import Named, name_words
+from sager_language.types import Stance, Statement
+
+Said = tuple[tuple[Statement, ...], tuple[str, ...]]
+"""What a sentence says, and the items that would do by it."""
+Slots = Mapping[str, tuple[Named, ...]]
+"""What a pattern's slots name."""
+
+
+def of_facts(stance: Stance, named: Named, *, changed: bool = False) -> tuple[Statement, ...]:
+    """How a person stands to what a name stands for."""
+    return tuple(
+        Statement(stance=stance, dimension=fact.dimension, value=fact.value, changed=changed) for fact in named.facts
+    )
+
+
+def _stances(stance: Stance, *, changed: bool = False) -> Callable[[Slots], Said]:
+    def says(named: Slots) -> Said:
+        found: list[Statement] = []
+        for one in named["x"]:
+            if one.facts:
+                found.extend(of_facts(stance, one, changed=changed))
+            elif one.item:
+                found.append(Statement(stance=stance, item_id=one.item))
+            else:
+                return (), ()
+        return tuple(found), ()
+
+    return says
+
+
+def _suits(named: Slots) -> Said:
+    items = [one.item for one in named["x"]]
+    return (), tuple(item for item in items if item is not None) if None not in items else ()
+
+
+def _instead(named: Slots) -> Said:
+    wanted, over = named["x"], named["y"]
+    if len(wanted) == len(over) == 1 and (one := wanted[0].fact) and (other := over[0].fact):
+        if one == other:
+            return (), ()
+        if one.dimension == other.dimension:
+            instead = Statement(stance=Stance.INSTEAD, dimension=one.dimension, value=one.value, over=other.value)
+            return (instead,), ()
+    return _stances(Stance.PREFERS)(named)
+
+
+_DIETS: Final = frozenset(
+    {"vegan", "vegetarian", "pescatarian", "gluten free", "lactose free", "dairy free", "sugar free", "low carb"}
+)
+
+
+def _eats(named: Slots) -> Said:
+    """Prefer a diet if the words name one: "I'm vegan", but not "I'm Italian"."""
+    are_diets = all(one.fact and " ".join(name_words(one.fact.value)) in _DIETS for one in named["x"])
+    return _stances(Stance.PREFERS)(named) if are_diets else ((), ())
+
+
+SAYS: Final[Mapping[Meaning, Callable[[Slots], Said]]] = {
+    Meaning.AVOIDS: _stances(Stance.AVOIDS),
+    Meaning.PREFERS: _stances(Stance.PREFERS),
+    Meaning.NO_LONGER: _stances(Stance.AVOIDS, changed=True),
+    Meaning.NOW_PREFERS: _stances(Stance.PREFERS, changed=True),
+    Meaning.EATS: _eats,
+    Meaning.SUITS: _suits,
+    Meaning.INSTEAD: _instead,
+}

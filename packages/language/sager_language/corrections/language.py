@@ -1,0 +1,291 @@
+"""A language's patterns, compiled: what its file says, by what it is for."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final
+
+from sager_language.corrections.names import Endings, OtherNames, Words
+from sager_language.corrections.patterns import (
+    BETWEEN,
+    ENDED,
+    FACT,
+    ITEM,
+    LAST_FACT,
+    LAST_ITEM,
+    WORD,
+    BadPattern,
+    literals,
+)
+from sager_language.corrections.sections import Sections
+from sager_language.corrections.tokens import tokens
+from sager_language.corrections.words import sections
+from sager_language.types import Measure, Scope
+
+
+class Meaning(StrEnum):
+    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
+
+    NO_LONGER = "no-longer"
+    NOW_PREFERS = "now-prefers"
+    INSTEAD = "instead"
+    COMPARES = "compares"
+    TOO = "too"
+    BELOW = "below"
+    AT_MOST = "at-most"
+    ABOVE = "above"
+    AT_LEAST = "at-least"
+    BEFORE = "before"
+    UNTIL = "until"
+    SINCE = "since"
+    AFTER = "after"
+    PREFERS = "prefers"
+    AVOIDS = "avoids"
+    EATS = "eats"
+    SUITS = "suits"
+
+
+_LISTS: Final = {"scope-now": Scope.NOW, "scope-session": Scope.SESSION, "scope-always": Scope.ALWAYS}
+_AMOUNT: Final = rf"(?:(?:eur|usd|gbp|chf|[€$£]){BETWEEN})?[€$£]?\d[\d.,]{{{{0,11}}}}[€$£]?{BETWEEN}(?:{{units}})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of sentence.
+
+    Attributes:
+        name: of the language, the section and the line, such as `en.avoids.dont-want`.
+        meaning: what such a sentence says.
+        sentence: matched where a clause begins.
+        scope: for how long it holds, if such sentences tell.
+    """
+
+    name: str
+    meaning: Meaning
+    sentence: re.Pattern[str]
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """A comparison: of which measure, and whether it asks for more or for less."""
+
+    measure: Measure
+    is_more: bool
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a language's file says.
+
+    Attributes:
+        name: BCP 47.
+        patterns: of sentences, in the order in which they are tried.
+        reasons: why somebody wants what they have just named, or does not.
+        items: how items are named by their place: letter, ordinal, number, or the one in question.
+        fill: what a clause may begin with and says nothing.
+        begins: words behind which a clause begins.
+        why: those of them behind which a reason stands.
+        ends: what may stand behind a sentence's pattern.
+        not_then: what may not: it makes of what was said something else.
+        negations: words that turn what was said before them into its opposite, where a sentence ends with them.
+        not_why: words before such a word that make it no reason.
+        blocks: patterns of sentences that are not read.
+        unread: patterns of texts that are not read.
+        asks: how questions begin that ask for something.
+        scopes: phrases that tell for how long.
+        for_another: that something is for somebody else.
+        of_another: that somebody else likes it.
+        for_person_too: that it is the person's wish nevertheless.
+        first_person: words by which a person speaks of themselves.
+        changed: that the person's taste has changed.
+        light: words around a name that say nothing.
+        nouns: what things are called in general.
+        definite: words before a noun that make it one that everybody knows.
+        pronouns: words for the item in question.
+        joins: words between the names of a list.
+        ordinals: places by their names; -1 is the last.
+        comparisons: what more or less of a measure is called.
+        too: what too much or too little of a measure is called, as what is wanted instead.
+        units: measure and factor of a unit.
+        everything: words for all that is shown.
+        endings: of words, with their simple form.
+        names: other names of values, such as "science fiction" for `sci-fi`.
+        behind_letter: words behind a letter that names an option, where it could be an article.
+        reserved: words that patterns are made of.
+    """
+
+    name: str
+    patterns: tuple[Pattern, ...]
+    reasons: tuple[re.Pattern[str], ...]
+    items: tuple[re.Pattern[str], ...]
+    fill: re.Pattern[str]
+    begins: frozenset[str]
+    why: frozenset[str]
+    ends: re.Pattern[str]
+    not_then: re.Pattern[str]
+    negations: frozenset[str]
+    not_why: frozenset[str]
+    blocks: re.Pattern[str]
+    unread: re.Pattern[str]
+    asks: re.Pattern[str]
+    scopes: tuple[tuple[Scope, re.Pattern[str]], ...]
+    for_another: re.Pattern[str]
+    of_another: re.Pattern[str]
+    for_person_too: re.Pattern[str]
+    first_person: frozenset[str]
+    changed: re.Pattern[str]
+    light: frozenset[str]
+    nouns: frozenset[str]
+    definite: frozenset[str]
+    pronouns: frozenset[str]
+    joins: frozenset[str]
+    ordinals: Mapping[str, int]
+    comparisons: Mapping[str, More]
+    too: Mapping[str, More]
+    units: Mapping[str, tuple[Measure, float]]
+    everything: frozenset[str]
+    endings: Endings
+    names: OtherNames
+    behind_letter: frozenset[str]
+    reserved: frozenset[str]
+
+
+@cache
+def language_of(name: str) -> Language:
+    """The language of this name, from its file.
+
+    Raises:
+        BadPattern: a line of it cannot be read; the message names it.
+    """
+    return _Loader(name).load()
+
+
+class _Loader(Sections):
+    def __init__(self, name: str) -> None:
+        super().__init__(name, sections(name))
+        self.words = dict(_pairs(self.lines("words")))
+        self._ordinals = {_spaced(word): int(place) for word, place in _pairs(self.lines("ordinals"))}
+        self._comparisons = self._measures("comparisons")
+        self._too = self._measures("too-much")
+        self._units = dict(self._read_units())
+        units = _any(self._units)
+        self.words |= {
+            "m": f"(?P<m>{_any(self._comparisons)})",
+            "too": f"(?P<m>{_any(self._too)})",
+            "n": f"(?P<n>{_AMOUNT.format(units=units)})",
+            "ordinal": f"(?P<ordinal>{_any(self._ordinals)})",
+            "letter": f"(?P<letter>[a-z]{BETWEEN})",
+            "number": rf"(?P<number>#?\d{{1,2}}{BETWEEN})",
+            "fact": f"(?P<fact>[{FACT}-{LAST_FACT}]{BETWEEN})",
+            "w": f"(?:{WORD})",
+            "end": rf"(?:$|[.,:?]{BETWEEN})",
+            "item": f"(?:[{ITEM}-{LAST_ITEM}]{BETWEEN})",
+        }
+
+    def load(self) -> Language:
+        return Language(
+            name=self.name,
+            patterns=tuple(self._patterns()),
+            reasons=tuple(self._sentence(line) for line in self.lines("reasons")),
+            items=tuple(re.compile(rf"(?<!\S){self.made(line)}") for line in self.lines("items")),
+            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            begins=self.plain("begins") | self.plain("why"),
+            why=self.plain("why"),
+            ends=re.compile(rf"$|[.,:?]{BETWEEN}|{self.alternatives('ends')}|[^\w\s{FACT}-{LAST_ITEM}]{BETWEEN}"),
+            not_then=re.compile(rf"(?:,{BETWEEN})?{self.alternatives('not-then')}"),
+            negations=self.plain("negations"),
+            not_why=self.plain("not-why"),
+            blocks=self.anywhere("blocks"),
+            unread=self.anywhere("unread"),
+            asks=re.compile(self.alternatives("asks")),
+            scopes=tuple((scope, self.anywhere(name)) for name, scope in _LISTS.items()),
+            for_another=self.anywhere("for-another"),
+            of_another=self.anywhere("of-another"),
+            for_person_too=self.anywhere("for-person-too"),
+            first_person=self.plain("first-person"),
+            changed=self.anywhere("changed"),
+            light=self.plain("light"),
+            nouns=self.plain("nouns"),
+            definite=self.plain("definite"),
+            pronouns=self.plain("pronouns"),
+            joins=self.plain("joins"),
+            ordinals=self._ordinals,
+            comparisons=self._comparisons,
+            too=self._too,
+            units=self._units,
+            everything=self.plain("everything"),
+            endings=self._endings(),
+            names=self._names(),
+            behind_letter=self.plain("behind-letter"),
+            reserved=self._reserved(),
+        )
+
+    def _patterns(self) -> Iterable[Pattern]:
+        for meaning in Meaning:
+            for line in self.lines(meaning.value):
+                head, _, pattern = line.partition(": ")
+                name, _, scope = head.partition(" @")
+                if not pattern:
+                    raise BadPattern(f"{self.name}: {line!r} has no name")
+                whole = f"{self.name}.{meaning.value}.{name}"
+                yield Pattern(whole, meaning, self._sentence(pattern), Scope(scope) if scope else None)
+
+    def _sentence(self, pattern: str) -> re.Pattern[str]:
+        try:
+            return re.compile(self.made(pattern) + ENDED)
+        except re.error as error:
+            raise BadPattern(f"{self.name}: {pattern!r}: {error}") from None
+
+    def _measures(self, section: str) -> dict[str, More]:
+        found: dict[str, More] = {}
+        for name, phrases in _pairs(self.lines(section)):
+            measure, _, which = name.partition(" ")
+            more = More(Measure(measure), which == "more")
+            found |= {_spaced(phrase): more for phrase in phrases.split(" | ")}
+        return found
+
+    def _read_units(self) -> Iterable[tuple[str, tuple[Measure, float]]]:
+        for name, phrases in _pairs(self.lines("units")):
+            measure, _, factor = name.partition(" ")
+            for phrase in phrases.split(" | "):
+                yield _spaced(phrase), (Measure(measure), float(factor or 1))
+
+    def _endings(self) -> Endings:
+        pairs = (line.partition(">") for line in self.lines("endings"))
+        found = [(ending.strip(), simple.strip()) for ending, _, simple in pairs]
+        return tuple(sorted(found, key=lambda pair: -len(pair[0])))
+
+    def _names(self) -> dict[Words, tuple[Words, ...]]:
+        found: dict[Words, list[Words]] = {}
+        for value, phrases in _pairs(self.lines("names")):
+            for phrase in phrases.split(" | "):
+                found.setdefault(tuple(_spaced(phrase).split()), []).append(tuple(_spaced(value).split()))
+        return {name: tuple(values) for name, values in found.items()}
+
+    def _reserved(self) -> frozenset[str]:
+        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much", "names"}
+        lines = [line for name, found in self._sections.items() if name not in named for line in found]
+        told = [line.partition(": ")[2] or line.partition(" = ")[2] or line for line in lines]
+        words = {word for line in told for word in literals(line)}
+        phrases = (*self._comparisons, *self._too, *self._ordinals)
+        return frozenset(words | {word for phrase in phrases for word in phrase.split()})
+
+
+def _pairs(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in lines:
+        name, _, said = line.partition(" = ")
+        yield name.strip(), said.strip()
+
+
+def _spaced(phrase: str) -> str:
+    return "".join(f"{word.text} " for word in tokens(phrase))
+
+
+def _any(phrases: Iterable[str]) -> str:
+    """One of these, the longest first."""
+    longest_first = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+    made = ("".join(re.escape(word) + BETWEEN for word in phrase.split()) for phrase in longest_first)
+    return f"(?:{'|'.join(made)})"

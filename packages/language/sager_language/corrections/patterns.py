@@ -1,0 +1,101 @@
+"""Patterns of sentences, as the files of languages have them, made into expressions that run in linear time.
+
+| written | means |
+|---|---|
+| `want` | the word |
+| `(like|love)` | one of them |
+| `[really]`, `[very|too]` | one of them, or nothing |
+| `{dont}` | what the section `words` says of that name |
+| `&(to|than)`, `!(me)` | one of them follows, or none of them does |
+| `{w}` | any word |
+| `{x}`, `{y}` | a name: of a fact or an item, or of several |
+| `{m}` | a comparison, such as `cheaper` |
+| `{n}` | an amount, such as `20 euros` |
+
+Nothing in it repeats without a limit, and each pattern is tried only where a clause begins.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from sager_language.corrections.tokens import Token, tokens
+
+MAX_SLOT_WORDS: Final = 12
+MAX_DEPTH: Final = 8
+FACT: Final = "\ue000"
+ITEM: Final = "\uf000"
+OPAQUE: Final = "\uf8ff"
+"""Stands for a quotation: nobody's statement."""
+LAST_FACT: Final = "\uefff"
+LAST_ITEM: Final = "\uf8fe"
+BETWEEN: Final = r"[ \t]"
+"""Behind each token stands a space, or a tab where a sentence may end there."""
+ENDED: Final = r"(?<=\t)"
+WORD: Final = rf"(?![.,:?]{BETWEEN})[^ \t{OPAQUE}]+{BETWEEN}"
+_PARTS: Final = re.compile(r"\{[a-z0-9-]+\}|[!&]?\(|[)\[\]|]|[.,:?]|[^\s()\[\]{}|.,:?]+")
+_OPENS: Final = {"(": "(?:", "[": "(?:", "&(": "(?=", "!(": "(?!"}
+_CLOSES: Final = {")": "(", "]": "["}
+_SLOTS: Final = {"x": rf"(?P<x>(?:{WORD}){{1,{MAX_SLOT_WORDS}}}?)", "y": rf"(?P<y>(?:{WORD}){{1,{MAX_SLOT_WORDS}}}?)"}
+
+
+class BadPattern(ValueError):
+    """A pattern of a language's file cannot be read."""
+
+
+def expression(pattern: str, words: Mapping[str, str], depth: int = 0) -> str:
+    """The regular expression of a pattern, over tokens that each have a space or a tab behind them.
+
+    Args:
+        pattern: as the file has it.
+        words: patterns by the names that others call them by; the slots `m` and `n` among them, as expressions.
+        depth: how many names deep.
+
+    Raises:
+        BadPattern: brackets do not match, or a name is not known or means itself.
+
+    >>> expression("i (like|love) [{it}]", {"it": "it|this"}).replace(BETWEEN, " ")
+    'i (?:like |love )(?:(?:it |this ))?'
+    """
+    if depth > MAX_DEPTH:
+        raise BadPattern(f"{pattern!r} goes in circles")
+    made: list[str] = []
+    opened: list[str] = []
+    for part in _PARTS.findall(pattern):
+        if part in _OPENS:
+            opened.append(part[-1])
+            made.append(_OPENS[part])
+        elif part in _CLOSES:
+            if not opened or opened.pop() != _CLOSES[part]:
+                raise BadPattern(f"the brackets of {pattern!r} do not match")
+            made.append(")" if part == ")" else ")?")
+        elif part == "|":
+            made.append("|")
+        elif part.startswith("{"):
+            made.append(_named(part[1:-1], words, depth))
+        else:
+            made.extend(re.escape(word.text) + BETWEEN for word in _read(part))
+    if opened:
+        raise BadPattern(f"the brackets of {pattern!r} do not match")
+    return "".join(made)
+
+
+def _named(name: str, words: Mapping[str, str], depth: int) -> str:
+    if name in _SLOTS:
+        return _SLOTS[name]
+    if name not in words:
+        raise BadPattern(f"nothing is called {name}")
+    said = words[name]
+    return said if said.startswith("(?") else f"(?:{expression(said, words, depth + 1)})"
+
+
+def literals(pattern: str) -> Iterator[str]:
+    """The words of a pattern that stand for themselves."""
+    for part in _PARTS.findall(pattern):
+        if not part.startswith("{") and part not in (*_OPENS, *_CLOSES, "|"):
+            yield from (word.text for word in _read(part) if word.is_word)
+
+
+def _read(part: str) -> list[Token]:
+    # "it's" is two words in a text: a pattern may begin with the second.
+    return tokens(part.lstrip("'"))

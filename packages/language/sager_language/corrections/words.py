@@ -1,0 +1,13 @@
+"""The sentences that corrections are made of, a file each language."""
+
+from typing import Final
+
+from sager_language.lists import language_sections
+
+LANGUAGES: Final = ("en", "de")
+"""Those that have a file; where words could be of either, the first."""
+
+
+def sections(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the lines of a language's file by section."""
+    return language_sections("corrections", language)

@@ -1,0 +1,167 @@
+"""Whether words are known to be a label or a name: one word, a name by its capitals, or a phrase of known words.
+
+This is the positive side of the shape: what it does not know waits, whatever its language.
+"""
+
+import re
+from enum import StrEnum
+from functools import cache
+from typing import Final
+
+from sager_language.output.scripts import UNSPACED, scripts_of, words_of
+from sager_language.output.words import lines, phrases, words
+
+MAX_WORDS: Final = 5
+_MAX_NAME: Final = 4
+_MAX_WAITING: Final = 3
+_MAX_IDEOGRAPHS, _MAX_LETTERS = 8, 20
+_CASED: Final = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN"})
+_PARTICLES: Final = frozenset(words("particles"))
+_JOINING: Final = frozenset(words("joining"))
+_NUMBER: Final = re.compile(r"\d{1,4}s?|\d[dk]|\d{1,2}th", re.IGNORECASE)
+_MAX_UNSPACED: Final = {"CJK": 4, "KANA": 7, "KATAKANA": 20, "THAI": 9, "LAO": 9, "KHMER": 6, "MYANMAR": 6}
+_ENDS: Final = (("s", ""), ("es", ""), ("ies", "y"), ("ly", ""), ("ed", ""), ("ed", "e"), ("ing", ""), ("ing", "e"))
+_MAX_ENDED: Final = 10
+_MAX_BRAND: Final = 2
+_MAX_SYLLABLES: Final = 6
+
+
+class Known(StrEnum):
+    """As what a value is known."""
+
+    WORD = "word"
+    NAME = "name"
+    PHRASE = "phrase"
+
+
+def known_as(text: str) -> Known | None:
+    """As what a value needs nobody to vouch for it; None: unknown. Its spelling is seen to elsewhere.
+
+    >>> [known_as(v) for v in ("Krimi", "Agnès Varda", "slow domestic drama", "løft denne til topps", "居酒屋")]
+    [<Known.WORD: 'word'>, <Known.NAME: 'name'>, <Known.PHRASE: 'phrase'>, None, <Known.WORD: 'word'>]
+    """
+    found = words_of(text)
+    scripts = scripts_of(text)
+    if scripts & UNSPACED:
+        return Known.WORD if _is_unspaced(text) else None
+    if len(found) <= 1 or (len(found) == _MAX_BRAND and " " not in text and _is_brand(found)):
+        return Known.WORD if scripts != {"HANGUL"} or len(text) <= _MAX_SYLLABLES else None
+    return Known.NAME if _is_name(text, scripts) else Known.PHRASE if _is_phrase(text) else None
+
+
+def may_wait(text: str) -> bool:
+    """Whether several items may vouch for what is not known: it is short, and no row of numbers."""
+    scripts = scripts_of(text)
+    if scripts & UNSPACED:
+        most = _MAX_IDEOGRAPHS if scripts & {"CJK", "HIRAGANA", "KATAKANA"} else _MAX_LETTERS
+        return sum(map(str.isalnum, text)) <= most
+    found = words_of(re.sub(r"\b[^\W\d_]\.", " ", text.casefold()))
+    numbers = sum(any(map(str.isdigit, word)) for word in found)
+    if numbers > 1 or numbers == len(found):
+        return False
+    few = len(found) < _MAX_WAITING or (len(found) == _MAX_WAITING and any(map(_is_anywhere, found)))
+    return few or _is_name(text, scripts)
+
+
+def _is_name(text: str, scripts: frozenset[str]) -> bool:
+    found = [word for word in text.split() if any(map(str.isalnum, word))]
+    if len(found) > _MAX_NAME:
+        return False
+    if not scripts <= _CASED:
+        return words_of(text)[0] in given() and len(found) <= _MAX_WAITING
+    if not found[0][:1].isupper() and found[0].casefold() not in _PARTICLES:
+        return False
+    first = words_of(text)[0].casefold()
+    if sum(word[0].isdigit() for word in found) > 1:
+        return False
+    return first not in _verbs() and all(map(_is_of_a_name, found))
+
+
+def _is_brand(found: list[str]) -> bool:
+    """Whether one of two parts is an initial, a number or an ending: "AC/DC", "blink-182", "noir-ish"."""
+    return any(len(part) <= _MAX_BRAND or part.isdigit() for part in found) or found[1] == "ish"
+
+
+def _is_of_a_name(word: str) -> bool:
+    parts = words_of(word)
+    return (
+        parts[0][0].isupper()
+        or parts[-1][0].isupper()
+        or parts[0].casefold() in _PARTICLES
+        or _NUMBER.fullmatch(word) is not None
+    )
+
+
+def _is_phrase(text: str) -> bool:
+    said = _labels().sub(" ", f" {' '.join(words_of(text.casefold()))} ").split()
+    rest = [word for word in said if word not in _JOINING and not _NUMBER.fullmatch(word)]
+    # A listed label as a whole, or with words that are known.
+    found_whole = not said or (len(said) < len(words_of(text)) and said[0] not in _JOINING)
+    if len(said) > MAX_WORDS or len(set(rest)) < len(rest):
+        return False
+    if sum(word[0].isdigit() for word in said) > 1 or not (rest or found_whole):
+        return False
+    by_language = _vocabulary()
+    everywhere = by_language["*"]
+    return any(all(word in known or word in everywhere for word in rest) for known in by_language.values()) or all(
+        _is_english(word) or word in everywhere or word in by_language["en"] for word in rest
+    )
+
+
+def _is_anywhere(word: str) -> bool:
+    return _is_english(word) or any(word in known for known in _vocabulary().values())
+
+
+def _is_english(word: str) -> bool:
+    known = _english()
+    if word in known:
+        return True
+    return any(f"{word[: -len(end)]}{instead}" in known for end, instead in _ENDS if word.endswith(end)) or (
+        word.startswith("un") and word[2:] in known
+    )
+
+
+def _is_unspaced(text: str) -> bool:
+    scripts = scripts_of(text)
+    letters = sum(map(str.isalnum, text))
+    if scripts & {"CJK", "HIRAGANA", "KATAKANA"}:
+        limit = _MAX_UNSPACED[next(iter(scripts)) if scripts in ({"CJK"}, {"KATAKANA"}) else "KANA"]
+        return letters <= limit or (letters <= _MAX_ENDED and text.endswith(_ends()["end"]))
+    limit = min(_MAX_UNSPACED[script] for script in scripts)
+    return letters <= limit or (letters <= 2 * _MAX_ENDED and text.startswith(_ends()["begin"]))
+
+
+@cache
+def _english() -> frozenset[str]:
+    return frozenset(words("english"))
+
+
+@cache
+def _verbs() -> frozenset[str]:
+    return frozenset(words("verbs"))
+
+
+@cache
+def _vocabulary() -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {"*": set(), "en": set()}
+    for line in phrases("labels"):
+        language, _, said = line.partition(" ")
+        found.setdefault(language, set()).update(said.casefold().split())
+    return {language: frozenset(said) for language, said in found.items()}
+
+
+@cache
+def given() -> frozenset[str]:
+    """Given names, of which one may be a word of orders in some language."""
+    return frozenset(words("given"))
+
+
+@cache
+def _ends() -> dict[str, tuple[str, ...]]:
+    return {kind: tuple(said) for _, kind, said in lines("kinds")}
+
+
+@cache
+def _labels() -> re.Pattern[str]:
+    """Labels of several words that have the words of orders, as they stand."""
+    return re.compile("|".join(f" {re.escape(one)}(?= )" for one in sorted(phrases("idioms"), key=len, reverse=True)))

@@ -1,0 +1,242 @@
+"""Texts with placeholders for what is personal: of one line, or of a turn of a conversation."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache, partial
+from importlib.resources import files
+from typing import Final
+
+from sager_language.personal import contacts, devices, minors, numbers, papers, persons, places
+from sager_language.personal.numbers import Span
+from sager_language.personal.sensitive import Category, claims, of_fact
+from sager_language.personal.text import digits_in, line
+
+Finder = Callable[[str], Iterator[Span]]
+
+_OF_ANYTHING: Final[tuple[tuple[str, Finder], ...]] = (
+    ("secret", devices.secrets),
+    ("e-mail", contacts.emails),
+    ("handle", contacts.handles),
+    ("wallet", devices.wallets),
+    ("device", devices.hardware),
+    (numbers.IBAN, partial(numbers.numbered, numbers.IBAN)),
+    (numbers.CARD, partial(numbers.numbered, numbers.CARD)),
+    ("phone", contacts.phones),
+    (numbers.ID, partial(numbers.numbered, numbers.ID)),
+    (numbers.ID, papers.ids),
+    ("coordinates", devices.points),
+    ("address", places.addresses),
+)
+_OF_PEOPLE: Final[tuple[tuple[str, Finder], ...]] = (
+    ("birth", persons.births),
+    ("ip", devices.networks),
+    (numbers.ID, papers.near_papers),
+    ("plate", papers.plates),
+    ("minor", minors.minors),
+    ("name", places.residents),
+    ("name", persons.names),
+)
+
+IN_WORKS: Final = _OF_ANYTHING
+"""What is looked for in titles and descriptions: a work may be called "My Name Is Earl" and bear a date."""
+FINDERS: Final = (*_OF_ANYTHING[:3], *_OF_PEOPLE[:2], *_OF_ANYTHING[3:], *_OF_PEOPLE[2:])
+"""In the order in which they have their say: a key may hold what looks like a number."""
+
+
+KINDS: Final = (*dict.fromkeys(kind for kind, _ in FINDERS), *(category.value for category in Category))
+"""Kinds of personal data, which are also the placeholders."""
+PLACEHOLDER: Final = re.compile(r"\[(" + "|".join(map(re.escape, KINDS)) + r")\]")
+MAX_TURN_CHARS: Final = 16_000
+_MOST_LINES: Final = 200
+"""Of a turn in which something is private; who pastes more of them says nothing of themselves in the rest."""
+_TAIL: Final = 160
+_HEAD: Final = 200
+_FEWEST_DIGITS: Final = 2
+_FEW_WORDS: Final = 8
+"""Words of an answer that may be nothing but a name or a street."""
+
+Places = Callable[[str], list[tuple[int, int, str]]]
+
+
+def by_lines(text: str, redacted: Callable[[str], tuple[str, dict[str, int]]]) -> tuple[str, dict[str, int]] | None:
+    """A text of several lines redacted line by line, so that quoted and pasted lines can still be told.
+
+    None: what is private runs over several lines, and only the text as a whole can be redacted.
+    """
+    found: dict[str, int] = {}
+    lines = []
+    for each in text.splitlines()[:_MOST_LINES]:
+        kept, kinds = redacted(each)
+        lines.append(kept)
+        for kind, times in kinds.items():
+            found[kind] = found.get(kind, 0) + times
+    told = "\n".join(lines)
+    return (told, found) if not redacted(told)[1] else None
+
+
+def may_answer(before: str, text: str) -> bool:
+    """Whether what is private in a turn may only show by what was said before it."""
+    if not before.strip():
+        return False
+    head = text[:_HEAD]
+    return digits_in(head) >= _FEWEST_DIGITS or len(head.split()) <= _FEW_WORDS
+
+
+def answers(before: str, text: str, places: Places) -> list[tuple[Span, str]]:
+    """Places in `line(text)` of what is private behind the end of what was said before.
+
+    >>> answers("Your passport number?", "It is C01X00T47", lambda said: [(len(said) - 9, len(said), "id-number")])
+    [((6, 15), 'id-number')]
+    """
+    tail = line(before)[-_TAIL:]
+    # Half a word says nothing.
+    tail = re.sub(r"^\S+\s", "", tail) if len(tail) == _TAIL else tail
+    said = f"{tail} {line(text)[:_HEAD]}"
+    begins = len(tail) + 1
+    return [((max(start, begins) - begins, end - begins), kind) for start, end, kind in places(said) if end > begins]
+
+
+_ROUNDS: Final = 20
+_CLOSING: Final = frozenset("'\"\u2019\u201d\u201c\u00bb\u203a")
+_OPENING: Final = re.compile(r"(?<!\w)['\"\u2018\u201c\u201e\u00ab\u2039]")
+Place = tuple[int, int, str]
+Found = Mapping[str, int]
+"""How many of each kind."""
+
+
+@dataclass(frozen=True)
+class Redacted:
+    """A text with placeholders such as `[e-mail]`, and what they stand for."""
+
+    text: str
+    found: Found = field(default_factory=dict)
+
+
+@lru_cache(maxsize=4_096)
+def redact(
+    text: str,
+    allowed: frozenset[Category] = frozenset(),
+    most: int = 2_000,
+    *,
+    of_a_person: bool = False,
+    of_a_work: bool = False,
+) -> Redacted:
+    """The text with a placeholder for all that tells who a person is, or what of a category that is not allowed."""
+    if not text:
+        return Redacted(text)
+    found: Counter[str] = Counter()
+    said = line(text)
+
+    def places(said: str) -> list[Place]:
+        return _joined(_personal(said, IN_WORKS)) if of_a_work else _spans(said, allowed, of_a_person=of_a_person)
+
+    for _ in range(_ROUNDS):
+        spans = places(said)
+        if not spans:
+            return Redacted(said if found else text, dict(found))
+        found.update(kind for _, _, kind in spans)
+        said = _replaced(said, spans)[:most].rstrip()
+    return Redacted("", dict(found))
+
+
+def _spans(said: str, allowed: frozenset[Category], *, of_a_person: bool) -> list[Place]:
+    told = [(start, end, category.value) for category, start, end in claims(said, of_a_person=of_a_person)
+            if category not in allowed]  # fmt: skip
+    lives = _personal(said, (("address", places.streets),)) if of_a_person else []
+    return _joined([*_personal(said, FINDERS), *lives, *told])
+
+
+def _personal(said: str, finders: Sequence[tuple[str, Finder]]) -> list[Place]:
+    return [(start, _unquoted(said, start, end), kind) for kind, find in finders for start, end in find(said)]
+
+
+def _unquoted(said: str, start: int, end: int) -> int:
+    """Where a place ends without a mark that closes a quotation begun before it: whose words they are hangs on it."""
+    while end - start > 1 and said[end - 1] in _CLOSING and not _OPENING.search(said, start, end - 1):
+        end -= 1
+    return end
+
+
+def _joined(places: Sequence[Place]) -> list[Place]:
+    """What is found, in the order of the text; of places that overlap one, of the kind that was found first."""
+    joined: list[Place] = []
+    for start, end, kind in places:
+        over = [place for place in joined if start < place[1] and place[0] < end]
+        joined = [place for place in joined if place not in over]
+        whole = [*over, (start, end, kind)]
+        joined.append((min(at[0] for at in whole), max(at[1] for at in whole), whole[0][2]))
+    return sorted(joined)
+
+
+def _replaced(said: str, spans: list[tuple[int, int, str]]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, kind in spans:
+        parts += [said[at:start], f"[{kind}]"]
+        at = end
+    return "".join([*parts, said[at:]])
+
+
+def redact_turn(text: str, before: str, allowed: frozenset[Category]) -> Redacted:
+    """A turn of a conversation without what is personal, its lines still lines."""
+    kept = _turn(text, allowed)
+    return _answered(kept, before, allowed) if may_answer(before, text) else kept
+
+
+def _turn(text: str, allowed: frozenset[Category]) -> Redacted:
+    flat = redact(text, allowed, MAX_TURN_CHARS)
+    if not flat.found or "\n" not in text.strip():
+        return flat
+    lines = by_lines(text, lambda part: _pair(redact(part, allowed, MAX_TURN_CHARS)))
+    return flat if lines is None else Redacted(*lines)
+
+
+def _pair(redacted: Redacted) -> tuple[str, dict[str, int]]:
+    return redacted.text, dict(redacted.found)
+
+
+def _answered(kept: Redacted, before: str, allowed: frozenset[Category]) -> Redacted:
+    first, newline, rest = kept.text.partition("\n")
+    told = answers(before, first, lambda said: _spans(said, allowed, of_a_person=False))
+    if not told:
+        return kept
+    found = Counter(kept.found)
+    found.update(kind for _, kind in told)
+    first = _replaced(line(first), [(*span, kind) for span, kind in told])
+    return Redacted(first + newline + rest, dict(found))
+
+
+@lru_cache(maxsize=65_536)
+def refusal(dimension: str, value: str) -> tuple[str | None, Category | None]:
+    """Return the kind of personal data in a fact, and its category if some domains may learn it.
+
+    >>> refusal("genre", "christian fiction"), refusal("genre", "noir"), refusal("tag", "anna@example.org")
+    (('religion', <Category.RELIGION: 'religion'>), (None, None), ('e-mail', None))
+    """
+    if personal := _personal_in(line(value)) or _personal_in(line(dimension.replace("_", " "))):
+        return personal, None
+    category = of_fact(dimension, value)
+    return (category.value, category) if category else (None, None)
+
+
+@lru_cache(maxsize=1_024)
+def _personal_in(said: str) -> str | None:
+    for kind, find in FINDERS:
+        if next(find(said), None) is not None:
+            return kind
+    return numbers.ID if numbers.is_bare(said) else None
+
+
+@cache
+def version() -> str:
+    """Return a digest of all rules and words of the redactor."""
+    whole = hashlib.sha256()
+    package = files("sager_language.personal")
+    for folder in (package, package / "lists"):
+        for file in sorted(folder.iterdir(), key=lambda file: file.name):
+            if file.name.endswith((".py", ".txt")):
+                whole.update(file.name.encode() + b"\0" + file.read_bytes())
+    return whole.hexdigest()

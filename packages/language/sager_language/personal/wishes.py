@@ -1,0 +1,53 @@
+"""What people say about the use of their words: forget this choice, or it is not for me.
+
+Judged by patterns in fifteen languages; what says it otherwise is not understood. A wish that was heard wrongly costs
+one choice's lesson, one that was not heard brings a line that nobody wanted: the patterns lean to the first.
+"""
+
+import re
+from enum import StrEnum
+from functools import cache, lru_cache
+from typing import Final
+
+from sager_language.personal.text import folded
+from sager_language.personal.words import patterns
+
+
+class Wish(StrEnum):
+    """A person's wish about the choice that answers their request."""
+
+    NOT_REMEMBERED = "not-remembered"
+    FOR_ANOTHER = "for-another"
+
+
+_KIN: Final = (
+    r"(?:mother|mum|mom|mommy|mummy|father|dad|daddy|son|daughter|wife|husband|partner|girlfriend|boyfriend|fianc[eé]e?"
+    r"|sister|brother|grandmother|grandma|granny|grandfather|grandpa|grandson|granddaughter|aunt|uncle|niece|nephew"
+    r"|cousin|kid|kids|child|children|baby|toddler|teenager|boss|colleague|co-?worker|friend|friends|neighbou?r|teacher"
+    r"|roommate|flatmate|parents|in-laws|mother-in-law|father-in-law|client|student|students|spouse)"
+)
+_ALONE: Final = r"(?! and (?:me|i|myself)\b)(?!,? and i\b)"
+"""What a family chooses together is the person's choice too."""
+
+
+@cache
+def _pattern(wish: str) -> re.Pattern[str]:
+    told = "|".join(patterns(wish))
+    return re.compile(told.replace("{kin}", _KIN).replace("{alone}", _ALONE))
+
+
+@lru_cache(maxsize=4_096)
+def wish_of(instruction: str) -> Wish | None:
+    """What this instruction asks us to do with the choice that follows it; None for nearly all.
+
+    >>> wish_of("something quiet for tonight"), wish_of("do not remember this: trashy romance").value
+    (None, 'not-remembered')
+    >>> wish_of("A gift for my mother, she loves opera").value, wish_of("for my wife and me")
+    ('for-another', None)
+    """
+    said = folded(instruction)
+    if not said:
+        return None
+    if _pattern("forget").search(said):
+        return Wish.NOT_REMEMBERED
+    return Wish.FOR_ANOTHER if _pattern("another").search(said) else None

@@ -1,0 +1,372 @@
+"""A language's patterns of what people say of themselves, compiled from its file."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Final
+
+from sager_language.corrections.language import Language as Corrections
+from sager_language.corrections.language import language_of as corrections_in
+from sager_language.corrections.patterns import BETWEEN, FACT, WORD, BadPattern, expression, literals
+from sager_language.corrections.sections import Sections
+from sager_language.corrections.tokens import tokens
+from sager_language.preferences.words import sections
+from sager_language.types import Scope
+
+_GROUP: Final = re.compile(r"\(\?P<\w+>")
+Words = tuple[str, ...]
+
+
+class Kind(StrEnum):
+    """What the sentences of a section say, in the order in which sections are tried: the most special first."""
+
+    FORGETS_AVOIDS = "forgets-avoids"
+    FORGETS_PREFERS = "forgets-prefers"
+    FORGETS_ANY = "forgets-any"
+    SWITCHES = "switches"
+    NO_LONGER = "no-longer"
+    NO_LONGER_AVOIDS = "no-longer-avoids"
+    NOT_AVOIDS = "not-avoids"
+    """Only with `any more`: who does not hate something need not like it."""
+    GIVEN_UP = "given-up"
+    DIET = "diet"
+    FAVOURITE = "favourite"
+    LEAST_FAVOURITE = "least-favourite"
+    NEVER = "never"
+    HABITS = "habits"
+    AVOIDS = "avoids"
+    PREFERS = "prefers"
+    USES = "uses"
+    """What people do or use, as `I use Linux`: a hint of what they like and no more."""
+    WISHES = "wishes"
+    INSTEAD = "instead"
+    """What says what is liked only behind a clause that says what is not any more, as `blues is`."""
+
+
+FORGETS: Final = frozenset({Kind.FORGETS_AVOIDS, Kind.FORGETS_PREFERS, Kind.FORGETS_ANY})
+
+
+class Tail(StrEnum):
+    """What may stand behind what somebody likes, and is no part of it."""
+
+    NOTHING = "tails"
+    GONE = "gone"
+    """What it denies was so, and is not any more."""
+    NOT_GONE = "not-gone"
+    NOT = "not"
+    NOW = "now"
+    SINCE = "since"
+    """It is so since something else is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One kind of sentence.
+
+    Attributes:
+        name: of the language, the section and the line, such as `en.avoids.hate`.
+        kind: what such a sentence says.
+        clause: matched where a clause begins.
+        is_open: whether what it is about follows the match, up to where the clause ends.
+        scope: for how long it holds, if such sentences tell.
+        noun: what it is said of, if such sentences tell, as the language of answers; there is one of each.
+    """
+
+    name: str
+    kind: Kind
+    clause: re.Pattern[str]
+    is_open: bool
+    scope: Scope | None = None
+    noun: str = ""
+
+
+@dataclass(frozen=True)
+class Cues:
+    """Words by which a wish to forget is known in whatever wording.
+
+    Attributes:
+        erases: verbs of forgetting; many of them have other meanings too.
+        memory: what an assistant has of what was said, and that it was said.
+        unremembers: what by itself says that something is not to be known.
+    """
+
+    erases: re.Pattern[str]
+    memory: re.Pattern[str]
+    unremembers: re.Pattern[str]
+
+    def of(self, text: str) -> list[re.Match[str]]:
+        """The cues of a wish in a sentence; none where they make no wish together."""
+        unremembers = list(self.unremembers.finditer(text))
+        erases = list(self.erases.finditer(text))
+        memory = list(self.memory.finditer(text)) if erases or unremembers else []
+        return [*unremembers, *erases, *memory] if unremembers or (erases and memory) else []
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a language's file says.
+
+    Attributes:
+        name: BCP 47.
+        statements: patterns of clauses, in the order in which they are tried.
+        any_statement: what any of `statements` matches, in one search: most clauses match none.
+        forgets: patterns of clauses that want something forgotten.
+        fill: what a clause may begin with and says nothing.
+        leads_now: words among it by which what follows takes the place of what was before.
+        me: how a person calls themselves, as clauses without a subject leave out.
+        begins: words behind which a clause begins.
+        lets: verbs by which somebody has others do something.
+        joins: words between clauses with one subject, and between the parts of a list.
+        ends: what ends a value.
+        dangling: words with which no value ends.
+        before_values: words before a value that are no part of it.
+        adjectives: words behind which a comma does not end a value, as in `old, quiet trains`.
+        adjective_endings: endings of such words.
+        condition: words that make of a statement a condition.
+        tails: phrases behind a value, with what they mean, by their words.
+        session: that something holds in this conversation.
+        wishes_end: that something is wanted now.
+        not_values: how phrases begin that name nothing that one likes in general.
+        not_in_values: words that no such name has.
+        never_in_values: nor phrases.
+        not_alone: words that name nothing by themselves.
+        empty_verbs: what one does with a thing, which alone says nothing of it.
+        not_never: clauses that say what somebody does not do, without dislike.
+        to: the word before a verb.
+        verbs: how a verb is called as a thing that one does.
+        liked: what somebody likes who is called so, as `vegetarian`.
+        bare: how a sentence begins that leaves out who speaks, as `hate crowds`.
+        am: the words of `I am`.
+        plainly: long ways to say `I am`, as `I consider myself`.
+        inverted: verbs behind which a person may name themselves, as in `neuerdings mag ich`.
+        us: how several call themselves of whom the person is one, and what each word would be of the person alone.
+        reminds: questions that ask for something to be kept in mind, and say it.
+        others: that somebody else likes something.
+        blocks: sentences that are not read.
+        takes_back: that what was said before was a joke.
+        forgets_last: that what was said last is to be forgotten.
+        forgets_cues: words for forgetting in its many forms, for what somebody knows, and for both at once.
+        forgets_named: that what the card has, which the sentence names, is to be forgotten.
+        asks_to: questions that ask for something to be done.
+        not_forgets: sentences with such words that ask for nothing of the kind.
+        turned: that what the card has, which the sentence names, is not so any more.
+        ends_diets: that who lived by a diet, as `vegetarian`, does so no more.
+        reconciled: that what it says is not liked is liked now.
+        not_turned: sentences that say that it still is.
+        turning: all words that these patterns have, and verbs: they may stand before a name and say nothing of it.
+        asking: words with which a question begins.
+        unsaying: words of a wish that name nothing that is to be forgotten.
+        wishing: all words that the patterns of wishes have.
+        roleplay: that somebody else speaks from now on.
+        roleplay_ends: that the person speaks again.
+        tags: questions behind a statement that put it in doubt.
+        asks: how questions begin behind a statement.
+        corrections: the language as corrections have it: words that say nothing, endings.
+    """
+
+    name: str
+    statements: tuple[Pattern, ...]
+    any_statement: re.Pattern[str]
+    forgets: tuple[Pattern, ...]
+    fill: re.Pattern[str]
+    leads_now: re.Pattern[str]
+    me: str
+    begins: frozenset[str]
+    lets: frozenset[str]
+    joins: frozenset[str]
+    ends: re.Pattern[str]
+    dangling: frozenset[str]
+    before_values: frozenset[str]
+    adjectives: frozenset[str]
+    adjective_endings: Words
+    condition: re.Pattern[str]
+    tails: Mapping[Words, Tail]
+    session: re.Pattern[str]
+    wishes_end: re.Pattern[str]
+    not_values: re.Pattern[str]
+    not_in_values: frozenset[str]
+    never_in_values: re.Pattern[str]
+    not_alone: frozenset[str]
+    empty_verbs: frozenset[str]
+    not_never: re.Pattern[str]
+    to: frozenset[str]
+    verbs: Mapping[str, str]
+    liked: Mapping[str, str]
+    bare: re.Pattern[str]
+    am: Words
+    plainly: re.Pattern[str]
+    inverted: re.Pattern[str]
+    us: Mapping[str, str]
+    reminds: re.Pattern[str]
+    others: re.Pattern[str]
+    blocks: re.Pattern[str]
+    takes_back: re.Pattern[str]
+    forgets_last: re.Pattern[str]
+    forgets_cues: Cues
+    forgets_named: re.Pattern[str]
+    asks_to: re.Pattern[str]
+    not_forgets: re.Pattern[str]
+    turned: re.Pattern[str]
+    ends_diets: re.Pattern[str]
+    reconciled: re.Pattern[str]
+    not_turned: re.Pattern[str]
+    turning: frozenset[str]
+    asking: frozenset[str]
+    unsaying: frozenset[str]
+    wishing: frozenset[str]
+    roleplay: re.Pattern[str]
+    roleplay_ends: re.Pattern[str]
+    tags: re.Pattern[str]
+    asks: re.Pattern[str]
+    corrections: Corrections
+
+
+@cache
+def language_of(name: str) -> Language:
+    """The language of this name, from its file.
+
+    Raises:
+        BadPattern: a line of it cannot be read; the message names it.
+    """
+    return _Loader(name).load()
+
+
+class _Loader(Sections):
+    def __init__(self, name: str) -> None:
+        super().__init__(name, sections(name))
+        pairs = (line.partition(" = ") for line in self.lines("words") + self.lines("task-words"))
+        self.words = {called.strip(): said.strip() for called, _, said in pairs}
+        verbs = (line.partition("=") for line in self.lines("verbs"))
+        self._verbs = {_spaced(verb.strip()): said.strip() for verb, _, said in verbs}
+        # The longest first: "shop at" before "shop".
+        verb = expression("|".join(sorted(self.words["v"].split("|"), key=len, reverse=True)), self.words)
+        for end in self.lines("dropped-endings"):
+            # "ich les" is "ich lese": what is dropped in speech is dropped in writing.
+            short = {full.removesuffix(end): said for full, said in self._verbs.items() if full.endswith(end)}
+            verb += "".join(f"|{re.escape(word)}{BETWEEN}" for word in short)
+            self._verbs = short | self._verbs
+        # The longest first: "volunteering at" before "volunteering".
+        doing = "|".join(sorted(filter(None, dict.fromkeys(self._verbs.values())), key=len, reverse=True))
+        self.words |= {
+            "p": f"(?P<x>{expression(self.words['person'], self.words)})",
+            "v": f"(?:{verb})",
+            "verb": f"(?P<v>{verb})",
+            "any-verb": f"(?P<v>(?:{'|'.join(map(re.escape, sorted(self.plain('habit-verbs'))))}){BETWEEN})",
+            "ving": f"(?P<v>{expression(doing, self.words)})",
+            "third": f"(?P<v>{expression(self.words.get('vs', ''), self.words)})",
+            "first": r"(?:\A)",
+            "nothing": "(?P<x>)",
+            "one": f"(?P<noun>{WORD})",
+            "noun": f"(?P<noun>(?:{WORD}){{1,3}}?)",
+            "lieblings": rf"(?:meine?{BETWEEN}lieblings(?P<noun>[^ \t]{{2,40}}){BETWEEN})",
+            "lieblings-bare": rf"(?:lieblings[^ \t]{{2,40}}{BETWEEN})",
+            "w": f"(?:{WORD})",
+            "k": f"(?:{FACT}{BETWEEN})",
+            "stop": rf"(?:$|[.,]{BETWEEN})",
+            "end": rf"(?:$|[.,:?]{BETWEEN})",
+        }
+
+    def load(self) -> Language:
+        patterns = tuple(self._patterns())
+        statements = tuple(pattern for pattern in patterns if pattern.kind not in FORGETS)
+        return Language(
+            name=self.name,
+            statements=statements,
+            any_statement=_any(statements),
+            forgets=tuple(pattern for pattern in patterns if pattern.kind in FORGETS),
+            fill=re.compile(rf"(?:{self.alternatives('fill')}|, ){{0,6}}"),
+            leads_now=self.anywhere("leads-now"),
+            me=self.lines("me")[0],
+            begins=self.plain("begins"),
+            lets=self.plain("lets"),
+            joins=self.plain("joins"),
+            ends=re.compile(self.alternatives("ends")),
+            condition=self.anywhere("condition"),
+            dangling=self.plain("dangling"),
+            before_values=self.plain("before-values"),
+            adjectives=self.plain("adjectives"),
+            adjective_endings=tuple(sorted(self.plain("adjective-endings"))),
+            tails={self._tail(line): kind for kind in Tail for line in self.lines(kind.value)},
+            session=self.anywhere("session"),
+            wishes_end=self.anywhere("wishes-end"),
+            not_values=re.compile(self.alternatives("not-values")),
+            not_in_values=self.plain("not-in-values"),
+            never_in_values=self.anywhere("never-in-values"),
+            not_alone=self.plain("not-alone"),
+            empty_verbs=self.plain("empty-verbs"),
+            not_never=re.compile(self.alternatives("not-never")),
+            to=self.plain("to"),
+            verbs=self._verbs,
+            liked=self._pairs("liked"),
+            bare=re.compile(self.alternatives("bare")),
+            am=tuple(word for line in self.lines("am") for word in self._tail(line)),
+            plainly=re.compile(self.alternatives("plainly")),
+            inverted=self._inverted(),
+            us=self._pairs("us"),
+            reminds=re.compile(self.alternatives("reminds")),
+            others=self.anywhere("others"),
+            blocks=self.anywhere("blocks"),
+            takes_back=re.compile(self.alternatives("takes-back")),
+            forgets_last=re.compile(self.alternatives("forgets-last")),
+            forgets_cues=Cues(self.anywhere("erases"), self.anywhere("memory"), self.anywhere("unremembers")),
+            forgets_named=self.anywhere("forgets-named"),
+            asks_to=self.anywhere("asks-to"),
+            not_forgets=self.anywhere("not-forgets"),
+            turned=self.anywhere("turned"),
+            ends_diets=self.anywhere("ends-diets"),
+            reconciled=self.anywhere("reconciled"),
+            not_turned=self.anywhere("not-turned"),
+            turning=self._literals("turned").union(self._verbs, self._verbs.values()),
+            asking=self._literals("asks", "tags"),
+            unsaying=self.plain("unsaying"),
+            wishing=self._literals("erases", "memory", "unremembers"),
+            roleplay=self.anywhere("roleplay"),
+            roleplay_ends=self.anywhere("roleplay-ends"),
+            tags=re.compile(rf", {self.alternatives('tags')}$"),
+            asks=re.compile(rf"(?:(?:, |: |and |so |but |then |und |aber |also ){{1,2}}){self.alternatives('asks')}"),
+            corrections=corrections_in(self.name),
+        )
+
+    def _inverted(self) -> re.Pattern[str]:
+        forms = [*map(re.escape, sorted(self.plain("inverted"))), *self.lines("inverted-forms")]
+        return re.compile("|".join(forms) or "(?!)")
+
+    def _literals(self, *names: str) -> frozenset[str]:
+        """All words of the patterns of sections."""
+        return frozenset(word for name in names for line in self.lines(name) for word in literals(line))
+
+    def _pairs(self, section: str) -> dict[str, str]:
+        pairs = (line.partition(" = ") for line in self.lines(section))
+        return {word.strip(): said.strip() for word, _, said in pairs}
+
+    def _tail(self, line: str) -> Words:
+        return tuple(word.text for word in tokens(line))
+
+    def _patterns(self) -> Iterable[Pattern]:
+        for kind in Kind:
+            for line in self.lines(kind.value):
+                head, _, pattern = line.partition(": ")
+                head, _, noun = head.partition(" ~")
+                name, _, scope = head.partition(" @")
+                is_open = pattern.endswith("{x}")
+                told = pattern.removesuffix("{x}") if is_open else pattern
+                if kind in (Kind.HABITS, Kind.NEVER, Kind.NO_LONGER, Kind.GIVEN_UP, Kind.USES, *FORGETS):
+                    told = told.replace("{v}", "{verb}").replace("{vs}", "{third}")
+                try:
+                    clause = re.compile(self.made(told))
+                except re.error as error:
+                    raise BadPattern(f"{self.name}: {line!r}: {error}") from None
+                if not is_open and "x" not in clause.groupindex:
+                    raise BadPattern(f"{self.name}: {line!r} does not say what it is about")
+                whole = f"{self.name}.{kind.value}.{name}"
+                yield Pattern(whole, kind, clause, is_open, Scope(scope) if scope else None, noun)
+
+
+def _any(patterns: Iterable[Pattern]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{_GROUP.sub('(?:', each.clause.pattern)})" for each in patterns))
+
+
+def _spaced(phrase: str) -> str:
+    return "".join(f"{word.text} " for word in tokens(phrase)).strip()

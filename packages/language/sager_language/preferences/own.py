@@ -1,0 +1,83 @@
+"""The person's own words in a turn, without quoted, pasted and translated text."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sager_language.preferences.pasted import any_of, pasted
+from sager_language.types import Turn
+
+USER: Final = "user"
+MAX_REQUEST_CHARS: Final = 800
+"""A longer turn of the assistant is no request for a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A part of a turn in the person's own words: its text, and where it begins in the turn's text."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the turn's text."""
+        return self.start + len(self.text)
+
+
+def own_words(turn: Turn, before: Sequence[Turn] = ()) -> tuple[Span, ...]:
+    """Return the parts of a turn that are the person's own words; none of the assistant's turns.
+
+    In doubt, words are not theirs: a text that the assistant asked for is not, and a draft is not.
+
+    Args:
+        turn: any turn.
+        before: the turns before it, if at hand.
+    """
+    if turn.role != USER or _answers_a_request(before):
+        return ()
+    text = turn.text
+    own = _without([(0, len(text))], _joined(pasted(text)))
+    spans = (_stripped(Span(text[start:end], start)) for start, end in own)
+    return tuple(span for span in spans if span.text)
+
+
+def _answers_a_request(before: Sequence[Turn]) -> bool:
+    """Return True if the assistant has just asked for a text."""
+    if not before or before[-1].role == USER or len(before[-1].text) > MAX_REQUEST_CHARS:
+        return False
+    last = before[-1].text
+    return any_of("hand-over").search(last) is not None and any_of("text-nouns").search(last) is not None
+
+
+def _joined(parts: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(parts):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _without(parts: Sequence[tuple[int, int]], gone: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the parts without those that are gone; both in order, in linear time."""
+    left: list[tuple[int, int]] = []
+    at = 0
+    for start, end in parts:
+        while at < len(gone) and gone[at][1] <= start:
+            at += 1
+        begins, then = start, at
+        while then < len(gone) and gone[then][0] < end:
+            if gone[then][0] > begins:
+                left.append((begins, gone[then][0]))
+            begins = max(begins, gone[then][1])
+            then += 1
+        if begins < end:
+            left.append((begins, end))
+    return left
+
+
+def _stripped(span: Span) -> Span:
+    text = span.text.strip()
+    return Span(text, span.start + len(span.text) - len(span.text.lstrip()))

@@ -1,0 +1,187 @@
+"""The language rules of this deployment: `sager-language` behind the operators' ports."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import sager_language.corrections as corrections_rules
+import sager_language.preferences as preference_rules
+from operators.language.finding import Effect, Finding, Heard
+from operators.language.ports import OwnSentence, Redacted, Speaks
+from operators.language.understood import About, Read, Understood
+from operators.prompts import visible
+from operators.vouch import Held
+from sager_language import output, personal
+from sager_language.types import Statement
+from schemas import (
+    Bound,
+    Card,
+    Correction,
+    Directive,
+    Fact,
+    ItemFacts,
+    Measure,
+    NotUnderstood,
+    Scope,
+    Stance,
+    Turn,
+    Wish,
+)
+from schemas.cards import Strength
+
+KINDS: Final = personal.KINDS
+
+
+class Rules:
+    """All ports of `operators.language.ports`, by rules."""
+
+    @property
+    def version(self) -> str:
+        """A digest of the redactor's rules."""
+        return personal.version()
+
+    def redact(self, text: str, allowed: frozenset[str], most: int, *, of: str) -> Redacted:
+        """Redact a text."""
+        categories = frozenset(map(personal.Category, allowed))
+        return personal.redact(text, categories, most, of_a_person=of == "person", of_a_work=of == "work")
+
+    def redact_turn(self, text: str, before: str, allowed: frozenset[str]) -> Redacted:
+        """Redact a turn of a conversation."""
+        return personal.redact_turn(text, before, frozenset(map(personal.Category, allowed)))
+
+    def refusal(self, dimension: str, value: str) -> tuple[str | None, str | None]:
+        """Return the kind of personal data in a fact, and its category."""
+        return personal.refusal(dimension, value)
+
+    def in_routine(self, value: str) -> str | None:
+        """Return the kind of personal data that the words of a habit reveal."""
+        return next(personal.routine_reveals(value), None)
+
+    def speaks_of_a_user(self, words: str) -> bool:
+        """Return True if words name a user, a customer or the like."""
+        return not personal.words_of(words).isdisjoint(personal.USERS)
+
+    def placeholders(self, text: str) -> tuple[str, ...]:
+        """Return the kinds of the placeholders in a text."""
+        return tuple(personal.PLACEHOLDER.findall(text)) if "[" in text else ()
+
+    def wish(self, instruction: str) -> Wish | None:
+        """Return what a request says about remembering the choice."""
+        found = personal.wish_of(instruction)
+        return None if found is None else Wish(found.value)
+
+    def held(self, dimension: str, value: str) -> str | None:
+        """Return why a value is held back."""
+        shape = output.judge(dimension, value)
+        return None if shape is output.Shape.PHRASE else Held(shape.value)
+
+    def is_phrase(self, text: str) -> bool:
+        """Return True if a text is a short noun phrase or a name."""
+        return output.shape_of(text) is output.Shape.PHRASE
+
+    def is_plain(self, text: str) -> bool:
+        """Return True if a longer text is plainly spelled and urges nothing."""
+        return output.is_plain(text)
+
+    def read(
+        self,
+        correction: Correction,
+        items: Sequence[ItemFacts],
+        known: Sequence[Fact],
+        vocabulary: Sequence[Fact],
+    ) -> Understood:
+        """Read a correction's text."""
+        found = corrections_rules.read_correction(
+            correction.text,
+            items=items,
+            known=known,
+            vocabulary=vocabulary,
+            domain=correction.domain,
+            about=correction.item_id,
+            language=correction.language or "",
+        )
+        return Understood(
+            says=tuple(
+                Read(
+                    _directive(read.statement),
+                    " ".join(visible(read.words).split()),
+                    None if read.scope is None else Scope(read.scope.value),
+                    read.pattern,
+                )
+                for read in found.reads
+            ),
+            suits=found.suits,
+            language=found.language,
+            about=About.ANOTHER if found.why is corrections_rules.Why.FOR_ANOTHER else About.THE_PERSON,
+            why=None if found.why is None else NotUnderstood(found.why.value),
+            examples=tuple(Fact(dimension=fact.dimension, value=fact.value) for fact in found.named),
+        )
+
+    def is_of_another(self, text: str, language: str) -> bool:
+        """Return True if a text speaks of another person's taste."""
+        return corrections_rules.is_of_another(text, language)
+
+    def is_unread(self, text: str) -> bool:
+        """Return True for orders to a machine and for irony."""
+        return corrections_rules.is_unread(text)
+
+    def extract(self, turns: Sequence[Turn], card: Card | None, vocabulary: Callable[[str], Sequence[Fact]]) -> Heard:
+        """Return what the turns of a person say about them."""
+        found = preference_rules.extract_preferences(
+            turns, vocabulary, known=card.lines if card else (), past=card.past if card else ()
+        )
+        return Heard(tuple(map(_finding, found.findings)), found.of_others)
+
+    def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[OwnSentence]:
+        """Return the sentences of a turn in the person's own words."""
+        found: list[OwnSentence] = []
+        for span in preference_rules.own_words(turn, before):
+            for start, end in preference_rules.pieces(span.text[: max(most, 0)]):
+                text = span.text[start:end]
+                speaks = Speaks[preference_rules.speaks(span, start, end).name]
+                if personal.PLACEHOLDER.search(text):
+                    # The rest of a sentence often reveals the private part.
+                    speaks = Speaks.NOT_FOR_THEM
+                found.append(OwnSentence(text, speaks))
+            most -= len(span.text)
+        return found
+
+    def takes_away(self, words: str, effect: Effect) -> bool:
+        """Return True if words say that something is over, or ask to forget it."""
+        return preference_rules.takes_away(words, preference_rules.Effect(effect.value))
+
+
+joined_vocabulary: Final = corrections_rules.joined
+warm_corrections: Final = corrections_rules.warm
+warm_conversations: Final = preference_rules.warm
+
+
+def _directive(statement: Statement) -> Directive:
+    bound = statement.bound
+    return Directive(
+        stance=Stance(statement.stance.value),
+        dimension=statement.dimension,
+        value=statement.value,
+        over=statement.over,
+        item_id=statement.item_id,
+        bound=bound and Bound(measure=Measure(bound.measure.value), above=bound.above, below=bound.below),
+        changed=statement.changed,
+    )
+
+
+def _finding(found: preference_rules.Finding) -> Finding:
+    return Finding(
+        stance=Stance(found.stance.value),
+        value=found.value,
+        words=found.words,
+        event_id=found.event_id,
+        said_at=found.said_at,
+        dimension=found.dimension,
+        domain=found.domain,
+        strength=Strength(found.strength.value),
+        scope=Scope(found.scope.value),
+        effect=Effect(found.effect.value),
+        replaces=found.replaces,
+    )
+
+
+RULES: Final = Rules()
